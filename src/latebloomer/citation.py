@@ -1,0 +1,28 @@
+"""Whom to cite for what."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from latebloomer.policies.base import Policy
+from latebloomer.policies.names import make_policy
+
+
+def references() -> dict[str, str]:
+    """Every BibTeX entry by its key, as the docstrings cite it: [Mussi24, Alg. 1]."""
+    text = (files("latebloomer") / "refs.bib").read_text(encoding="utf-8")
+    entries = [entry.strip() for entry in re.split(r"\n(?=@)", text) if entry.strip()]
+    return {re.match(r"@\w+{([^,]+),", entry)[1]: entry for entry in entries}  # type: ignore[index]
+
+
+def cite(what: Policy | str = "Mussi24") -> str:
+    """The BibTeX of a policy (by object or name) or of a key.
+
+    >>> print(cite("sr").splitlines()[0])
+    @inproceedings{Audibert10,
+    """
+    known = references()
+    if isinstance(what, str) and what in known:
+        return known[what]
+    return "\n\n".join(known[key] for key in make_policy(what).cites or ("Mussi24",))

@@ -1,0 +1,1 @@
+"""What an arm's rewards say: histories as prefix sums, estimators, kernels. Knows nobody."""

@@ -1,0 +1,86 @@
+r"""What an arm's rewards so far say of its level, now and at the horizon [Mussi24, Sec. 3].
+
+All estimators are differences of two prefix sums, :math:`S_m = \sum_{l \le m} X_l` and
+:math:`Q_m = \sum_{l \le m} l\,X_l`, so each costs O(1) however long the window is. They equal the
+paper's definitions and its Appendix C recurrences (`recurrences.py`); the tests prove both.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import Ledger
+
+
+@kernel
+def window_length(window: float, n: int) -> int:
+    """The window of the paper, h(n) = floor(eps n) [Mussi24, Sec. 3].
+
+    >>> [window_length(0.25, n) for n in (3, 4, 7, 8)]
+    [0, 1, 1, 2]
+    """
+    return int(window * n)
+
+
+@kernel
+def recent_mean(ledger: Ledger, i: int, h: int) -> float:
+    r"""Mean of the last `h` rewards of arm `i`: the pessimistic estimator [Mussi24, Eq. (mu_hat)].
+
+    .. math:: \hat\mu(n) = \frac1h \sum_{l=n-h+1}^{n} X_l
+    """
+    if h == 1:  # exactly the reward, so that equal rewards tie
+        return ledger.last[i]
+    n, S = ledger.n[i], ledger.S[i]
+    return (S[n] - S[n - h]) / h
+
+
+@kernel
+def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
+    r"""Mean of the last `h` rewards of arm `i`, each carried to the horizon along its own slope.
+
+    The optimistic estimator [Mussi24, Eq. (mu_check)], for :math:`1 \le h \le n/2`:
+
+    .. math:: \check\mu^H(n) = \frac1h \sum_{l=n-h+1}^{n}
+              \Bigl(X_l + (H-l)\,\frac{X_l - X_{l-h}}{h}\Bigr)
+    """
+    n, S, Q = ledger.n[i], ledger.S[i], ledger.Q[i]
+    m, k = n - h, n - 2 * h
+    new, old = S[n] - S[m], S[m] - S[k]
+    # sum of l X_l over the window, and of l X_{l-h} = (l-h) X_{l-h} + h X_{l-h}
+    new_l, old_l = Q[n] - Q[m], Q[m] - Q[k] + h * old
+    return (new + (horizon * (new - old) - (new_l - old_l)) / h) / h
+
+
+@kernel
+def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float:
+    r"""R-UCBE's bonus per unit of noise [Mussi24, Lemma 2 and Alg. 1].
+
+    .. math:: \check\beta^H(n) / \sigma = (H - n + h - 1) \sqrt{a / h^3}
+
+    >>> exploration_bonus(n=8, h=2, horizon=100, exploration=8.0)
+    93.0
+    """
+    return (horizon - n + h - 1) * sqrt(exploration / (1.0 * h * h * h))
+
+
+@kernel
+def second_difference(ledger: Ledger, i: int) -> float:
+    """X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3.
+
+    On a curve that bends little in three pulls it is pure noise of variance 6 sigma^2.
+    """
+    n, S = ledger.n[i], ledger.S[i]
+    return ledger.last[i] - 2.0 * (S[n - 1] - S[n - 2]) + (S[n - 2] - S[n - 3])
+
+
+@kernel
+def pooled_noise(sum_of_squares: float, count: float) -> float:
+    r"""Noise level from second differences :math:`d` pooled over arms.
+
+    .. math:: \hat\sigma = \sqrt{\sum d^2 / (6 m)}
+
+    >>> pooled_noise(sum_of_squares=1.5, count=25)
+    0.1
+    """
+    return sqrt(sum_of_squares / (6.0 * count))

@@ -1,0 +1,76 @@
+"""One definition, three targets: plain Python, numba on CPU, numba-cuda on GPU.
+
+Kernel Python is the subset that all three share: numbers, tuples, indexing, loops, `math`, and
+calls of other kernels by plain name. `@kernel` only marks a function, so it is debugged, covered
+and doctested as the plain Python it is; `lower` copies it for one target, binding each kernel it
+names to that target's copy. No algorithm is written twice.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+Jit = Callable[[Any], Any]
+
+
+def kernel(fn: F) -> F:
+    """Mark `fn` as kernel Python; calling it stays an ordinary Python call."""
+    fn.__kernel__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def plain(fn: F) -> F:
+    """The compiler of the interactive session: none."""
+    return fn
+
+
+def lower(fn: Callable[..., Any], jit: Jit, **bound: Callable[..., Any]) -> Any:
+    """Return `fn` for the target of `jit`, with the kernels named in `bound` replaced.
+
+    The copy's name ends in a digest of all the code under it: numba's disk cache, which is
+    keyed by name, then never serves a rule that has since been edited.
+    """
+    return _lower(fn, jit, bound, {})
+
+
+def _lower(
+    fn: Callable[..., Any],
+    jit: Jit,
+    bound: dict[str, Callable[..., Any]],
+    done: dict[Callable[..., Any], Any],
+) -> Any:
+    if fn in done:  # one copy of a kernel, however many others call it
+        return done[fn]
+    scope, digest = dict(fn.__globals__), hashlib.sha256(repr(_essence(fn)).encode())
+    for name in sorted(_globals_of(fn)):
+        callee: Any = bound.get(name, scope.get(name))
+        if getattr(callee, "__kernel__", False):
+            scope[name] = _lower(callee, jit, bound, done)
+            digest.update(scope[name].__qualname__.encode())
+        elif isinstance(callee, int | float | tuple | np.ndarray):  # compiled in as a constant
+            value = callee.tobytes() if isinstance(callee, np.ndarray) else repr(callee).encode()
+            digest.update(value)
+    copy = types.FunctionType(fn.__code__, scope, fn.__name__, fn.__defaults__)
+    copy.__module__, copy.__doc__ = fn.__module__, fn.__doc__
+    copy.__kernel__ = True  # type: ignore[attr-defined]
+    copy.__qualname__ = f"{fn.__qualname__}_{digest.hexdigest()[:12]}"
+    done[fn] = jit(copy)
+    return done[fn]
+
+
+def _globals_of(fn: Callable[..., Any]) -> set[str]:
+    return {op.argval for op in dis.get_instructions(fn) if op.opname == "LOAD_GLOBAL"}
+
+
+def _essence(fn: Callable[..., Any]) -> tuple[Any, ...]:
+    """The code without its docstring and line numbers."""
+    code = fn.__code__
+    constants = code.co_consts[1:] if fn.__doc__ else code.co_consts
+    return code.co_code, code.co_names, code.co_varnames, constants

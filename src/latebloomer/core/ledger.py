@@ -1,0 +1,199 @@
+"""All arms' histories, who is still in the race, and whose turn it is.
+
+A plan is a list of phases, "keep the best k arms and bring each to n pulls"; `ANY` opens the rest
+of the budget to whichever arm the policy picks. Everything here is kernel Python: a session holds
+the ledger as lists, the compiled engines as arrays.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, NamedTuple, TypeAlias
+
+from latebloomer.core.kernel import kernel
+
+Floats: TypeAlias = Any  # a float64 array when compiled, a list of floats in a session
+Ints: TypeAlias = Any  # an int64 array when compiled, a list of ints in a session
+
+ANY = -1  # a phase of the plan in which every arm competes for every pull
+OVER = -1  # no arm is due: the session is over
+
+# The cells of `Ledger.cursor`.
+PULLS = 0  # rewards seen in all
+PHASE = 1  # the phase of the plan that is being played
+CREW = 2  # how many arms are still racing
+BASE = 3  # pulls that every racing arm had when the phase began
+DUE = 4  # pulls that every racing arm has had in full sweeps
+HEAD = 5  # the place in the crew that the running sweep has reached
+STALE = 6  # 1 when scores of other arms than the pulled one have changed
+CELLS = 7
+
+FAN = 16  # arms per match of the tournament: few levels, and one scan for up to 16 arms
+
+
+class Plan(NamedTuple):
+    """Phase j: the best `keep[j]` arms are brought to `upto[j]` pulls each."""
+
+    keep: Ints
+    upto: Ints
+
+
+class Ledger(NamedTuple):
+    """Row i of `S` and `Q`, and entry i of each list, belong to arm i."""
+
+    n: Ints  # pulls
+    last: Floats  # the newest reward
+    score: Floats  # what the policy made of the arm at its newest pull
+    memo: Floats  # one number per arm for the policy's own use
+    S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
+    Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m
+    crew: Ints  # the racing arms in index order, the first `cursor[CREW]` entries
+    out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
+    work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
+    pool: Floats  # four numbers for the policy's own use
+    cursor: Ints
+
+
+@kernel
+def reset(ledger: Ledger) -> None:
+    """Begin a new run in the same memory."""
+    for i in range(len(ledger.n)):
+        ledger.n[i] = 0
+        ledger.last[i] = 0.0
+        ledger.score[i] = inf
+        ledger.memo[i] = 0.0
+        ledger.crew[i] = i
+        ledger.out[i] = 0
+    for j in range(len(ledger.pool)):
+        ledger.pool[j] = 0.0
+    for j in range(CELLS):
+        ledger.cursor[j] = 0
+    ledger.cursor[CREW] = len(ledger.n)
+
+
+# --- memory: what a reward leaves behind (a policy picks one as its `remember`) ---
+
+
+@kernel
+def remember_nothing(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """The policy keeps what it needs in its scores."""
+
+
+@kernel
+def remember_levels(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """Keep what window means need."""
+    ledger.S[i][n] = ledger.S[i][n - 1] + reward
+
+
+@kernel
+def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """Keep what window means and projections need."""
+    ledger.S[i][n] = ledger.S[i][n - 1] + reward
+    ledger.Q[i][n] = ledger.Q[i][n - 1] + n * reward
+
+
+# --- phases: who stays ---
+
+
+@kernel
+def keep_best(ledger: Ledger, k: int) -> None:
+    """Drop the worst-scored racing arms until `k` are left; the crew stays in index order."""
+    size = ledger.cursor[CREW]
+    if size <= k:
+        return
+    heapify_worst(ledger, size)
+    for left in range(size, k, -1):
+        ledger.out[ledger.work[0]] = ledger.cursor[PULLS]
+        ledger.work[0] = ledger.work[left - 1]
+        sift(ledger, 0, left - 1)
+    close_ranks(ledger)
+
+
+@kernel
+def close_ranks(ledger: Ledger) -> None:
+    """Take the arms that are out from the crew."""
+    kept = 0
+    for place in range(ledger.cursor[CREW]):
+        i = ledger.crew[place]
+        if ledger.out[i] == 0:
+            ledger.crew[kept] = i
+            kept += 1
+    ledger.cursor[CREW] = kept
+
+
+@kernel
+def heapify_worst(ledger: Ledger, size: int) -> None:
+    """Make `work` a heap of the crew with the worst arm on top."""
+    for place in range(size):
+        ledger.work[place] = ledger.crew[place]
+    for root in range(size // 2 - 1, -1, -1):
+        sift(ledger, root, size)
+
+
+@kernel
+def sift(ledger: Ledger, root: int, size: int) -> None:
+    """Let the arm at `root` sink to its place in the heap."""
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size and worse(ledger, ledger.work[child + 1], ledger.work[child]):
+            child += 1
+        if worse(ledger, ledger.work[root], ledger.work[child]):
+            return
+        sinking = ledger.work[root]
+        ledger.work[root] = ledger.work[child]
+        ledger.work[child] = sinking
+        root = child
+
+
+@kernel
+def worse(ledger: Ledger, i: int, j: int) -> bool:
+    """Lower score; on a tie the higher index (ties are broken for the lowest)."""
+    return ledger.score[i] < ledger.score[j] or (ledger.score[i] == ledger.score[j] and i > j)
+
+
+# --- tournament: the best-scored of all arms, kept up to date in O(log K) ---
+
+
+@kernel
+def leader(ledger: Ledger, changed: int, horizon: int) -> int:
+    """The best-scored arm, given that only `changed` has a new score since the last call.
+
+    Arms play in blocks of `FAN`, winners in blocks of `FAN` again, until one is left; only the
+    blocks above `changed` are played anew. Level by level the winners stand in `work`. An arm at
+    the horizon has retired: its score is minus infinity.
+    """
+    scores, work, count = ledger.score, ledger.work, len(ledger.n)
+    if ledger.n[changed] >= horizon:
+        scores[changed] = -inf
+    block = changed // FAN
+    best = FAN * block
+    top = scores[best]
+    for i in range(best + 1, min(best + FAN, count)):
+        if scores[i] > top:
+            best, top = i, scores[i]
+    level = 0  # where the winners of this level begin
+    work[block] = best
+    count = (count + FAN - 1) // FAN
+    while count > 1:
+        block = block // FAN
+        first = level + FAN * block
+        best = work[first]
+        for cell in range(first + 1, min(first + FAN, level + count)):
+            if scores[work[cell]] > scores[best]:
+                best = work[cell]
+        level += count
+        count = (count + FAN - 1) // FAN
+        work[level + block] = best
+    return best
+
+
+@kernel
+def fresh_leader(ledger: Ledger, horizon: int) -> int:
+    """The best-scored arm when any score may have changed."""
+    for i in range(len(ledger.n)):
+        if ledger.n[i] >= horizon:
+            ledger.score[i] = -inf
+    best = 0
+    for i in range(0, len(ledger.n), FAN):
+        best = leader(ledger, i, horizon)
+    return best

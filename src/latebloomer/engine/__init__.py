@@ -1,0 +1,1 @@
+"""Plays policies: `session.py` by ask and tell."""

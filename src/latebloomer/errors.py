@@ -1,0 +1,105 @@
+"""Errors say what was given, what is needed and what to do about it.
+
+::
+
+    LatebloomerError
+    ├── SettingError      (ValueError)       a setting outside the range of the method
+    │   ├── BudgetError                      a budget too small for what was asked of it
+    │   └── UnknownName   (LookupError)      no policy, problem or setting of that name
+    ├── ArmError          (LookupError)      no such arm
+    ├── RewardError       (ValueError)       a reward that is not a finite number
+    ├── TellError         (RuntimeError)     a reward for a pull that was not asked
+    ├── NothingYet        (RuntimeError)     a recommendation before the first pull
+    ├── CurveError        (ValueError)       curves that cannot be used as they are
+    └── MissingExtra      (ImportError)      an optional dependency is not installed
+
+Every error leaves the object that raised it as it was before the call.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+
+class LatebloomerError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class SettingError(LatebloomerError, ValueError):
+    """A setting outside the range in which the method is defined."""
+
+
+class BudgetError(SettingError):
+    """A budget too small for what was asked of it."""
+
+
+class UnknownName(SettingError, LookupError):
+    """No policy, problem or setting of that name."""
+
+
+class ArmError(LatebloomerError, LookupError):
+    """No such arm."""
+
+
+class RewardError(LatebloomerError, ValueError):
+    """A reward that is not a finite number."""
+
+
+class TellError(LatebloomerError, RuntimeError):
+    """A reward for a pull that was not asked."""
+
+
+class NothingYet(LatebloomerError, RuntimeError):
+    """A recommendation before the first pull."""
+
+
+class CurveError(LatebloomerError, ValueError):
+    """Curves that cannot be used as they are."""
+
+
+class MissingExtra(LatebloomerError, ImportError):
+    """An optional dependency is not installed."""
+
+
+def require(holds: bool, name: str, value: object, needed: str, why: str) -> None:
+    """Raise a `SettingError` unless `holds`.
+
+    >>> require(False, "window", 0.7, "in (0, 1/2]", "it spans at most half of the rewards")
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: window=0.7, but window must be in (0, 1/2]: it spans ...
+    """
+    if not holds:
+        raise SettingError(f"{name}={value!r}, but {name} must be {needed}: {why}")
+
+
+def need_number(name: str, value: object) -> None:
+    """Raise a `SettingError` unless `value` is a real number (bool does not count as one)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SettingError(f"{name}={value!r}, but {name} must be a number")
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """The error for a name that is not in `known`, with the nearest ones.
+
+    >>> raise unknown("policy", "r-usr", ["r-sr", "sh"])
+    Traceback (most recent call last):
+    latebloomer.errors.UnknownName: no policy is called 'r-usr'; did you mean 'r-sr'? All: r-sr, sh
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    return UnknownName(f"no {kind} is called {name!r}{hint} All: {', '.join(names)}")
+
+
+def extra(module: str, purpose: str, name: str) -> Any:
+    """Import an optional dependency, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtra(
+            f"{purpose} need {package}: pip install 'latebloomer[{name}]'"
+        ) from error

@@ -1,0 +1,207 @@
+"""The contract: a policy is a plan (data, made once) and a score (a pure function of one arm).
+
+A subclass is a frozen dataclass of settings with two methods, `levels` (the plan) and `score`; the
+rest has defaults. Methods marked `@kernel` run unchanged in a session (plain Python), in the CPU
+simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named tuple that
+`settings` returns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from abc import ABC, abstractmethod
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from math import ceil, floor, inf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import (
+    ANY,
+    OVER,
+    Ledger,
+    Plan,
+    fresh_leader,
+    leader,
+    remember_slopes,
+)
+from latebloomer.core.phases import log_bar
+from latebloomer.errors import BudgetError, need_number, require
+
+if TYPE_CHECKING:
+    from latebloomer.policies.describe import Description
+
+# The kernels a policy may define; the engines' loop calls them by these names.
+HOOKS = ("score", "worth", "rate", "review", "pick", "remember")
+
+
+class Policy(ABC):
+    """How a budget is spent over arms, and which arm is recommended."""
+
+    name: ClassVar[str]  # in the registry and on the command line
+    cites: ClassVar[tuple[str, ...]] = ()  # keys of docs/refs.bib
+
+    # --- what every policy defines ---
+
+    @abstractmethod
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        """The plan as (k, n): 'keep the best k arms and bring each to n pulls', in this order.
+
+        `(ANY, n)` opens what is left to every arm with fewer than n pulls.
+        """
+
+    @kernel
+    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
+        """What decides who is kept, or pulled next: a pure function of arm i's history."""
+        raise NotImplementedError
+
+    # --- what some policies define ---
+
+    @kernel
+    def worth(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        """What the recommended arm maximises among the racing ones; the score by default."""
+        return ledger.score[i]
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Score arm `i` anew, whose history now ends in its newest reward."""
+        ledger.score[i] = score(self, ledger, i, horizon)
+
+    @kernel  # noqa: B027
+    def review(self, ledger: Ledger, budget: int, horizon: int) -> None:
+        """After each sweep over the racing arms: a rule that compares them jointly drops some."""
+
+    @kernel
+    def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        """The arm of the next pull where the plan says ANY, or OVER when all are at the horizon.
+
+        `pulled` is the only arm whose score has changed since the last call, or ANY.
+        """
+        fresh = pulled == ANY
+        best = fresh_leader(ledger, horizon) if fresh else leader(ledger, pulled, horizon)
+        return best if ledger.score[best] > -inf else OVER
+
+    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+        """Up to `count` distinct arms to pull at once where the plan says ANY, `first` among them.
+
+        Plain Python, for sessions that hand out several pulls before the first comes back.
+        """
+        open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i != first)
+        by_score = heapq.nsmallest(count - 1, open_arms, key=lambda i: (-ledger.score[i], i))
+        return [first, *by_score]
+
+    remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
+
+    def least(self, arms: int) -> tuple[int, str]:
+        """The smallest budget that can be spent by the rule, and why."""
+        return arms, "one pull of each arm"
+
+    def advised(self, arms: int) -> tuple[int, str]:
+        """The smallest budget that makes sense, and why."""
+        return self.least(arms)
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Any:
+        """The fields as a named tuple of numbers: what `self` is inside kernels."""
+        return numbers_of(self)
+
+    # --- what every policy gets ---
+
+    def plan(self, arms: int, budget: int, horizon: int | None = None) -> Plan:
+        """The phases of a race over `arms` arms; the horizon is the budget unless given."""
+        horizon = budget if horizon is None else horizon
+        self.check(arms, budget, horizon)
+        return knockout(self.levels(arms, budget, horizon), horizon)
+
+    def describe(self, arms: int, budget: int, horizon: int | None = None) -> Description:
+        """The plan in words: phases, survivors, pulls each, what is left."""
+        from latebloomer.policies.describe import describe
+
+        return describe(self, arms, budget, horizon)
+
+    def check(self, arms: int, budget: int, horizon: int) -> None:
+        """Raise an error that says what is wrong, unless the policy can be played."""
+        require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
+        require(budget >= 1, "budget", budget, "at least 1", "every arm needs pulls")
+        require(horizon >= 1, "horizon", horizon, "at least 1", "arms are compared at that pull")
+        least, why = self.least(arms)
+        if budget < least:
+            raise BudgetError(
+                f"budget={budget} for {arms} arms, but {type(self).__name__} needs {least}: "
+                f"{why}; drop arms or raise the budget"
+            )
+
+    @classmethod
+    def reviews(cls) -> bool:
+        """Whether a decision may fall after every sweep, not only between phases."""
+        return cls.review is not Policy.review
+
+    @classmethod
+    def kernels(cls) -> dict[str, Callable[..., Any]]:
+        """This policy's kernels by the names under which the loop calls them."""
+        return {hook: getattr(cls, hook) for hook in HOOKS}
+
+
+score = Policy.score  # `rate` names it; engines bind it to the policy's own
+
+
+def numbers_of(policy: Policy) -> Any:
+    """The dataclass fields of a policy as a named tuple.
+
+    The tuple's class is kept on the policy's class, importable by name as numba's cache wants.
+    """
+    cls, fields = type(policy), dataclasses.asdict(policy)  # type: ignore[call-overload]
+    if "Numbers" not in vars(cls):
+        made: Any = namedtuple("Numbers", list(fields), module=cls.__module__)  # type: ignore[misc]
+        made.__qualname__ = f"{cls.__qualname__}.Numbers"
+        cls.Numbers = made  # type: ignore[attr-defined]
+    return cls.Numbers(**fields)  # type: ignore[attr-defined]
+
+
+def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
+    """'Keep the best k arms and bring each to n pulls', level by level, as a plan.
+
+    No arm goes beyond the horizon, and a level that adds no pulls is merged with the next: who
+    would be dropped there is dropped on the same scores one level later.
+
+    >>> knockout([(4, 3), (3, 3), (2, 5), (1, 9)], horizon=8)
+    Plan(keep=array([4, 2, 1]), upto=array([3, 5, 8]))
+    """
+    kept: list[tuple[int, int]] = []
+    for place, (k, n) in enumerate(levels):
+        before = kept[-1][1] if kept else 0
+        last = place == len(levels) - 1
+        if min(n, horizon) > before or (last and k != ANY):
+            kept.append((k, max(before, min(n, horizon))))
+    return Plan(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
+
+
+def check_window(window: float) -> None:
+    """Both estimators look at no more than the later half of an arm's rewards."""
+    need_number("window", window)
+    require(
+        0 < window <= 0.5, "window", window, "in (0, 1/2]",
+        "an arm is judged on at most the later half of its rewards",
+    )  # fmt: skip
+
+
+def check_not_negative(name: str, value: Any, why: str) -> None:
+    need_number(name, value)
+    require(0 <= value < float("inf"), name, value, "at least 0 and finite", why)
+
+
+def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> None:
+    require(value in choices, name, value, "one of " + ", ".join(map(repr, choices)), why)
+
+
+def least_for_window(arms: int, window: float) -> tuple[int, str]:
+    """The smallest budget with which successive rejects fill the window in their first phase.
+
+    The window holds one reward from n = ceil(1/eps) pulls on, and N_1 reaches that once
+    T - K > (n - 1) K logbar(K).
+    """
+    pulls = ceil(1 / window)
+    needed = floor(arms + (pulls - 1) * arms * log_bar(arms)) + 1
+    return needed, f"{pulls} pulls of each arm in the first phase, so that its window is not empty"

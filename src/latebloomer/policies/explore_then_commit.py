@@ -1,0 +1,54 @@
+"""Explore-Then-Commit [Cella21]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import CREW, DUE, Ledger
+from latebloomer.policies.power_law import (
+    PowerLawPolicy,
+    commit,
+    confidence_width,
+    final_reward,
+    predict_crew,
+    runner_up,
+)
+
+
+@dataclass(frozen=True)
+class ExploreThenCommit(PowerLawPolicy):
+    r"""Sweep over all arms until one is surely the best, then stay with it.
+
+    After sweep :math:`\tau` an arm can still reach :math:`m = T - \tau(K-1)` pulls. The rule
+    commits to an arm whose predicted loss at m is two widths below all others' (a fit by
+    `power_law`), and recommends the smallest predicted loss at the end.
+    """
+
+    name: ClassVar[str] = "etc"
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
+
+    @kernel
+    def review(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+        tau = ledger.cursor[DUE]
+        if ledger.cursor[CREW] == 1 or tau < 2:
+            return
+        best = predict_crew(self, ledger, tau, reach(ledger, budget, horizon))
+        margin = ledger.score[ledger.crew[best]] - runner_up(ledger, best)
+        if margin > 2.0 * confidence_width(self, tau):
+            commit(ledger, best)
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Nothing: scores are made for all arms together, in `review`."""
+
+    @kernel
+    def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        return final_reward(self, ledger, i, reach(ledger, budget, horizon))
+
+
+@kernel
+def reach(ledger: Ledger, budget: int, horizon: int) -> int:
+    """The pulls an arm would end with if it got all that is left after the full sweeps."""
+    return min(horizon, max(1, budget - ledger.cursor[DUE] * (len(ledger.n) - 1)))

@@ -1,0 +1,132 @@
+r"""What `ExploreThenCommit` and `RestSure` share: a power law fitted to losses [Cella21].
+
+The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\rho} + \beta` with
+:math:`\rho` known. This is the reconstruction from the seed paper and its authors' code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import CREW, DUE, PULLS, Floats, Ledger, close_ranks, remember_levels
+from latebloomer.errors import need_number, require
+from latebloomer.policies.base import Policy, check_not_negative
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels."""
+
+    rho: float
+    scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times the user's width_scale
+    union: float  # K T / delta with delta = 1/T
+    powers: Floats  # powers[m] = 1^-rho + ... + m^-rho
+
+
+@dataclass(frozen=True)
+class PowerLawPolicy(Policy):
+    """Sweep over arms whose losses fall like a power law; subclasses say when to stop."""
+
+    rho: float = 0.8
+    largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
+    width_scale: float = 1.0  # multiplies the confidence width, which is 24 to 257 on losses <= 1
+
+    remember = staticmethod(remember_levels)
+
+    def __post_init__(self) -> None:
+        need_number("rho", self.rho)
+        require(
+            0 < self.rho < 1, "rho", self.rho, "in (0, 1)", "the width divides by rho (1 - rho)"
+        )
+        check_not_negative("largest_alpha", self.largest_alpha, "it bounds how far losses fall")
+        check_not_negative("width_scale", self.width_scale, "it multiplies the confidence width")
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(arms, budget)]
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        powers = np.arange(1.0, min(budget, horizon) + 1) ** -self.rho
+        scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
+        return Numbers(
+            float(self.rho),
+            float(self.width_scale * scale),
+            float(arms) * budget * budget,
+            np.concatenate([[0.0], np.cumsum(powers)]),
+        )
+
+    def least(self, arms: int) -> tuple[int, str]:
+        return 2 * arms, "two pulls of each arm to fit its power law"
+
+
+@kernel
+def decay(self: Numbers, m: int) -> float:
+    """m^-rho."""
+    return (1.0 * m) ** -self.rho
+
+
+@kernel
+def predicted_reward(self: Numbers, ledger: Ledger, i: int, tau: int, decay_m: float) -> float:
+    """1 - mu_i(m) by the fit to the first `tau` rewards (the first tau - 1 where tau is odd).
+
+    With first- and second-half means A, B of the losses and the half sums Ha, Hb of s^-rho:
+    alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha m^-rho.
+    """
+    half = tau // 2
+    first = 1.0 - ledger.S[i][half] / half
+    second = 1.0 - (ledger.S[i][2 * half] - ledger.S[i][half]) / half
+    early = self.powers[half]
+    late = self.powers[2 * half] - early
+    alpha = half * (first - second) / (early - late)
+    beta = first - alpha * early / half
+    return 1.0 - (beta + alpha * decay_m)
+
+
+@kernel
+def confidence_width(self: Numbers, tau: int) -> float:
+    """CB(tau) = scale (L/tau + sqrt(L/tau)), L = log(tau K T / delta)."""
+    ratio = log(tau * self.union) / tau
+    return self.scale * (ratio + sqrt(ratio))
+
+
+@kernel
+def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
+    """Score the racing arms by their predicted reward at m pulls; return the best one's place."""
+    best, decay_m = 0, decay(self, m)
+    for place in range(ledger.cursor[CREW]):
+        i = ledger.crew[place]
+        ledger.score[i] = predicted_reward(self, ledger, i, tau, decay_m)
+        if ledger.score[i] > ledger.score[ledger.crew[best]]:
+            best = place
+    return best
+
+
+@kernel
+def runner_up(ledger: Ledger, best: int) -> float:
+    """The highest score of the racing arms but the one at place `best`."""
+    top = -inf
+    for place in range(ledger.cursor[CREW]):
+        if place != best:
+            top = max(top, ledger.score[ledger.crew[place]])
+    return top
+
+
+@kernel
+def commit(ledger: Ledger, best: int) -> None:
+    """Drop every racing arm but the one at place `best`."""
+    for place in range(ledger.cursor[CREW]):
+        if place != best:
+            ledger.out[ledger.crew[place]] = ledger.cursor[PULLS]
+    close_ranks(ledger)
+
+
+@kernel
+def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
+    """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
+    tau = ledger.cursor[DUE]
+    if tau < 2:
+        return ledger.S[i][ledger.n[i]] / ledger.n[i]
+    return predicted_reward(self, ledger, i, tau, decay(self, m))

@@ -1,0 +1,131 @@
+"""Prob-1, or P1 [AbbasiYadkori18], made for rewards that an adversary chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import ANY, OVER, PULLS, Floats, Ledger, remember_nothing
+from latebloomer.core.random import POLICY_STREAM, uniform
+from latebloomer.policies.base import Policy
+
+SHUFFLE_STREAM = POLICY_STREAM - 1  # the first ranking is drawn here, the pulls in POLICY_STREAM
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels."""
+
+    harmonic: Floats  # harmonic[r] = 1 + 1/2 + ... + 1/r
+
+
+@dataclass(frozen=True)
+class ProbOne(Policy):
+    r"""Draw the arm that ranks r-th so far with probability proportional to 1/r.
+
+    The ranking is by decreasing :math:`G_i = \sum X / p`, each reward divided by the probability
+    :math:`p = 1 / (r\,(1 + \frac12 + \dots + \frac1K))` with which its arm was drawn. Arms that
+    tie stay in the order they had, which at the start is a seeded random one. The recommendation
+    is the largest :math:`G`.
+
+    In the ledger, `score` is G, `memo` the probability of an arm's newest draw, and `work` the
+    ranking (K arms, best first) followed by each arm's place in it.
+    """
+
+    name: ClassVar[str] = "prob-1"
+    cites: ClassVar[tuple[str, ...]] = ("AbbasiYadkori18",)
+    remember = staticmethod(remember_nothing)
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        return Numbers(np.cumsum([0.0, *(1 / rank for rank in range(1, arms + 1))]))
+
+    @kernel
+    def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        pulls = ledger.cursor[PULLS]
+        if pulls == 0:
+            shuffle(ledger, seed, run)
+        return draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
+
+    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+        """The draws of the next `count` rounds from the ranking of now, each arm once."""
+        drawn = [first]
+        for ahead in range(1, count):
+            u = uniform(game.seed, 0, POLICY_STREAM, ledger.cursor[PULLS] + ahead)
+            i = draw(rule, ledger, game.horizon, u)
+            if i not in drawn:
+                drawn.append(i)
+        return drawn
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        before = ledger.score[i] if ledger.n[i] > 1 else 0.0
+        ledger.score[i] = before + ledger.last[i] / ledger.memo[i]
+        settle(ledger, i)
+
+
+@kernel
+def shuffle(ledger: Ledger, seed: int, run: int) -> None:
+    """Rank the arms at random, all with G = 0 [Fisher-Yates]."""
+    arms = len(ledger.n)
+    for i in range(arms):
+        ledger.score[i] = 0.0
+        ledger.work[i] = i
+    for last in range(arms - 1, 0, -1):
+        place = int((last + 1) * uniform(seed, run, SHUFFLE_STREAM, last))
+        i = ledger.work[last]
+        ledger.work[last] = ledger.work[place]
+        ledger.work[place] = i
+    for place in range(arms):
+        ledger.work[arms + ledger.work[place]] = place
+
+
+@kernel
+def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> int:
+    """The arm of the rank that `u`, uniform in (0, 1), draws; OVER when all are at the horizon.
+
+    Where that arm is at the horizon, the next one down the ranking (and then from the top) is
+    pulled in its place; the paper's horizon is the budget, where this cannot happen.
+    """
+    arms = len(ledger.n)
+    target = u * self.harmonic[arms]
+    low, high = 1, arms  # the rank is the smallest r with harmonic[r] >= target
+    while low < high:
+        middle = (low + high) // 2
+        if self.harmonic[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    for step in range(arms):
+        i = ledger.work[(low - 1 + step) % arms]
+        if ledger.n[i] < horizon:
+            ledger.memo[i] = 1.0 / (low * self.harmonic[arms])
+            return i
+    return OVER
+
+
+@kernel
+def settle(ledger: Ledger, i: int) -> None:
+    """Move arm i to its place in the ranking after its G has changed."""
+    arms = len(ledger.n)
+    place, g = ledger.work[arms + i], ledger.score[i]
+    while place > 0 and ledger.score[ledger.work[place - 1]] < g:
+        hand_over(ledger, place - 1, place)
+        place -= 1
+    while place < arms - 1 and ledger.score[ledger.work[place + 1]] > g:
+        hand_over(ledger, place + 1, place)
+        place += 1
+    ledger.work[place] = i
+    ledger.work[arms + i] = place
+
+
+@kernel
+def hand_over(ledger: Ledger, source: int, target: int) -> None:
+    """Move the arm at one place of the ranking to the neighbouring one."""
+    j = ledger.work[source]
+    ledger.work[target] = j
+    ledger.work[len(ledger.n) + j] = target

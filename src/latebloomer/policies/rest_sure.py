@@ -1,0 +1,95 @@
+"""Rest-Sure [Cella21]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import CREW, DUE, PULLS, Ledger, close_ranks
+from latebloomer.policies.power_law import (
+    Numbers,
+    PowerLawPolicy,
+    commit,
+    confidence_width,
+    decay,
+    final_reward,
+    predict_crew,
+    predicted_reward,
+    runner_up,
+)
+
+
+@dataclass(frozen=True)
+class RestSure(PowerLawPolicy):
+    r"""Sweep over the arms that may still win; commit when one surely does or waiting costs more.
+
+    After sweep :math:`\tau` and t pulls in all, an arm of the active set A would end with
+    :math:`m = T + \tau - t` pulls if committed to now. With losses predicted by `power_law` and
+    the width CB the rule, in this order,
+
+    1. commits to an arm that is 2 CB below all other active arms at m;
+    2. commits to the best one when :math:`\min \mu(m - |A| + 1) - 2 CB > \min \mu(m)`;
+    3. drops i if for some active j :math:`\mu_i(s) - \mu_j(s) > 2 CB` for all s in
+       :math:`[\tau, m]`; a difference of two such laws is monotone, so its ends decide.
+    """
+
+    name: ClassVar[str] = "rest-sure"
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
+
+    @kernel
+    def review(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+        tau = ledger.cursor[DUE]
+        if ledger.cursor[CREW] == 1 or tau < 2:
+            return
+        sure = 2.0 * confidence_width(self, tau)
+        m = end(ledger, budget, horizon)
+        best_later = later_best(self, ledger, tau, m)
+        best = predict_crew(self, ledger, tau, m)
+        now = ledger.score[ledger.crew[best]]
+        if now - runner_up(ledger, best) > sure or now - best_later > sure:
+            commit(ledger, best)
+        else:
+            drop_beaten(self, ledger, tau, m, sure)
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Nothing: scores are made for all arms together, in `review`."""
+
+    @kernel
+    def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        return final_reward(self, ledger, i, end(ledger, budget, horizon))
+
+
+@kernel
+def end(ledger: Ledger, budget: int, horizon: int) -> int:
+    """m = T + tau - t."""
+    return min(horizon, max(1, budget + ledger.cursor[DUE] - ledger.cursor[PULLS]))
+
+
+@kernel
+def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
+    """The best predicted reward if one more sweep were made first: at m - |A| + 1 pulls."""
+    later = max(1, m - ledger.cursor[CREW] + 1)
+    best = predict_crew(self, ledger, tau, later)
+    return ledger.score[ledger.crew[best]]
+
+
+@kernel
+def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) -> None:
+    """Drop each arm that some racing arm beats by more than `sure` at both ends of [tau, m].
+
+    `score` holds the predicted rewards at m; the best of them cannot be beaten there, so one
+    arm always stays.
+    """
+    size, decay_tau = ledger.cursor[CREW], decay(self, tau)
+    for place in range(size):
+        i = ledger.crew[place]
+        ledger.memo[i] = predicted_reward(self, ledger, i, tau, decay_tau)
+    for place in range(size):
+        i = ledger.crew[place]
+        for other in range(size):
+            j = ledger.crew[other]
+            if ledger.score[j] - ledger.score[i] > sure and ledger.memo[j] - ledger.memo[i] > sure:
+                ledger.out[i] = ledger.cursor[PULLS]
+    close_ranks(ledger)

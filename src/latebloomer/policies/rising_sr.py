@@ -1,0 +1,59 @@
+"""Rising Successive Rejects [Mussi24, Alg. 2]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from latebloomer.core.estimators import recent_mean, window_length
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import Ledger, remember_levels
+from latebloomer.core.phases import phase_lengths
+from latebloomer.policies.base import Policy, check_choice, check_window, least_for_window
+
+
+@dataclass(frozen=True)
+class RisingSR(Policy):
+    r"""Pull the survivors evenly; after each phase drop the one doing worst lately.
+
+    Phase :math:`j` of :math:`K-1` ends when each of the :math:`K+1-j` survivors has
+
+    .. math:: N_j = \Bigl\lceil \frac{T - K}{\overline{\log}(K)\,(K+1-j)} \Bigr\rceil, \qquad
+              \overline{\log}(K) = \tfrac12 + \sum_{i=2}^{K} \tfrac1i,
+
+    pulls [Mussi24, Eq. (chosen_values_nj)]; then the lowest :math:`\hat\mu_i(N_j)` goes
+    [Eq. (mu_hat)]. It needs no knowledge of the problem and comes with a bound on its error
+    (`latebloomer.theory.rising_sr`).
+
+    >>> RisingSR().plan(arms=3, budget=12)  # 3 arms to 3 pulls, 2 to 4, the last to the end
+    Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
+    """
+
+    window: float = 0.25  # share of its pulls that an arm is judged on
+    leftover: str = "survivor"  # who gets the 1 to K pulls that the phases leave, or "unspent"
+
+    name: ClassVar[str] = "r-sr"
+    cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
+    remember = staticmethod(remember_levels)
+
+    def __post_init__(self) -> None:
+        check_window(self.window)
+        check_choice(
+            "leftover", self.leftover, ("survivor", "unspent"), "whose are the last pulls"
+        )
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        ends = phase_lengths(arms, budget)
+        last = budget if self.leftover == "survivor" else ends[-1]
+        return [*zip(range(arms, 1, -1), ends, strict=True), (1, last)]
+
+    @kernel
+    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
+        # h = max(1, floor(eps n)): the text leaves an empty window open while n < 1/eps.
+        return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))
+
+    def least(self, arms: int) -> tuple[int, str]:
+        return arms + 1, "with fewer pulls its first phase is empty"
+
+    def advised(self, arms: int) -> tuple[int, str]:
+        return least_for_window(arms, self.window)

@@ -1,0 +1,70 @@
+"""Successive Halving [Karnin13, Jamieson16]: what every tuner ships."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from latebloomer.core.estimators import recent_mean, window_length
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import Ledger, remember_levels
+from latebloomer.policies.base import Policy, check_choice, check_window
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels."""
+
+    window: float  # 0: only the latest value counts
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(Policy):
+    r"""In :math:`\lceil \log_2 K \rceil` rounds of equal cost, keep the better half.
+
+    Round r pulls each arm of the survivors A :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
+    more times and keeps the better :math:`\lceil |A|/2 \rceil`, by the latest value (the form
+    that tuners ship) or by the mean of a window of late rewards.
+
+    >>> SuccessiveHalving().plan(arms=5, budget=60)  # 3 rounds of 20: 5 x 4, 3 x 6, 2 x 10
+    Plan(keep=array([5, 3, 2, 1]), upto=array([ 4, 10, 20, 20]))
+    """
+
+    judge: str = "latest"
+    window: float = 0.25  # with judge="window": share of its pulls that an arm is judged on
+
+    name: ClassVar[str] = "sh"
+    cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
+    remember = staticmethod(remember_levels)
+
+    def __post_init__(self) -> None:
+        check_choice("judge", self.judge, ("latest", "window"), "by what the better half is told")
+        check_window(self.window)
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        rounds, left, pulls = rounds_of(arms), arms, 0
+        levels = []
+        for _ in range(rounds):
+            pulls += budget // (left * rounds)
+            levels.append((left, pulls))
+            left = -(-left // 2)
+        return [*levels, (1, pulls)]
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        return Numbers(self.window if self.judge == "window" else 0.0)
+
+    @kernel
+    def score(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
+        return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))
+
+    def least(self, arms: int) -> tuple[int, str]:
+        rounds = rounds_of(arms)
+        return arms * rounds, f"one pull of each arm in the first of {rounds} rounds of equal cost"
+
+
+def rounds_of(arms: int) -> int:
+    """ceil(log2 K), exactly.
+
+    >>> [rounds_of(arms) for arms in (2, 3, 4, 5, 8, 9)]
+    [1, 2, 2, 3, 3, 4]
+    """
+    return (arms - 1).bit_length()

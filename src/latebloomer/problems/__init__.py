@@ -1,0 +1,62 @@
+"""Where simulated rewards come from: curve families, recorded curves, counter-based noise."""
+
+from latebloomer.problems.curves import (
+    Curve,
+    Exponential,
+    LowerBound,
+    PaperF,
+    PiecewiseLinear,
+    PowerLaw,
+    SShaped,
+    Stationary,
+)
+from latebloomer.problems.families import FAMILIES, random_problem
+from latebloomer.problems.names import known_problems, problem
+from latebloomer.problems.noise import (
+    Bernoulli,
+    Gaussian,
+    Noise,
+    Noiseless,
+    StudentT,
+    Uniform,
+    draw,
+    reward,
+    variate,
+    variates,
+)
+from latebloomer.problems.paper import imdb, lower_bound, paper_a, paper_b
+from latebloomer.problems.problem import Problem
+from latebloomer.problems.recorded import load
+from latebloomer.problems.report import Report
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Curve",
+    "Exponential",
+    "Gaussian",
+    "LowerBound",
+    "Noise",
+    "Noiseless",
+    "PaperF",
+    "PiecewiseLinear",
+    "PowerLaw",
+    "Problem",
+    "Report",
+    "SShaped",
+    "Stationary",
+    "StudentT",
+    "Uniform",
+    "draw",
+    "imdb",
+    "known_problems",
+    "load",
+    "lower_bound",
+    "paper_a",
+    "paper_b",
+    "problem",
+    "random_problem",
+    "reward",
+    "variate",
+    "variates",
+]

@@ -1,0 +1,247 @@
+"""What a pull shows besides its mean: kinds of noise, and the kernel that draws rewards.
+
+A reward is a pure function of (seed, run, arm, pull), where pull 0 is an arm's first: whatever
+the policy does, the n-th reward of an arm in a run is the same. Kernels take plain numbers only,
+so a kind of noise is an integer code, a scale and a shape.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.random import UNIFORM as UNIFORM_DOMAIN
+from latebloomer.core.random import block, normal, normals, uniform, unit
+from latebloomer.errors import CurveError, SettingError, require
+from latebloomer.problems.curves import Floats
+
+GAUSSIAN, BERNOULLI, UNIFORM, STUDENT_T, NOISELESS = range(5)
+Scale: TypeAlias = float | tuple[float, ...]  # one for all arms, or one for each
+
+
+@kernel
+def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
+    r"""Student's t by Bailey's exact transformation of two uniforms [Bailey94].
+
+    .. math:: \sqrt{\nu (U^{-2/\nu} - 1)} \, \cos 2 \pi V
+    """
+    c0, c1, c2, c3 = block(seed, run, arm, pull, UNIFORM_DOMAIN)
+    radius = math.sqrt(df * math.expm1(-2.0 / df * math.log(unit(c0, c1))))
+    return radius * math.cos(2.0 * math.pi * unit(c2, c3))
+
+
+@kernel
+def variate(kind: int, shape: float, seed: int, run: int, arm: int, pull: int) -> float:
+    """The random part of a reward, which depends neither on the mean nor on the scale."""
+    if kind == GAUSSIAN:
+        return normal(seed, run, arm, pull)
+    if kind == BERNOULLI:
+        return uniform(seed, run, arm, pull)
+    if kind == UNIFORM:
+        return 2.0 * uniform(seed, run, arm, pull) - 1.0
+    if kind == STUDENT_T:
+        return student_t(shape, seed, run, arm, pull)
+    return 0.0
+
+
+@kernel
+def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, start: int) -> None:
+    """Fill `out` with the variates of the pulls `start`, `start` + 1, ...; `start` is even.
+
+    Faster than one by one where the noise is Gaussian.
+    """
+    if kind == GAUSSIAN:
+        normals(out, seed, run, arm, start)
+    else:
+        for i in range(len(out)):
+            out[i] = variate(kind, shape, seed, run, arm, start + i)
+
+
+@kernel
+def reward(kind: int, scale: float, mean: float, value: float) -> float:
+    """The reward of a pull whose variate is `value`.
+
+    >>> reward(GAUSSIAN, 0.5, 1.0, -3.0), reward(BERNOULLI, 1.0, 0.75, 0.7)
+    (-0.5, 1.0)
+    """
+    if kind == BERNOULLI:
+        return 1.0 if value < mean else 0.0
+    return mean + scale * value
+
+
+@kernel
+def draw(
+    kind: int, scale: float, shape: float, mean: float, seed: int, run: int, arm: int, pull: int
+) -> float:
+    """The reward of one pull (0 is the first) of an arm whose mean there is `mean`.
+
+    >>> draw(GAUSSIAN, 0.01, 0.0, 0.5, seed=0, run=0, arm=0, pull=0)
+    0.49707660863802067
+    """
+    return reward(kind, scale, mean, variate(kind, shape, seed, run, arm, pull))
+
+
+class Noise(ABC):
+    """A kind of noise: `kind`, `shape` and `scales(arms)` are what `draw` takes."""
+
+    kind: ClassVar[int]
+
+    @property
+    def shape(self) -> float:
+        """The second number some kinds need; 0 for the others."""
+        return 0.0
+
+    @abstractmethod
+    def scales(self, arms: int) -> Floats:
+        """The scale of each arm."""
+
+    @abstractmethod
+    def sigma(self, arms: int) -> Floats:
+        """A sub-Gaussian constant for each arm, what the theory calls sigma; may be infinite."""
+
+    def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
+        """Raise a `CurveError` if the noise cannot have these means."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Noise):
+    """Gaussian rewards with one standard deviation, or one for each arm.
+
+    >>> Gaussian(0.01).scales(2), Gaussian((0.1, 0.2)).scales(2)
+    (array([0.01, 0.01]), array([0.1, 0.2]))
+    """
+
+    sd: Scale
+    kind: ClassVar[int] = GAUSSIAN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sd", _scale("sd", self.sd))
+
+    def scales(self, arms: int) -> Floats:
+        return _per_arm("sd", self.sd, arms)
+
+    def sigma(self, arms: int) -> Floats:
+        return self.scales(arms)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Noise):
+    """Rewards 0 and 1; means outside [0, 1] are an error."""
+
+    kind: ClassVar[int] = BERNOULLI
+
+    def scales(self, arms: int) -> Floats:
+        return np.ones(arms)
+
+    def sigma(self, arms: int) -> Floats:
+        return np.full(arms, 0.5)  # Hoeffding: half the width of [0, 1]
+
+    def check(self, means: Floats) -> None:
+        if means.min() < 0 or means.max() > 1:
+            raise CurveError(
+                f"means from {means.min():.6g} to {means.max():.6g} with Bernoulli noise, but a "
+                "mean must be in [0, 1]: it is the probability of a reward of 1"
+            )
+
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    """Rewards uniform within `half_width` of the mean.
+
+    >>> Uniform.of_sd(1.0)
+    Uniform(half_width=1.7320508075688772)
+    """
+
+    half_width: Scale
+    kind: ClassVar[int] = UNIFORM
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "half_width", _scale("half_width", self.half_width))
+
+    @classmethod
+    def of_sd(cls, sd: float) -> Uniform:
+        """The uniform noise of standard deviation `sd`."""
+        return cls(math.sqrt(3.0) * sd)
+
+    def scales(self, arms: int) -> Floats:
+        return _per_arm("half_width", self.half_width, arms)
+
+    def sigma(self, arms: int) -> Floats:
+        return self.scales(arms)
+
+
+@dataclass(frozen=True)
+class StudentT(Noise):
+    """Heavy tails: `scale` times Student's t with `df` degrees of freedom.
+
+    The variance is scale^2 df / (df - 2) where df > 2, else infinite; no sigma is finite.
+    """
+
+    df: float
+    scale: Scale
+    kind: ClassVar[int] = STUDENT_T
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _scale("scale", self.scale))
+        require(1 < self.df < math.inf, "df", self.df, "above 1 and finite",
+                "the mean of a pull must exist")  # fmt: skip
+
+    @property
+    def shape(self) -> float:
+        return float(self.df)
+
+    def scales(self, arms: int) -> Floats:
+        return _per_arm("scale", self.scale, arms)
+
+    def sigma(self, arms: int) -> Floats:
+        return np.where(self.scales(arms) > 0, math.inf, 0.0)
+
+
+@dataclass(frozen=True)
+class Noiseless(Noise):
+    """Every pull shows its mean."""
+
+    kind: ClassVar[int] = NOISELESS
+
+    def scales(self, arms: int) -> Floats:
+        return np.zeros(arms)
+
+    def sigma(self, arms: int) -> Floats:
+        return np.zeros(arms)
+
+
+def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> Noise:
+    """Noise as it is, a number (or one for each arm) as Gaussian, None as no noise.
+
+    >>> as_noise(0.01), as_noise(None)
+    (Gaussian(sd=0.01), Noiseless())
+    """
+    if isinstance(given, Noise):
+        return given
+    return Noiseless() if given is None else Gaussian(given)  # type: ignore[arg-type]
+
+
+def _scale(name: str, given: Any) -> Scale:
+    """`given` as a float or a tuple of them, all finite and at least 0."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingError(
+            f"{name}={given!r}, but {name} must be a number, or one per arm"
+        ) from None
+    good = values.ndim <= 1 and values.size > 0 and np.all(np.isfinite(values) & (values >= 0))
+    require(bool(good), name, given, "finite and at least 0", "it is the size of the noise")
+    return tuple(values.tolist()) if values.ndim else float(values)
+
+
+def _per_arm(name: str, scale: Scale, arms: int) -> Floats:
+    if not isinstance(scale, tuple):
+        return np.full(arms, scale)
+    require(len(scale) == arms, name, scale, f"one number, or one for each of {arms} arms",
+            f"there are {len(scale)}")  # fmt: skip
+    return np.array(scale)

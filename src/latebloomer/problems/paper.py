@@ -1,0 +1,97 @@
+"""The paper's own problems, and the instance behind its lower bound [Mussi24]."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from latebloomer.errors import CurveError, require
+from latebloomer.problems.curves import LowerBound, PaperF, PiecewiseLinear
+from latebloomer.problems.noise import Gaussian, Noise, Noiseless
+from latebloomer.problems.problem import Problem
+from latebloomer.problems.recorded import load
+
+DATA = "LATEBLOOMER_DATA"
+IMDB_FILE = Path("reference", "imdb_curves.npz")
+IMDB_PUBLIC = (
+    "https://github.com/albertometelli/stochastic-rising-bandits, commit 2b49e82, "
+    "'data/learning curves/npy' (MIT)"
+)
+# Of the 7 x 50,000 little-endian doubles, arm by arm in the file's own order.
+IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
+
+
+def paper_a() -> Problem:
+    """Setting A: five arms of the paper's family, of which the last to rise ends highest.
+
+    >>> paper_a().changes(3200)
+    ((1, 2), (70, 1), (188, 0))
+    """
+    settings = [(37, 1.0), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]
+    return Problem([PaperF(b, c) for b, c in settings], Gaussian(0.01), label="paper-a")
+
+
+def paper_b() -> Problem:
+    """Setting B: a straight riser, an early one and one that stops at 0.7.
+
+    >>> paper_b().changes(3200)
+    ((1, 1), (108, 2), (280, 0))
+    """
+    curves = [
+        PiecewiseLinear(((0, 0.0), (400, 1.0))),  # min(n / 400, 1)
+        PaperF(b=10, c=0.47),
+        PiecewiseLinear(((0, 0.0), (175, 0.7))),  # min(0.004 n, 0.7)
+    ]
+    return Problem(curves, Gaussian(0.01), label="paper-b")
+
+
+def imdb() -> Problem:
+    """Seven online learners on IMDB reviews: recorded accuracies of 50,000 steps.
+
+    Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
+    step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
+    are single outcomes, as a learner trained live would show.
+    """
+    file = _imdb_file()
+    found = load(file)
+    digest = hashlib.sha256(found.curves.astype("<f8").tobytes()).hexdigest()
+    if digest != IMDB_SHA256:
+        raise CurveError(f"{file}: these are not the paper's curves (sha256 of values {digest})")
+    return Problem(found.curves, Noiseless(), found.names, "imdb")
+
+
+def _imdb_file() -> Path:
+    folder = os.environ.get(DATA)
+    advice = (
+        f"set {DATA} to the folder that holds {IMDB_FILE}; the originals are public: {IMDB_PUBLIC}"
+    )
+    if not folder:
+        raise CurveError(
+            f"the problem 'imdb' needs recorded curves, but {DATA} is not set: {advice}"
+        )
+    file = Path(folder) / IMDB_FILE
+    if not file.is_file():
+        raise CurveError(f"{DATA}={folder}, but there is no {file}: {advice}")
+    return file
+
+
+def lower_bound(
+    gaps: Sequence[float],
+    beta: float,
+    winner: int | None = None,
+    noise: Noise | float | None = None,
+) -> Problem:
+    r"""The instance of [Mussi24, Thm 3, proof]: arm 0 is best, arm i ends `gaps[i - 1]` below.
+
+    `winner` frees one other arm of its cap, and makes it best at large horizons: nobody can tell
+    the two instances apart before that arm reaches its cap.
+
+    >>> lower_bound([0.25, 0.25], beta=2).means(4)[:, 3], lower_bound([0.25], 2, winner=1).best(9)
+    (array([0.375, 0.25 , 0.25 ]), 1)
+    """
+    ok = winner is None or 1 <= winner <= len(gaps)
+    require(ok, "winner", winner, f"in 1..{len(gaps)}, or None", "it is another arm than arm 0")
+    others = [LowerBound(beta, gap, capped=i != winner) for i, gap in enumerate(gaps, start=1)]
+    return Problem([LowerBound(beta), *others], noise, label="lower-bound")

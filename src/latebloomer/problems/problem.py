@@ -1,0 +1,174 @@
+"""A problem: arms whose curves are known, and the noise of their rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from latebloomer.core.random import key
+from latebloomer.errors import ArmError, CurveError, extra, require
+from latebloomer.problems.curves import Floats
+from latebloomer.problems.noise import Noise, as_noise, draw
+from latebloomer.problems.report import TIE, Report, report
+
+AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Arms that rise as they are pulled, known exactly: what a policy is tried on.
+
+    `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
+    for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n).
+
+    >>> from latebloomer.problems import Exponential, Stationary
+    >>> late = Problem([Exponential(0.9, tau=50), Stationary(0.5)], 0.1, ["late", "flat"])
+    >>> late.best(10), late.best(100), late.changes(100)
+    (1, 0, ((1, 1), (41, 0)))
+    """
+
+    curves: Any  # stored as a read-only array (arms, length), or as a tuple of functions
+    noise: Any = None  # stored as a `Noise`; a number is Gaussian noise, None is none
+    names: Sequence[str] = ()
+    label: str = "problem"
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "curves", _curves(self.curves))
+        set_field(self, "noise", as_noise(self.noise))
+        set_field(self, "names", _names(self.names, self.arms))
+        self.noise.scales(self.arms)  # says what is wrong where there is one scale per arm
+        if self.length is not None:
+            self.noise.check(self.curves)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.curves)
+
+    @property
+    def length(self) -> int | None:
+        """The last pull the curves cover, the same for each arm; None where they never end."""
+        return self.curves.shape[1] if isinstance(self.curves, np.ndarray) else None
+
+    def means(self, budget: int) -> Floats:
+        """The table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
+        self._need_pulls("budget", budget)
+        return self._at(np.arange(1, budget + 1))
+
+    def best(self, horizon: int) -> int:
+        """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
+        self._need_pulls("horizon", horizon)
+        return int(leaders(self._at(np.array([horizon])))[0])
+
+    def gaps(self, horizon: int) -> Floats:
+        r"""How far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
+        self._need_pulls("horizon", horizon)
+        means = self._at(np.array([horizon]))[:, 0]
+        return means.max() - means
+
+    def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
+        """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
+        best = leaders(self.means(budget))
+        starts = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist()]
+        return tuple((start + 1, int(best[start])) for start in starts)
+
+    def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> Report:
+        """What holds of the problem at this budget; print it.
+
+        For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes
+        with `beta`.
+        """
+        means = self.means(budget)
+        return report(self.label, tuple(self.names), means, self.changes(budget), c, beta)
+
+    def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
+        """The reward of pull number `pull` (1 is the first) of an arm; always the same one."""
+        self._need_pulls("pull", pull)
+        if not 0 <= arm < self.arms:
+            raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
+        mean = float(self._at(np.array([pull]))[arm, 0])
+        noise: Noise = self.noise
+        scale = float(noise.scales(self.arms)[arm])
+        return draw(noise.kind, scale, noise.shape, mean, key(seed), run, arm, pull - 1)
+
+    def plot(self, budget: int, ax: Any = None) -> Any:
+        """Draw the curves up to `budget`, with the horizons where the best arm changes."""
+        pyplot = extra("matplotlib.pyplot", "plots", "plots")
+        means, pulls = self.means(budget), np.arange(1, budget + 1)
+        ax = pyplot.subplots()[1] if ax is None else ax
+        for name, mean in zip(self.names, means, strict=True):
+            ax.plot(pulls, mean, label=name)
+        for horizon, _ in self.changes(budget)[1:]:
+            ax.axvline(horizon, color="0.8", linewidth=0.8, zorder=0)
+        ax.set(xlabel="pulls of the arm", ylabel="mean reward", title=self.label)
+        ax.legend()
+        return ax
+
+    def _at(self, pulls: npt.NDArray[np.int64]) -> Floats:
+        if self.length is not None:
+            return self.curves[:, pulls - 1]
+        rows = [_evaluate(*arm, pulls) for arm in zip(self.names, self.curves, strict=True)]
+        means = np.array(rows)
+        self.noise.check(means)
+        return means
+
+    def _need_pulls(self, name: str, value: int) -> None:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        require(whole and value >= 1, name, value, "a whole number from 1", "it counts pulls")
+        if self.length is not None and value > self.length:
+            raise CurveError(
+                f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
+                "they were recorded no further"
+            )
+
+
+def leaders(means: Floats) -> npt.NDArray[np.int64]:
+    """The best arm at each pull count; means apart by rounding only are equal, the lowest wins.
+
+    In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
+    """
+    return np.argmax(means >= means.max(axis=0) - TIE, axis=0)
+
+
+def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:
+    means = np.asarray(curve(pulls), dtype=np.float64)
+    if means.shape != pulls.shape or not np.all(np.isfinite(means)):
+        raise CurveError(f"the curve of {name!r} must give one finite mean for each pull count")
+    return means
+
+
+def _curves(given: Any) -> Floats | tuple[AnyCurve, ...]:
+    if not hasattr(given, "__len__"):
+        raise CurveError(f"curves={given!r}, but they must be a table, or one function per arm")
+    if len(given) < 2:
+        raise CurveError(f"{len(given)} arm, but a problem needs at least 2 to choose from")
+    return tuple(given) if all(callable(curve) for curve in given) else _as_table(given)
+
+
+def _as_table(given: Any) -> Floats:
+    try:
+        rows = [np.asarray(curve, dtype=np.float64) for curve in given]
+    except (TypeError, ValueError) as error:
+        raise CurveError(f"curves must be numbers, or one function per arm: {error}") from error
+    if len({row.shape for row in rows}) > 1:
+        raise CurveError(f"curves of unequal length: {[row.size for row in rows]}")
+    table = np.array(rows)
+    if table.ndim != 2 or table.shape[1] < 1:
+        raise CurveError(f"curves of shape {table.shape}, but they must be a table (arms, pulls)")
+    if not np.all(np.isfinite(table)):
+        arm, n = np.argwhere(~np.isfinite(table))[0].tolist()
+        raise CurveError(f"arm {arm} has no finite mean at pull {n + 1}: {table[arm, n]}")
+    table.flags.writeable = False
+    return table
+
+
+def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
+    names = tuple(map(str, given)) or tuple(f"arm {arm}" for arm in range(arms))
+    require(len(names) == arms, "names", names, f"one for each of {arms} arms", "they label arms")
+    require(len(set(names)) == arms, "names", names, "all different", "they tell arms apart")
+    return names

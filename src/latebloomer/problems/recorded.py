@@ -1,0 +1,148 @@
+"""Recorded curves from files.
+
+=============  ==================================================================================
+``.npz``       one 1-D array per arm, named as the arm, in the order of an optional array of names
+               called ``order``; or a table ``curves`` (arms, pulls) with optional ``names``
+``.csv``       a header of arm names, then one row per pull, one column per arm; a column ``pull``,
+               which must count 1, 2, ..., is optional
+``.parquet``   the same columns
+=============  ==================================================================================
+
+All arms have the same number of pulls, all values are finite, and there are at least two arms.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from latebloomer.errors import CurveError, extra, unknown
+from latebloomer.problems.noise import Noise
+from latebloomer.problems.problem import Problem
+
+Columns: TypeAlias = dict[str, Any]  # by arm, its means
+
+
+def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
+    """The problem recorded in a file; the ending of its name says in which layout.
+
+    Rewards are the recorded values themselves unless `noise` is given.
+    """
+    path = Path(path)
+    if path.suffix not in READERS:
+        raise unknown("layout of curves", path.suffix or path.name, READERS)
+    if not path.is_file():
+        raise CurveError(f"{path}: there is no such file")
+    columns = READERS[path.suffix](path)
+    if len(columns) < 2:
+        raise CurveError(f"{path}: {len(columns)} arm, but a problem needs at least 2")
+    curves = {name: _curve(path, name, values) for name, values in columns.items()}
+    _same_length(path, {name: len(values) for name, values in curves.items()})
+    return Problem(np.array([*curves.values()]), noise, [*curves], path.stem)
+
+
+def _curve(path: Path, name: str, values: Any) -> Any:
+    """One arm's values without the empty cells that end a column shorter than the others."""
+    try:
+        curve = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CurveError(f"{path}: arm {name!r} holds something else than numbers") from None
+    if curve.ndim != 1:
+        raise CurveError(f"{path}: arm {name!r} has shape {curve.shape}, but a curve is a list")
+    bad = np.flatnonzero(~np.isfinite(curve))
+    if len(bad):
+        raise CurveError(f"{path}: arm {name!r} is {curve[bad[0]]} at pull {bad[0] + 1}")
+    return curve
+
+
+def _same_length(path: Path, lengths: dict[str, int]) -> None:
+    if len(set(lengths.values())) > 1:
+        ends = ", ".join(f"{name!r} ends at pull {length}" for name, length in lengths.items())
+        raise CurveError(f"{path}: curves of unequal length: {ends}")
+    if 0 in lengths.values():
+        raise CurveError(f"{path}: the curves are empty")
+
+
+def _read_npz(path: Path) -> Columns:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise CurveError(f"{path}: not an .npz of plain arrays ({error})") from error
+    if "curves" in arrays:
+        return _table(path, arrays)
+    order = [str(name) for name in arrays.pop("order", np.array([*arrays]))]
+    missing = [name for name in order if name not in arrays]
+    if missing:
+        raise CurveError(f"{path}: its `order` names {missing[0]!r}, which is not in the file")
+    return {name: arrays[name] for name in order}
+
+
+def _table(path: Path, arrays: Columns) -> Columns:
+    curves = arrays["curves"]
+    if curves.ndim != 2:
+        raise CurveError(f"{path}: `curves` has shape {curves.shape}, but must be (arms, pulls)")
+    names = arrays.get("names", [f"arm {arm}" for arm in range(len(curves))])
+    if len({str(name) for name in names}) != len(curves):
+        raise CurveError(f"{path}: `names` must hold {len(curves)} different names, one per arm")
+    return {str(name): curve for name, curve in zip(names, curves, strict=True)}
+
+
+def _read_csv(path: Path) -> Columns:
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    if len(set(header)) < len(header):
+        raise CurveError(f"{path}: two columns of its header have the same name")
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise CurveError(f"{path}: line {line} has {len(row)} cells for {len(header)} columns")
+    cells = {name: [row[column] for row in rows] for column, name in enumerate(header)}
+    return _without_pulls(path, {name: _numbers(path, name, c) for name, c in cells.items()})
+
+
+def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
+    while cells and not cells[-1].strip():  # a shorter arm: `_same_length` says where it ends
+        cells = cells[:-1]
+    numbers = []
+    for pull, cell in enumerate(cells, start=1):
+        try:
+            numbers.append(float(cell) if cell.strip() else math.nan)
+        except ValueError:
+            raise CurveError(f"{path}: {cell!r} of {name!r} at pull {pull} is no number") from None
+    return numbers
+
+
+def _read_parquet(path: Path) -> Columns:
+    parquet = extra("pyarrow.parquet", "Parquet files", "parquet")
+    try:
+        columns = parquet.read_table(path).to_pydict()
+    except (ValueError, OSError) as error:
+        raise CurveError(f"{path}: not a Parquet file ({error})") from error
+    return _without_pulls(path, {name: _until_null(values) for name, values in columns.items()})
+
+
+def _until_null(values: list[Any]) -> list[Any]:
+    """Without the nulls at the end; those within become NaN."""
+    while values and values[-1] is None:
+        values = values[:-1]
+    return [math.nan if value is None else value for value in values]
+
+
+def _without_pulls(path: Path, columns: Columns) -> Columns:
+    pulls = columns.pop("pull", None)
+    if pulls is not None and [*pulls] != [*range(1, len(pulls) + 1)]:
+        raise CurveError(f"{path}: the column 'pull' must count 1, 2, ..., one row per pull")
+    return columns
+
+
+READERS: dict[str, Callable[[Path], Columns]] = {
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}

@@ -1,0 +1,71 @@
+"""The paper's bounds and budgets as plain functions of the same symbols; certificates.
+
+`[Mussi24]` numbers theorems, corollaries and lemmas of the main text in order of appearance;
+names in parentheses, as in Eq. (aStar), are the labels in the paper's source. Each algorithm's
+guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what nobody can do is
+`lower_bounds`.
+"""
+
+from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.theory import lower_bounds, rising_sr, rising_ucbe, round_robin_window
+from latebloomer.theory.assumptions import (
+    RisingConcave,
+    Violation,
+    check_rising_concave,
+    increments,
+    largest_beta,
+    smallest_c,
+)
+from latebloomer.theory.certificate import Certificate, certificate, pooled_noise
+from latebloomer.theory.complexity import best_arm, best_arm_changes, gaps, h1, h2
+from latebloomer.theory.exploration import (
+    NoExploration,
+    exploration_limit,
+    exploration_limit_polynomial,
+    y_bound,
+)
+from latebloomer.theory.rising_sr import PhaseCondition
+from latebloomer.theory.rising_ucbe import theory_exploration
+from latebloomer.theory.widths import (
+    optimistic_bias,
+    optimistic_weight,
+    optimistic_width,
+    pessimistic_bias,
+    pessimistic_weight,
+    pessimistic_width,
+)
+
+__all__ = [
+    "Certificate",
+    "NoExploration",
+    "PhaseCondition",
+    "RisingConcave",
+    "Violation",
+    "best_arm",
+    "best_arm_changes",
+    "certificate",
+    "check_rising_concave",
+    "exploration_limit",
+    "exploration_limit_polynomial",
+    "gaps",
+    "h1",
+    "h2",
+    "increments",
+    "largest_beta",
+    "log_bar",
+    "lower_bounds",
+    "optimistic_bias",
+    "optimistic_weight",
+    "optimistic_width",
+    "pessimistic_bias",
+    "pessimistic_weight",
+    "pessimistic_width",
+    "phase_lengths",
+    "pooled_noise",
+    "rising_sr",
+    "rising_ucbe",
+    "round_robin_window",
+    "smallest_c",
+    "theory_exploration",
+    "y_bound",
+]

@@ -1,0 +1,119 @@
+"""Do given curves satisfy the paper's assumptions, and with which constants?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.errors import require
+from latebloomer.theory.inputs import Floats, as_curves, need_polynomial
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where an assumption first fails, and by how much."""
+
+    arm: int
+    pull: int  # n: the increment gamma(n) = mu(n + 1) - mu(n) is the one at fault
+    amount: float
+
+
+@dataclass(frozen=True)
+class RisingConcave:
+    """What `check_rising_concave` found; a field is None where nothing is wrong."""
+
+    falls: Violation | None  # gamma_i(n) < 0, by -gamma_i(n)
+    bends_up: Violation | None  # gamma_i(n + 1) > gamma_i(n), by the difference
+
+    @property
+    def holds(self) -> bool:
+        """Whether Assumption 1 holds at every pull the curves cover."""
+        return self.falls is None and self.bends_up is None
+
+
+def increments(curves: ArrayLike) -> Floats:
+    r"""Increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
+
+    [Mussi24, Assumption 1].
+
+    The paper also speaks of gamma_i(0). No pull shows mu_i(0), so curves cannot tell it; under
+    Assumption 1 it is at least gamma_i(1) and has no upper bound. Functions here that would need
+    it take it as infinite, which is the safe side.
+
+    >>> increments([[0.0, 0.5, 0.75]])
+    array([[0.5 , 0.25]])
+    """
+    return np.diff(as_curves(curves), axis=1)
+
+
+def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingConcave:
+    r"""Check :math:`\gamma_i(n) \ge 0` and :math:`\gamma_i(n+1) \le \gamma_i(n)`.
+
+    [Mussi24, Assumption 1].
+
+    Reports the earliest pull at fault (the lowest arm among equals). The default tolerance
+    forgives the rounding of curves of order 1, nothing more.
+
+    >>> check_rising_concave([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
+    RisingConcave(falls=None, bends_up=Violation(arm=1, pull=1, amount=0.25))
+    """
+    require(
+        0 <= tolerance < math.inf,
+        "tolerance",
+        tolerance,
+        "finite and at least 0",
+        "it is the largest violation to forgive",
+    )
+    steps = increments(curves)
+    return RisingConcave(_first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance))
+
+
+def smallest_c(curves: ArrayLike, beta: float) -> float:
+    r"""Smallest c with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+
+    [Mussi24, Assumption 2].
+
+    At n = 0 the assumption reads gamma_i(0) <= infinity: it asks nothing. It covers the pulls the
+    curves cover; a longer curve can need a larger c. 0 for curves that never rise.
+
+    >>> smallest_c([[0.0, 0.5, 0.75]], beta=2)  # max(0.5 * 1, 0.25 * 4)
+    1.0
+    """
+    need_polynomial(beta)
+    steps = increments(curves)
+    pulls = np.arange(1, steps.shape[1] + 1, dtype=np.float64)
+    return float(np.max(steps * pulls**beta, initial=0.0))
+
+
+def largest_beta(curves: ArrayLike, c: float) -> float | None:
+    r"""Largest beta with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+
+    [Mussi24, Assumption 2].
+
+    At n = 1 the assumption reads gamma_i(1) <= c whatever beta is: None if that fails. Infinite
+    if no curve rises after its second pull. Assumption 2 wants beta > 1; a value of at most 1
+    means that it does not hold with this c.
+
+    >>> largest_beta([[0.0, 0.5, 0.75]], c=1.0)  # 0.25 = 2^-2
+    2.0
+    >>> largest_beta([[0.0, 0.5, 0.75]], c=0.4) is None  # gamma(1) = 0.5
+    True
+    """
+    require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
+    steep = np.max(increments(curves), axis=0, initial=0.0)  # steepest arm at each n
+    if len(steep) and steep[0] > c:
+        return None
+    later = np.flatnonzero(steep[1:] > 0) + 1  # index n - 1 for n >= 2
+    return float(np.min(np.log(c / steep[later]) / np.log(later + 1.0), initial=math.inf))
+
+
+def _first(excess: Floats, tolerance: float) -> Violation | None:
+    """The earliest entry above the tolerance; rows are arms, column n - 1 is pull n."""
+    found = np.argwhere((excess > tolerance).T)
+    if len(found) == 0:
+        return None
+    index, arm = (int(k) for k in found[0])
+    return Violation(arm, index + 1, float(excess[arm, index]))

@@ -1,0 +1,77 @@
+"""How hard a problem is: gaps at the budget and the complexity indexes made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.errors import require
+from latebloomer.theory.inputs import Floats, Ints, as_gaps, as_problem
+
+
+def best_arm(curves: ArrayLike, budget: int) -> int:
+    r"""The arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties [Mussi24, Sec. 2].
+
+    >>> curves = [[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]]
+    >>> best_arm(curves, budget=2), best_arm(curves, budget=3)
+    (1, 0)
+    """
+    return int(np.argmax(as_problem(curves, budget)[:, budget - 1]))
+
+
+def best_arm_changes(curves: ArrayLike, budget: int) -> Ints:
+    """Budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
+
+    >>> best_arm_changes([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]], budget=3)
+    array([3])
+    """
+    best = np.argmax(as_problem(curves, budget)[:, :budget], axis=0)
+    return np.flatnonzero(np.diff(best)).astype(np.int64) + 2
+
+
+def gaps(curves: ArrayLike, budget: int) -> Floats:
+    r"""Gaps :math:`\Delta_i(T) = \mu_{i^*(T)}(T) - \mu_i(T)`, 0 for the best arm.
+
+    [Mussi24, Sec. 2].
+
+    >>> gaps([[0.0, 0.5, 0.75], [0.25, 0.5, 0.5]], budget=3)
+    array([0.  , 0.25])
+    """
+    last = as_problem(curves, budget)[:, budget - 1]
+    return np.max(last) - last
+
+
+def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
+    r"""Complexity :math:`H_{1,\eta}(T) = \sum_{i \ne i^*(T)} \Delta_i(T)^{-\eta}`.
+
+    [Mussi24, Eq. (complxIndex)]. Infinite when a second arm is as good as the best.
+
+    >>> h1([0, 0.5, 0.25])  # 2^2 + 4^2
+    20.0
+    """
+    return float(np.sum(_inverse_powers(gaps, eta)))
+
+
+def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
+    r"""Complexity :math:`H_{2,\eta}(T) = \max_{2 \le i \le K} i\,\Delta_{(i)}(T)^{-\eta}`.
+
+    [Mussi24, Lemma lem:lemlem]; :math:`H_2` of Thm 2 is the case eta = 2. Thm 2 writes the
+    maximum over all of [K], but Delta_(1) = 0: it starts at the second-best arm.
+
+    The lemma's :math:`H_{2,\eta} \le H_{1,\eta} \le \overline{\log}(K) H_{2,\eta}` comes from
+    Audibert et al. (2010), whose :math:`H_1` counts the smallest gap twice. With the sum over
+    :math:`i \ne i^*` only, the left side needs a factor: :math:`H_{2,\eta} \le 2 H_{1,\eta}`
+    (equality for two arms). The right side holds for every eta > 0, even with log_bar - 1/2.
+
+    >>> h2([0, 0.5, 0.25])  # max(2 * 4^2, 3 * 2^2)
+    32.0
+    """
+    terms = _inverse_powers(gaps, eta)
+    return float(np.max(np.arange(2, len(terms) + 2) * terms))
+
+
+def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
+    """Delta_(i)^-eta for i = 2, ..., K."""
+    require(eta > 0, "eta", eta, "above 0", "a smaller gap must count for more")
+    with np.errstate(divide="ignore", over="ignore"):  # a tie makes the problem infinitely hard
+        return as_gaps(gaps)[1:] ** -eta

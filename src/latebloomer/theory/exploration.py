@@ -1,0 +1,180 @@
+"""How much R-UCBE may explore: y_i(a) and a*(iota) of [Mussi24, Thm 1 and Cor. 1]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.theory.complexity import best_arm, h1
+from latebloomer.theory.complexity import gaps as gaps_of
+from latebloomer.theory.inputs import (
+    Floats,
+    Ints,
+    as_problem,
+    need_budget,
+    need_exploration,
+    need_noise,
+    need_share,
+    need_window,
+    power,
+)
+from latebloomer.theory.rising_ucbe import growth, minimum_budget, order
+
+
+@dataclass(frozen=True)
+class NoExploration:
+    """The answer where no a*(iota) > 0 exists: the theorem then promises nothing.
+
+    `bracket` is what had to be positive and is not. `smallest_budget` is the first budget at
+    which it would be, with the gaps held as they are; None where that cannot be said.
+    """
+
+    reason: str
+    bracket: float
+    smallest_budget: int | None = None
+
+
+def y_bound(
+    exploration: float, curves: ArrayLike, budget: int, noise: float, window: float
+) -> Ints:
+    r"""For each arm the largest integer y <= T that satisfies [Mussi24, Eq. (implicit_NiT)]
+
+    .. math:: T\,\gamma_i(\lfloor (1-2\varepsilon) y \rfloor)
+              + 2 T \sigma \sqrt{a / \lfloor \varepsilon y \rfloor^3} \ge \Delta_i(T) .
+
+    A suboptimal arm is pulled about that often and no more. An empty window makes the left side
+    infinite, and so does gamma_i(0), which curves do not tell. T stands for "T or more" (Thm 1
+    asks for a sum below T, so more is not worth knowing); it is always the best arm's value.
+
+    The lemma behind it (lem:generic_min_pulls) writes floor(eps N_t) where the arm was chosen on
+    floor(eps N_{t-1}), so its count may be one pull short for each arm.
+
+    >>> flat = [[0.75] * 40, [0.25] * 40]  # no growth: 80 * 0.1 * sqrt(1 / h^3) >= 1/2 up to h = 6
+    >>> y_bound(1.0, flat, budget=40, noise=0.1, window=0.25)
+    array([40, 27])
+    """
+    need_exploration(exploration)
+    return np.sum(_thresholds(curves, budget, noise, window) <= exploration, axis=1)
+
+
+def exploration_limit(
+    curves: ArrayLike, budget: int, noise: float, window: float, iota: float = 0.0
+) -> float | NoExploration:
+    r"""The largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
+
+    This is a*(iota) of [Mussi24, Thm 1, Eq. (ucb_can_be_learned)], from any curves that satisfy
+    Assumption 1. Each y_i is a step function of a, so the answer is an order statistic of where
+    the steps are: no search. The sum jumps *at* a step, so the largest a is the float just below
+    one. Infinite if there is no noise.
+
+    >>> flat = [[0.75] * 400, [0.25] * 400]  # y = 400 is reached at a = 100^3 (0.5 / 80)^2
+    >>> round(exploration_limit(flat, budget=400, noise=0.1, window=0.25), 9)
+    39.0625
+    """
+    need_share(iota)
+    steps = _thresholds(curves, budget, noise, window)
+    rivals = np.delete(steps, best_arm(curves, budget), axis=0)
+    room = (1 - iota) * budget
+    too_many = math.ceil(room - 1e-9)  # pulls that leave none; 1e-9 forgives (1 - 0.7) * 10 > 3
+    step = float(np.partition(rivals, too_many - 1, axis=None)[too_many - 1]) if too_many else 0.0
+    if step > 0:
+        return math.nextafter(step, 0.0) if math.isfinite(step) else math.inf
+    bracket = room - int(np.sum(rivals <= 0))
+    return NoExploration(
+        f"even without a bonus the suboptimal arms may take {int(np.sum(rivals <= 0))} pulls, "
+        f"and (1 - iota) T = {room:g} [Mussi24, Eq. (ucb_can_be_learned)]",
+        min(bracket, 0.0),
+    )
+
+
+def exploration_limit_polynomial(
+    gaps: ArrayLike,
+    budget: int,
+    noise: float,
+    window: float,
+    beta: float,
+    c: float,
+    iota: float = 0.0,
+) -> float | NoExploration:
+    r"""Closed form of a*(iota) under Assumption 2 [Mussi24, Cor. 1, Eq. (aStar)].
+
+    .. math:: a^*(\iota) = \frac{\varepsilon^3}{4\sigma^2} \biggl( \Bigl( \frac{(1-\iota) T^{1-1/q}
+              - (K-1)}{H_{1,1/q}(T)} \Bigr)^{q} - c (1-2\varepsilon)^{-\beta} \biggr)^2,
+              \qquad q = \min(\beta,\ 3/2),
+
+    while the outer bracket is positive; `NoExploration` otherwise, never the square of a negative
+    number. It is at most `exploration_limit` of curves with these gaps and increments at most
+    c n^-beta, once T^(2/3) > 1 + max(1/eps, 1/(1 - 2 eps)). (The proof takes
+    floor(eps y) >= eps (y - 1), which fails for many y; from that budget on the term K - 1, larger
+    than the derivation needs, makes up for it.)
+
+    Departure from the paper: where this has (1-iota) T^(1-1/q), Cor. 1 prints
+    ((1-iota)^-1 T)^(1-1/q) and its proof ((1-iota) T)^(1-1/q). But the proof's line before,
+    (1-iota) T - (K-1) - (...)^(1/q) H > 0, divided by T^(1/q), gives what is here, and the other
+    two let the sum of y_i(a*) exceed (1-iota) T (a case is in tests/test_theory_exploration.py).
+    All three agree for iota = 0.
+
+    >>> exploration_limit_polynomial([0, 1.0], 27, noise=0.5, window=0.25, beta=2, c=0.25)
+    0.05223...
+    >>> exploration_limit_polynomial([0, 1.0], 8, 0.5, window=0.25, beta=2, c=0.25).smallest_budget
+    9
+    """
+    need_budget(budget)
+    need_noise(noise)
+    need_share(iota)
+    bracket = _bracket(gaps, budget, window, beta, c, iota)
+    if bracket > 0:
+        return window**3 / 4 * (bracket / noise) ** 2 if noise > 0 else math.inf
+    return NoExploration(
+        f"the bracket of [Mussi24, Eq. (aStar)] is {bracket:.4g} at budget={budget}: "
+        "the arms may still rise too much for their gaps",
+        bracket,
+        _first_budget(gaps, window, beta, c, iota),
+    )
+
+
+def _bracket(
+    gaps: ArrayLike, budget: int, window: float, beta: float, c: float, iota: float
+) -> float:
+    """The outer bracket of Eq. (aStar); its base, a number of pulls, counts as 0 if negative."""
+    q = order(beta)
+    room = (1 - iota) * power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
+    return power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
+
+
+def _first_budget(
+    gaps: ArrayLike, window: float, beta: float, c: float, iota: float
+) -> int | None:
+    """The first whole budget with a positive bracket, if a float can hold it."""
+    least = minimum_budget(gaps, window, beta, c, iota)
+    if math.isinf(least):
+        return None
+    first = max(1, math.floor(least) - 1)  # rounding may put `least` on the wrong side
+    while _bracket(gaps, first, window, beta, c, iota) <= 0:
+        first += max(1, first // 10**12)  # a float moves no slower
+    return first
+
+
+def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
+    """Row i, column y - 1: the smallest a with y_i(a) >= y. Rows never decrease."""
+    need_noise(noise)
+    need_window(window, below_half=True)
+    means = as_problem(curves, budget)[:, :budget]
+    y = np.arange(1, budget + 1)
+    at = np.floor((1 - 2 * window) * y).astype(np.int64)  # at most T - 1: mu(T) is enough
+    gamma = np.diff(means, axis=1, prepend=-np.inf)[:, at]  # gamma(n) in column n; gamma(0) = inf
+    missing = np.maximum(gaps_of(means, budget)[:, None] - budget * gamma, 0.0)
+    h = np.floor(window * y)
+    alone = np.maximum(h, 1) ** 3 * _smallest_bonus(missing, 2 * budget * noise)
+    alone = np.where(h == 0, 0.0, alone)  # an empty window: the left side is infinite
+    return np.minimum.accumulate(alone[:, ::-1], axis=1)[:, ::-1]  # some y' >= y is enough
+
+
+def _smallest_bonus(missing: Floats, scale: float) -> Floats:
+    """(missing / scale)^2; infinite where there is something missing but no noise."""
+    if scale == 0:
+        return np.where(missing > 0, np.inf, 0.0)
+    return (missing / scale) ** 2

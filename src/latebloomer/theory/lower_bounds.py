@@ -1,0 +1,156 @@
+"""What no algorithm can do.
+
+[Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and the appendix on concavity].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.errors import ArmError, require
+from latebloomer.theory.complexity import h1
+from latebloomer.theory.inputs import (
+    Floats,
+    as_gaps,
+    exponential,
+    need_budget,
+    need_noise,
+    need_polynomial,
+    power,
+)
+
+
+def minimum_budget(gaps: ArrayLike, beta: float) -> float:
+    r"""Below this budget some instance with these gaps is a random guess for any algorithm.
+
+    .. math:: T \ge \sum_{i \ne i^*(T)} \Bigl( \frac{1}{8 \Delta_i(T)} \Bigr)^{1/(\beta-1)}
+              \qquad \text{[Mussi24, Thm 3, Eq. (minTT)]}
+
+    Under Assumptions 1 and 2 with c = beta - 1 and at least `arms_needed(beta)` arms; even
+    without noise.
+
+    >>> minimum_budget([0, 0.0625, 0.03125], beta=2)  # 16/8 + 32/8
+    6.0
+    """
+    need_polynomial(beta)
+    exponent = 1 / (beta - 1)
+    return power(1 / 8, exponent) * h1(gaps, exponent)
+
+
+def arms_needed(beta: float) -> float:
+    r"""Arms :math:`1 + 8^{1/(\beta-1)}` from which Thm 3's instances exist [Mussi24, Thm 3].
+
+    Thm 4 asks for one arm less.
+
+    >>> arms_needed(beta=2)
+    9.0
+    """
+    need_polynomial(beta)
+    return 1 + power(8, 1 / (beta - 1))
+
+
+def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
+    r"""Some instance with :math:`H_{1,2} \le \overline H` costs every algorithm this error.
+
+    .. math:: \sup e_T \ge \tfrac14 \exp\bigl(-8T / (\sigma^2 \overline H)\bigr)
+              \qquad \text{[Mussi24, Thm 4, first statement]}
+
+    >>> round(error_lower_bound(budget=100, noise=1.0, complexity=400), 6)  # e^-2 / 4
+    0.033834
+    """
+    return _quarter(8 * budget, budget, noise, complexity)
+
+
+def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, arms: int) -> float:
+    r"""Some set of instances costs every algorithm this error on one, of complexity H_{1,2}.
+
+    .. math:: e_T \ge \tfrac14 \exp\bigl(-32T / (\sigma^2 \log(K)\, H_{1,2})\bigr)
+              \qquad \text{[Mussi24, Thm 4, second statement]}
+
+    The set's bound on the complexity must be at least 16 K^2.
+
+    >>> round(error_lower_bound_many_arms(100, 1.0, complexity=1600 / math.log(10), arms=10), 6)
+    0.033834
+    """
+    require(arms >= 2, "arms", arms, "at least 2", "log K divides")
+    return _quarter(32 * budget, budget, noise, complexity * math.log(arms))
+
+
+def concavity_lower_bound(noise: float = 1.0) -> float:
+    r"""Without concavity every algorithm errs this often on some instance, whatever the budget.
+
+    .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, Prop. on concavity]}
+
+    The paper takes sigma = 1: the instances' means differ by 1/2, so KL = (1/2)^2 / (2 sigma^2).
+
+    >>> round(concavity_lower_bound(), 4)
+    0.2206
+    """
+    return _quarter(1.0, 1, noise, 8.0)
+
+
+def lower_bound_instance(
+    gaps: ArrayLike, beta: float, length: int, better: int | None = None
+) -> Floats:
+    r"""Curves of the instances nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
+
+    .. math:: \mu_1(n) = \tfrac12 (1 - n^{1-\beta}), \qquad
+              \mu_i(n) = \min\bigl\{ (\tfrac12 + \Delta_i)(1 - n^{1-\beta}),\
+              \tfrac12 - \Delta_i \bigr\}
+
+    `gaps` are the gaps at infinity, 0 for arm 0, in (0, 1/2] for the others. `better` names the
+    arm that goes on rising to 1/2 + Delta_i: nu' and nu^(i); None or 0 gives nu = nu^(1).
+    Assumption 2 holds with c = beta - 1. mu_i(1) = 0 for every arm (at n = 0 the formula is
+    minus infinity: it has no pull 0).
+
+    >>> lower_bound_instance([0, 0.25], beta=2, length=4)
+    array([[0.        , 0.25      , 0.33333333, 0.375     ],
+           [0.        , 0.25      , 0.25      , 0.25      ]])
+    >>> lower_bound_instance([0, 0.25], beta=2, length=4, better=1)[1]
+    array([0.    , 0.375 , 0.5   , 0.5625])
+    """
+    need_polynomial(beta)
+    need_budget(length, "length")
+    limits = np.asarray(gaps, dtype=np.float64)
+    require(
+        as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
+        "gaps",
+        limits.tolist(),
+        "0 for arm 0 and at most 1/2",
+        "arm 0 is the best arm and curves stay in [0, 1]",
+    )
+    if better is not None and not 0 <= better < len(limits):
+        raise ArmError(f"better={better}, but there are arms 0 to {len(limits) - 1}")
+    rising = 1 - np.arange(1, length + 1, dtype=np.float64) ** (1 - beta)
+    free = (0.5 + limits)[:, None] * rising
+    curves = np.minimum(free, (0.5 - limits)[:, None])
+    if better is not None:
+        curves[better] = free[better]
+    return curves
+
+
+def concavity_instances(budget: int) -> tuple[Floats, Floats]:
+    """The two problems that only a convex last step tells apart [Mussi24, Prop. on concavity].
+
+    >>> nu, other = concavity_instances(budget=3)
+    >>> nu[0], other[0], nu[1]
+    (array([0.5, 0.5, 0.5]), array([0.5, 0.5, 1. ]), array([0.75, 0.75, 0.75]))
+    """
+    need_budget(budget)
+    nu = np.repeat([[0.5], [0.75]], budget, axis=1)
+    other = nu.copy()
+    other[0, -1] = 1.0
+    return nu, other
+
+
+def _quarter(information: float, budget: int, noise: float, complexity: float) -> float:
+    """1/4 exp(-information / (sigma^2 complexity)): Bretagnolle-Huber."""
+    need_budget(budget)
+    need_noise(noise)
+    require(complexity > 0, "complexity", complexity, "above 0", "it is a sum of inverse squares")
+    if noise == 0:
+        return 0.0  # one pull tells the instances apart
+    return exponential(-information / (noise**2 * complexity)) / 4

@@ -1,0 +1,169 @@
+"""Guarantees of R-SR [Mussi24, Thm 2 (thr:ub_error_sr_general), Cor. 2 (thr:ub_error_sr)]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.errors import require
+from latebloomer.theory.complexity import best_arm, gaps, h2
+from latebloomer.theory.inputs import (
+    as_gaps,
+    as_problem,
+    exponential,
+    need_noise,
+    need_polynomial,
+    need_window,
+    power,
+    signal_to_noise,
+    window_length,
+)
+
+
+@dataclass(frozen=True)
+class PhaseCondition:
+    """Thm 2's condition, phase by phase: the best arm's possible bias and the bias allowed."""
+
+    bias: tuple[float, ...]  # T gamma_(1)(ceil((1 - eps) N_j)), j = 1, ..., K - 1
+    allowed: tuple[float, ...]  # Delta_(K - j + 1)(T) / 2
+
+    @property
+    def failing(self) -> tuple[int, ...]:
+        """The phases, numbered from 1, in which the best arm might still rise too much."""
+        pairs = enumerate(zip(self.bias, self.allowed, strict=True), start=1)
+        return tuple(j for j, (bias, allowed) in pairs if bias > allowed)
+
+    @property
+    def holds(self) -> bool:
+        """Whether Thm 2 applies."""
+        return not self.failing
+
+
+def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondition:
+    r"""The condition of Thm 2 on the budget [Mussi24, Eq. (timeBudgetLBSR2)]:
+
+    .. math:: T\,\gamma_{(1)}(\lceil (1-\varepsilon) N_j \rceil) \le \Delta_{(K-j+1)}(T) / 2
+              \quad\text{for every phase } j .
+
+    A phase of no pulls needs gamma(0), which curves do not tell: its bias is infinite.
+
+    >>> late = [[n / (n + 3) for n in range(1, 401)], [0.5] * 400, [0.6] * 400]
+    >>> phase_condition(late, 100, window=0.25).failing, phase_condition(late, 400, 0.25).holds
+    ((1, 2), True)
+    """
+    need_window(window)
+    means = as_problem(curves, budget)
+    gamma = np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)  # gamma[0] infinite
+    lengths = phase_lengths(len(means), budget)
+    bias = [budget * float(gamma[n - window_length(window, n)]) for n in lengths]
+    allowed = np.sort(gaps(means, budget))[:0:-1] / 2  # Delta_(K), ..., Delta_(2)
+    return PhaseCondition(tuple(bias), tuple(allowed.tolist()))
+
+
+def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
+    r"""Budget from which Thm 2's condition holds under Assumption 2.
+
+    [Mussi24, Eq. (timeBudgetLBSR)].
+
+    .. math:: T \ge \max\Bigl\{2K,\ \Bigl( 2^{\beta+1} c\, (1-\varepsilon)^{-\beta}\,
+              \overline{\log}(K)^{\beta} \bigl(\max_{2 \le i \le K} i \Delta_{(i)}(T)^{-1/\beta}
+              \bigr)^{\beta} \Bigr)^{1/(\beta-1)} \Bigr\}
+
+    Recursive in T as printed (the gaps are those at T); this is the right side.
+
+    >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 8/4 * 2^2 * 1 * (2 * 2^0.5)^2 = 64
+    64.00000000000001
+    """
+    need_window(window)
+    need_polynomial(beta, c)
+    arms = len(as_gaps(gaps))
+    spread = log_bar(arms) * h2(gaps, 1 / beta) / (1 - window)
+    return max(2.0 * arms, power(2 * c * power(2 * spread, beta), 1 / (beta - 1)))
+
+
+def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
+    r"""Error probability as printed in [Mussi24, Eq. (SRErrorProb)].
+
+    .. math:: e_T \le \frac{K(K-1)}{2} \exp\Bigl( -\frac{\varepsilon}{8\sigma^2}
+              \frac{T-K}{\overline{\log}(K)\,H_2(T)} \Bigr)
+
+    The proof supports 16 in the place of 8: its last step bounds the *difference* of two window
+    means with the noise of one. `proved_error_bound` counts both.
+
+    >>> round(error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 12)  # exp(-400/64)
+    0.001930454136
+    """
+    need_noise(noise)
+    need_window(window)
+    arms = len(as_gaps(gaps))
+    _need_phases(arms, budget)
+    signal = float(signal_to_noise(np.array(h2(gaps) ** -0.5), noise))  # 1 / (sigma^2 H_2)
+    return (
+        arms * (arms - 1) / 2 * exponential(-window / 8 * (budget - arms) / log_bar(arms) * signal)
+    )
+
+
+def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
+    r"""Error probability by the proof of Thm 2, with the noise of both windows and whole windows.
+
+    .. math:: e_T \le \sum_{j=1}^{K-1} \sum_{i=K+1-j}^{K}
+              \exp\Bigl( -\frac{h_j \Delta_{(i)}(T)^2}{16 \sigma^2} \Bigr),
+              \qquad h_j = \max(1, \lfloor \varepsilon N_j \rfloor)
+
+    The difference of two means of h rewards is sub-Gaussian with 2 sigma^2 / h, and must exceed
+    Delta/2: exp(-(Delta/2)^2 / (2 * 2 sigma^2 / h)). Holds under Thm 2's condition
+    (`phase_condition`).
+
+    >>> round(proved_error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
+    0.043936934
+    """
+    need_noise(noise)
+    need_window(window)
+    ordered = as_gaps(gaps)
+    _need_phases(len(ordered), budget)
+    signal, lengths = signal_to_noise(ordered, noise), phase_lengths(len(ordered), budget)
+    windows = [max(1, window_length(window, n)) for n in lengths]
+    return float(sum(np.sum(np.exp(-h / 16 * signal[-j:])) for j, h in enumerate(windows, 1)))
+
+
+def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: float) -> float:
+    r"""Simple regret :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(N_{K-1})` [Mussi24, Thm 2].
+
+    With the printed error bound for e_T; for rewards in [0, 1], under `phase_condition`. What is
+    left of the budget goes to the survivor here, so its last pull is the N_{K-1}-th or later.
+
+    >>> late = [[n / (n + 3) for n in range(1, 403)], [0.5] * 402]
+    >>> round(simple_regret_bound(late, 402, noise=0.0, window=0.25), 6)  # 402/405 - 200/203
+    0.007371
+    """
+    means = as_problem(curves, budget)
+    _need_phases(len(means), budget)
+    best = means[best_arm(means, budget)]
+    error = error_bound(gaps(means, budget), budget, noise, window)
+    return error + float(best[budget - 1] - best[phase_lengths(len(means), budget)[-1] - 1])
+
+
+def simple_regret_bound_polynomial(
+    gaps: ArrayLike, budget: int, noise: float, window: float, beta: float, c: float
+) -> float:
+    r"""Simple regret :math:`r_T \le e_T + c\,4^\beta T^{1-\beta}\,\overline{\log}(K)^\beta`.
+
+    [Mussi24, Cor. 2], for budgets of at least `minimum_budget`.
+
+    >>> # 0.5 * 4^2 / 400
+    >>> simple_regret_bound_polynomial([0, 0.5], 400, noise=0.0, window=0.25, beta=2, c=0.5)
+    0.02
+    """
+    need_polynomial(beta, c)
+    arms = len(as_gaps(gaps))
+    late = c * power(4 * log_bar(arms), beta) * power(budget, 1 - beta)
+    return error_bound(gaps, budget, noise, window) + late
+
+
+def _need_phases(arms: int, budget: int) -> None:
+    require(
+        budget > arms, "budget", budget, f"above the {arms} arms", "its phases share out T - K"
+    )

@@ -1,0 +1,151 @@
+"""How far the two estimators can be from mu_i(T): noise (widths) and bias.
+
+[Mussi24, Lemmas 1 and 2].
+
+`pulls` may be one count or an array of them; h(n) = floor(eps n), and where it is 0 every width
+and bias is infinite. Lemma 2 is stated for mu_i(n) but proved for mu_i(T); T is `horizon` here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.errors import require
+from latebloomer.theory.inputs import (
+    Floats,
+    Ints,
+    as_curves,
+    need_budget,
+    need_exploration,
+    need_noise,
+    need_window,
+)
+
+
+def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window: float) -> Floats:
+    r"""Width :math:`\hat\beta(n) = \sigma \sqrt{a / h(n)}` [Mussi24, Lemma 1].
+
+    >>> float(pessimistic_width(noise=0.5, exploration=4, pulls=16, window=0.25))
+    0.5
+    """
+    need_noise(noise)
+    need_exploration(exploration)
+    h = window_lengths(pulls, window)
+    return _where_seen(h, noise * np.sqrt(exploration / _at_least_one(h)))
+
+
+def optimistic_width(
+    noise: float, exploration: float, pulls: ArrayLike, horizon: int, window: float
+) -> Floats:
+    r"""Width :math:`\check\beta(n) = \sigma (T-n+h-1) \sqrt{a / h^3}` [Mussi24, Lemma 2].
+
+    >>> float(optimistic_width(noise=0.5, exploration=4, pulls=16, horizon=25, window=0.25))
+    1.5
+    """
+    need_noise(noise)
+    need_exploration(exploration)
+    n, h = _counts(pulls, horizon), window_lengths(pulls, window)
+    reach = horizon - n + h - 1
+    return _where_seen(h, noise * reach * np.sqrt(exploration / _at_least_one(h) ** 3))
+
+
+def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Bias :math:`\hat\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - h + 1)`.
+
+    [Mussi24, Lemma 1].
+
+    The lemma prints 2T - n; its appendix has 2T - 2n, which is right: T - l sums to h (2T - 2n +
+    h - 1) / 2 over the window. `curve` is one arm's means and must reach pull n - h + 2.
+
+    >>> curve = [0.0, 0.25, 0.5, 0.625, 0.75]
+    >>> float(pessimistic_bias(curve, 4, horizon=8, window=0.25))  # 4 gamma(4)
+    0.5
+    """
+    h = window_lengths(pulls, window)
+    return _bias(curve, pulls, horizon, h, h)
+
+
+def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Bias :math:`\check\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - 2h + 1)`.
+
+    [Mussi24, Lemma 2].
+
+    With the appendix's 2T - 2n for the printed 2T - n, as in `pessimistic_bias`.
+
+    >>> float(optimistic_bias([0.0, 0.25, 0.5, 0.625], 4, horizon=8, window=0.25))  # 4 gamma(3)
+    0.5
+    """
+    h = window_lengths(pulls, window)
+    return _bias(curve, pulls, horizon, h, 2 * h)
+
+
+def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
+    """Sum of the squared weights of the noise in the pessimistic estimate: 1/h.
+
+    >>> float(pessimistic_weight(16, window=0.25))
+    0.25
+    """
+    h = window_lengths(pulls, window)
+    return _where_seen(h, 1 / _at_least_one(h))
+
+
+def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Exact sum of the squared weights of the noise in the optimistic estimate.
+
+    X_l has weight (1 + (T-l)/h)/h and X_{l-h} has -(T-l)/h^2, l = n-h+1, ..., n. (The proof of
+    Lemma 2 has 1 - (T-l)/h, a wrong sign; the bound 5 (T-n+h-1)^2 / h^3 that it is after holds
+    only for n < T.) With d = T - n and the sums S_1, S_2 of T-l and (T-l)^2 over the window,
+
+    .. math:: \frac{1}{h} + \frac{2 S_1}{h^3} + \frac{2 S_2}{h^4}, \qquad
+              S_1 = h d + \tfrac{h(h-1)}{2}, \quad
+              S_2 = h d^2 + d\,h(h-1) + \tfrac{(h-1)h(2h-1)}{6} .
+
+    >>> float(optimistic_weight(4, horizon=6, window=0.25))  # h = 1, T-l = 2: (1+2)^2 + 2^2
+    13.0
+    """
+    counts, d = window_lengths(pulls, window), horizon - _counts(pulls, horizon)
+    h = _at_least_one(counts)
+    first = d + (h - 1) / 2
+    second = d**2 + d * (h - 1) + (h - 1) * (2 * h - 1) / 6
+    return _where_seen(counts, 1 / h + 2 * first / h**2 + 2 * second / h**3)
+
+
+def window_lengths(pulls: ArrayLike, window: float) -> Ints:
+    """h(n) = floor(eps n), for one count or many.
+
+    >>> window_lengths([3, 4, 11], window=0.25)
+    array([0, 1, 2])
+    """
+    need_window(window)
+    return np.floor(window * np.asarray(pulls)).astype(np.int64)
+
+
+def _counts(pulls: ArrayLike, horizon: int) -> Floats:
+    need_budget(horizon, "horizon")
+    n = np.asarray(pulls, dtype=np.float64)
+    require(
+        bool(np.all((n >= 0) & (n <= horizon))),
+        "pulls",
+        n.tolist(),
+        f"in [0, {horizon}]",
+        "an estimate at the horizon uses rewards up to the horizon",
+    )
+    return n
+
+
+def _at_least_one(h: Ints) -> Floats:
+    return np.maximum(h, 1).astype(np.float64)
+
+
+def _where_seen(h: Ints, value: Floats) -> Floats:
+    """The value, infinite where the window is empty."""
+    return np.where(h > 0, value, np.inf)
+
+
+def _bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, h: Ints, back: Ints) -> Floats:
+    """(2T - 2n + h - 1)/2 times gamma(n - back + 1)."""
+    n = _counts(pulls, horizon)
+    at = np.where(h > 0, n - back + 1, 1).astype(np.int64)
+    means = as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
+    return _where_seen(h, (2 * horizon - 2 * n + h - 1) / 2 * np.diff(means)[at - 1])

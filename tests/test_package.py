@@ -1,0 +1,113 @@
+"""What the package promises as a whole: names, imports, references, the command."""
+
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import latebloomer
+from latebloomer.citation import cite, references
+from latebloomer.cli import app
+from latebloomer.errors import MissingExtra, UnknownName, extra
+from latebloomer.policies import REGISTRY
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in latebloomer.__all__:
+        assert inspect.getdoc(getattr(latebloomer, name)), name
+    assert latebloomer.__all__ == sorted(latebloomer.__all__, key=lambda n: (not n.isupper(), n))
+
+
+@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"])
+def test_importing_the_package_loads_no_heavy_one(heavy):
+    code = f"import sys, latebloomer; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_registry_has_the_documented_names():
+    names = "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh"
+    assert list(REGISTRY) == names.split()
+
+
+def modules():
+    for found in pkgutil.walk_packages(latebloomer.__path__, "latebloomer."):
+        if found.name != "latebloomer.__main__":
+            yield import_module(found.name)
+
+
+def test_every_cited_key_is_in_the_references():
+    known = set(references())
+    pattern = re.compile(r"\[([A-Z][A-Za-z]+\d\d)[\],]")
+    cited = {key for module in modules() for key in pattern.findall(inspect.getsource(module))}
+    assert "Mussi24" in cited
+    assert cited <= known, f"not in refs.bib: {cited - known}"
+
+
+def test_every_policy_can_be_cited():
+    for policy in REGISTRY.values():
+        for key in policy.cites:
+            assert key in cite(policy.name)
+
+
+def test_an_unknown_name_brings_near_ones():
+    with pytest.raises(UnknownName, match=r"no policy is called 'r-ucb'; did you mean 'r-ucbe'"):
+        cite("r-ucb")
+
+
+def test_a_missing_extra_says_what_to_install():
+    with pytest.raises(
+        MissingExtra, match=r"plots need no_such: pip install 'latebloomer\[plots\]'"
+    ):
+        extra("no_such.module", "plots", "plots")
+
+
+def test_the_files_of_the_repository_agree_on_the_version():
+    assert f"version: {latebloomer.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+# --- the command ---
+
+
+def test_version():
+    assert run("--version").output == f"latebloomer {latebloomer.__version__}\n"
+
+
+def test_help_lists_the_commands():
+    output = run("--help").output
+    assert "plan" in output and "cite" in output
+
+
+def test_plan_prints_the_phases():
+    output = run("plan", "--policy", "r-sr", "--arms", "3", "--budget", "12").output
+    assert "bring 3 arms to 3 pulls each" in output
+    assert "12 pulls in all, 0 of the budget unspent" in output
+
+
+def test_a_wrong_call_is_one_line_and_code_2():
+    ran = run("plan", "--policy", "r-ucbe", "--arms", "8", "--budget", "20")
+    assert ran.exit_code == 2
+    assert ran.stderr == (
+        "BudgetError: budget=20 for 8 arms, but RisingUCBE needs 32: 4 pulls of each arm before "
+        "it can project; drop arms or raise the budget\n"
+    )
+
+
+def test_the_demo_finds_the_late_bloomer():
+    ran = subprocess.run(
+        [sys.executable, ROOT / "examples" / "setting_a.py"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "r-ucbe:noise=0.01 with 800 pulls keeps: late" in ran.stdout
+    assert "right" in ran.stdout

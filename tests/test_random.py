@@ -1,0 +1,365 @@
+"""Counter-based random numbers: the published generator, Gaussian to the tails.
+
+Statistical tests state the rate at which a perfect generator would fail them. Draws are
+functions of the `seed` fixture: a test that passes for a seed passes for it always.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from latebloomer.core import random
+from latebloomer.core.kernel import lower
+from latebloomer.errors import SettingError
+
+FALSE_ALARMS = 1e-6  # of each test below, all its statistics together
+TOP = 2**32 - 1
+
+compiled = {
+    name: lower(getattr(random, name), numba.njit)
+    for name in ("philox_block", "philox", "uniform", "normal", "normal_tail", "normals", "half")
+}
+
+words = st.integers(0, TOP)
+addresses = st.tuples(
+    st.integers(-(2**63), 2**63 - 1),  # key(seed)
+    st.integers(0, random.RUNS - 1),
+    words,
+    st.integers(0, 2**33 - 1),
+)
+corners = [
+    (0, 0, 0, 0),
+    (-1, random.RUNS - 1, TOP, 2**33 - 1),
+    (-(2**63), 2**32, 0, 2**33 - 2),
+    (2**63 - 1, TOP, TOP, 1),
+]
+
+
+def draws(count: int, seed: int, run: int = 0, stream: int = 0, start: int = 0) -> np.ndarray:
+    out = np.empty(count)
+    compiled["normals"](out, random.key(seed), run, stream, start)
+    return out
+
+
+@numba.njit
+def _fill(out, fill, seed, runs, streams):  # type: ignore[no-untyped-def]
+    for i in range(len(out)):
+        fill(out[i], seed, runs[i], streams[i], 0)
+
+
+def table(pulls: int, seed: int, runs: np.ndarray, streams: np.ndarray) -> np.ndarray:
+    """One row of Gaussians for each (run, stream)."""
+    out = np.empty((len(runs), pulls))
+    _fill(out, compiled["normals"], random.key(seed), runs, streams)
+    return out
+
+
+# The generator is the published one.
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "answer"),
+    [  # Random123 1.14, tests/kat_vectors, philox4x32 10
+        ("00000000 00000000 00000000 00000000", "00000000 00000000",
+         "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
+         "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
+         "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    ],
+)  # fmt: skip
+def test_philox_gives_the_published_answers(counter: str, key: str, answer: str) -> None:
+    arguments = [int(word, 16) for word in f"{counter} {key}".split()]
+    for philox_block in (random.philox_block, compiled["philox_block"]):
+        assert " ".join(f"{word:08x}" for word in philox_block(*arguments)) == answer
+
+
+def test_the_address_is_laid_out_as_documented() -> None:
+    seed, run, arm, place = 0x0123456789ABCDEF, 0x00001234_9ABCDEF0, 77, 5
+    expected = random.philox_block(place, arm, 0x9ABCDEF0, 0x1234, 0x89ABCDEF, 0x01234567)
+    assert random.philox(seed, run, arm, place) == expected
+    assert random.half(seed, run, arm, 2 * place, 0) == expected[:2]
+    assert random.half(seed, run, arm, 2 * place + 1, 0) == expected[2:]
+
+
+def test_draws_of_different_domains_never_share_a_counter() -> None:
+    # a try of `normal` uses the domains 0, 1, 2, ...; 2^14 tries in a row have probability 0
+    assert random.uniform(0, 0, 0, 0) == random.unit(*random.half(0, 0, 0, 0, random.UNIFORM))
+    assert random.half(0, 0, 0, 0, random.UNIFORM) != random.half(0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "7", None])
+def test_a_seed_outside_64_bits_is_refused(seed: object) -> None:
+    with pytest.raises(SettingError, match=r"seed=.* must be an integer in \[0, 2\^64\)"):
+        random.key(seed)  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_key_keeps_all_bits_of_the_seed(seed: int) -> None:
+    assert random.key(seed) % 2**64 == seed
+    assert -(2**63) <= random.key(seed) < 2**63
+
+
+# The same bits on every target.
+
+
+@given(addresses)
+@example(corners[0])
+@example(corners[1])
+@example(corners[2])
+@example(corners[3])
+def test_python_and_compiled_draws_are_the_same_bits(address: tuple[int, int, int, int]) -> None:
+    for name in ("philox", "uniform", "normal"):
+        assert getattr(random, name)(*address) == compiled[name](*address), name
+    assert random.normal_tail(*address, 1) == compiled["normal_tail"](*address, 1)
+
+
+@given(addresses)
+def test_numpy_integers_address_the_same_draws(address: tuple[int, int, int, int]) -> None:
+    # np.int64 products would overflow, and warn, where Python's do not
+    assert random.normal(*map(np.int64, address)) == random.normal(*address)  # type: ignore[arg-type]
+
+
+@given(addresses, st.integers(0, 40))
+def test_a_batch_holds_the_single_draws(address: tuple[int, int, int, int], count: int) -> None:
+    seed, run, stream, start = *address[:3], min(address[3] // 2 * 2, 2**33 - 64)
+    out, again = np.empty(count), np.empty(count)
+    random.normals(out, seed, run, stream, start)
+    compiled["normals"](again, seed, run, stream, start)
+    singles = [random.normal(seed, run, stream, start + i) for i in range(count)]
+    assert out.tolist() == again.tolist() == singles
+
+
+def test_long_batches_hold_the_single_draws(seed: int) -> None:
+    one = compiled["normal"]
+    singles = [one(random.key(seed), 3, 5, pull) for pull in range(100_000)]
+    assert np.array_equal(draws(100_000, seed, run=3, stream=5), singles)
+
+
+SIMULATED = """
+import json, sys
+import numpy as np
+from numba import cuda
+from latebloomer.core import random
+from latebloomer.core.kernel import lower
+
+device = cuda.jit(device=True)
+normal, uniform = lower(random.normal, device), lower(random.uniform, device)
+normals = lower(random.normals, device)
+
+@cuda.jit
+def ask(addresses, out):
+    i = cuda.grid(1)
+    if i < len(out):
+        a = addresses[i]
+        out[i, 0] = normal(a[0], a[1], a[2], a[3])
+        out[i, 1] = uniform(a[0], a[1], a[2], a[3])
+        normals(out[i, 2:], a[0], a[1], a[2], a[3])
+
+addresses = np.array(json.load(sys.stdin))
+out = np.zeros((len(addresses), 5))
+ask[len(addresses), 1](addresses, out)
+print(json.dumps([[x.hex() for x in row] for row in out.tolist()]))
+"""
+
+
+def test_the_cuda_simulator_draws_the_same_bits(rng: np.random.Generator) -> None:
+    limits = [(-(2**63), 2**63 - 1), (0, random.RUNS), (0, TOP), (0, 2**32)]
+    drawn = [[int(rng.integers(*limit)) for limit in limits] for _ in range(150)]
+    addresses = [[*a[:3], a[3] // 2 * 2] for a in [*corners, *drawn]]
+    ran = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        input=json.dumps(addresses),
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    expected = [
+        [compiled["normal"](*a), compiled["uniform"](*a)]
+        + [compiled["normal"](*a[:3], a[3] + i) for i in range(3)]
+        for a in addresses
+    ]
+    assert json.loads(ran.stdout) == [[x.hex() for x in row] for row in expected]
+
+
+# The distribution is the Gaussian one.
+
+
+def two_sided(count: int, trials: int, probability: float) -> float:
+    law = stats.binom(trials, probability)
+    return min(1.0, 2 * min(law.cdf(count), law.sf(count - 1)))
+
+
+def gaussian_alarms(z: np.ndarray, bins: int = 256) -> dict[str, float]:
+    """p-values of what should hold of independent standard Gaussians."""
+    n = len(z)
+    counts = np.bincount((special.ndtr(z) * bins).astype(int), minlength=bins)
+    p = {"quantiles": stats.chisquare(counts).pvalue}
+    for sigmas in (3, 4, 5):
+        chance = 2 * special.ndtr(-sigmas)
+        p[f"beyond {sigmas}"] = two_sided(int(np.sum(np.abs(z) > sigmas)), n, chance)
+        p[f"side of {sigmas}"] = two_sided(int(np.sum(z > sigmas)), n, chance / 2)
+    square = z * z  # E z^2 = 1, z^4 = 3, z^6 = 15, z^8 = 105
+    for name, power, mean, variance in (
+        ("mean", z, 0, 1),
+        ("variance", square, 1, 2),
+        ("third moment", square * z, 0, 15),
+        ("fourth moment", square * square, 3, 96),
+    ):
+        p[name] = 2 * stats.norm.sf(abs(power.mean() - mean) / math.sqrt(variance / n))
+    return p
+
+
+def rejected(p: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in p.items() if value < FALSE_ALARMS / len(p)}
+
+
+N = 2**24  # 1.7e7 draws, of which about 1063 are beyond 4 sigma and 10 beyond 5
+
+
+def test_draws_are_gaussian_to_the_tails(seed: int) -> None:
+    z = draws(N, seed)
+    assert not rejected(gaussian_alarms(z))
+    assert 4.5 < np.abs(z).max() < 8  # all but 2e-8 of such samples, and no cut-off
+
+
+def test_draws_across_arms_and_runs_are_gaussian(seed: int) -> None:
+    # two pulls of 2^12 arms in 2^11 runs: the words of the counter that pulls leave alone
+    run, arm = (part.ravel() for part in np.indices((2**11, 2**12)))
+    first = table(2, seed, run, arm)
+    assert not rejected(gaussian_alarms(first.ravel()))
+
+
+@pytest.mark.parametrize("sigmas", [4.0, 5.0, 6.0])
+def test_the_tail_sampler_follows_the_tail(seed: int, sigmas: float) -> None:
+    tail = compiled["normal_tail"]
+    z = np.array([tail(random.key(seed), 0, 0, i, 1) for i in range(200_000)])
+    beyond = special.ndtr(-sigmas) / special.ndtr(-random.TAIL)
+    assert z.min() > random.TAIL
+    assert two_sided(int(np.sum(z > sigmas)), len(z), beyond) > FALSE_ALARMS
+    law = special.ndtr(-z) / special.ndtr(-random.TAIL)
+    assert stats.kstest(law, "uniform").pvalue > FALSE_ALARMS
+
+
+def test_a_standard_deviation_off_by_a_fifth_of_a_percent_is_noticed(seed: int) -> None:
+    assert "variance" in rejected(gaussian_alarms(1.002 * draws(N, seed)))  # 11.6 sigma off
+
+
+def test_a_tail_cut_at_the_edge_of_the_base_is_noticed(seed: int) -> None:
+    z = draws(N, seed)
+    cut = z[np.abs(z) < random.TAIL]
+    assert {"beyond 4", "fourth moment"} <= rejected(gaussian_alarms(cut)).keys()
+
+
+def test_a_ziggurat_without_wedges_is_noticed(seed: int) -> None:
+    # rejected candidates dropped instead of tested: only the rectangles' insides are left
+    high, low = np.random.default_rng(seed).integers(0, 2**32, (2, N // 8), dtype=np.int64)
+    x = ((high << 21 | low >> 11) - 2**52 + 0.5) * (random.EDGE / 2**52)[low & 255]
+    inside = x[np.abs(x) < random.EDGE[(low & 255) + 1]]
+    assert "quantiles" in rejected(gaussian_alarms(inside))
+
+
+def test_uniforms_are_uniform(seed: int) -> None:
+    one = compiled["uniform"]
+    u = np.array([one(random.key(seed), 0, 1, i) for i in range(400_000)])
+    assert 0 < u.min() < u.max() < 1
+    p = {
+        "all": stats.chisquare(np.bincount((u * 1024).astype(int), minlength=1024)).pvalue,
+        "low bits": stats.chisquare(np.bincount((u * 2**52).astype(int) % 1024)).pvalue,
+    }
+    assert not rejected(p)
+
+
+# The ziggurat.
+
+
+def test_layers_have_equal_areas_and_close_at_the_top() -> None:
+    x, f = random.EDGE, random.HEIGHT
+    area = special.erfc(x[1] / math.sqrt(2)) * math.sqrt(math.pi / 2) + x[1] * f[1]
+    assert x[0] * f[1] == pytest.approx(area, rel=1e-14)
+    assert x[1:-1] * np.diff(f[1:]) == pytest.approx(area, rel=2e-12)
+    assert np.exp(-(x**2) / 2) == pytest.approx(f, rel=1e-14)
+    assert np.all(np.diff(x) < 0) and x[-1] == 0 and f[-1] == 1
+
+
+def test_few_draws_need_a_second_try(seed: int) -> None:
+    # P(first try decides) = mean over layers of edge[i+1]/edge[i]
+    chance = 1 - np.mean(random.EDGE[1:] / random.EDGE[:-1])
+    assert chance == pytest.approx(0.0149, abs=1e-4)
+    high, low = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(400_000)]).T
+    x = ((high << 21 | low >> 11) - 2**52 + 0.5) * (random.EDGE / 2**52)[low & 255]
+    again = int(np.sum(np.abs(x) >= random.EDGE[(low & 255) + 1]))
+    assert two_sided(again, len(x), chance) > FALSE_ALARMS
+
+
+def test_layer_sign_and_magnitude_are_independent_bits(seed: int) -> None:
+    # Doornik (2005): where they come from overlapping bits, layer and size are related
+    bits = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(400_000)])
+    layer, sign, size = bits[:, 1] & 255, bits[:, 0] >> 31, (bits[:, 0] >> 28) & 7
+    p = stats.chisquare(np.bincount((layer * 2 + sign) * 8 + size, minlength=4096)).pvalue
+    assert p > FALSE_ALARMS
+
+
+# Neighbours in every direction are unrelated.
+
+
+def correlation_alarms(**pairs: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+    """p-values of sums of products, of values and of sizes, whose variances are known."""
+    p = {}
+    for name, (x, y) in pairs.items():
+        size = np.sum((x * x - 1) * (y * y - 1)) / 2
+        p[f"{name}, values"] = 2 * stats.norm.sf(abs(np.sum(x * y)) / math.sqrt(x.size))
+        p[f"{name}, sizes"] = 2 * stats.norm.sf(abs(size) / math.sqrt(x.size))
+    return p
+
+
+M = 2**20
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3, 64, 4096])
+def test_neighbouring_pulls_are_uncorrelated(seed: int, lag: int) -> None:
+    z = draws(M, seed)
+    assert not rejected(correlation_alarms(pulls=(z[lag:], z[:-lag])))
+
+
+def test_halves_of_a_block_are_uncorrelated(seed: int) -> None:
+    z = draws(M, seed)
+    assert not rejected(correlation_alarms(halves=(z[0::2], z[1::2])))
+
+
+@pytest.mark.parametrize("apart", [1, 2, 256, 2**31])
+def test_neighbouring_arms_runs_and_seeds_are_uncorrelated(seed: int, apart: int) -> None:
+    z = draws(M, seed)
+    others = {
+        "arm": draws(M, seed, stream=apart),
+        "run": draws(M, seed, run=apart),
+        "seed": draws(M, seed + apart),
+        "high_run": draws(M, seed, run=apart << 16),
+        "high_seed": draws(M, seed + (apart << 32)),
+        "policy": draws(M, seed, stream=random.POLICY_STREAM - apart + 1),
+    }
+    assert not rejected(correlation_alarms(**{name: (z, y) for name, y in others.items()}))
+
+
+def test_first_pulls_of_neighbouring_runs_and_arms_are_uncorrelated(seed: int) -> None:
+    # what a simulation meets: few pulls of many runs and arms
+    run, arm = (part.ravel() for part in np.indices((2**16, 8)))
+    z = table(2, seed, run, arm).reshape(2**16, 8, 2)
+    pairs = {"runs": (z[1:], z[:-1]), "arms": (z[:, 1:], z[:, :-1])}
+    assert not rejected(correlation_alarms(**pairs))
+
+
+def test_a_repeated_stream_is_noticed(seed: int) -> None:
+    z = draws(M, seed)
+    mixed = 0.01 * z + math.sqrt(1 - 0.01**2) * draws(M, seed, stream=1)
+    assert rejected(correlation_alarms(mixed=(z, mixed))).keys() == {"mixed, values"}

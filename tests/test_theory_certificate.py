@@ -1,0 +1,157 @@
+"""Certificates: intervals that hold together, and what they say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from latebloomer.errors import ArmError, BudgetError, RewardError, SettingError
+from latebloomer.theory import certificate, optimistic_weight, pooled_noise
+
+HORIZON = 80
+
+
+def random_concave(rng: np.random.Generator, arms: int) -> np.ndarray:
+    """Rising concave curves of all shapes, from straight lines to early plateaus."""
+    speed = rng.uniform(0, 3, (arms, 1))
+    rise = np.cumsum(np.arange(1, HORIZON + 1) ** -speed, axis=1)
+    return rng.random((arms, 1)) * rise / rise[:, -1:]
+
+
+def misses(rng: np.random.Generator, runs: int, delta: float, noise: float, stated: float) -> int:
+    """How often some interval misses its arm's mean at the horizon."""
+    missed = 0
+    for _ in range(runs):
+        curves = random_concave(rng, arms=3)
+        rewards = curves + noise * rng.standard_normal(curves.shape)
+        seen = [x[:n] for x, n in zip(rewards, rng.integers(0, HORIZON + 1, 3), strict=True)]
+        found = certificate(seen, stated, HORIZON, delta=delta)
+        end = curves[:, -1]
+        missed += not bool(((found.lower <= end) & (end <= found.upper)).all())
+    return missed
+
+
+def test_all_intervals_hold_together_as_often_as_claimed(rng):
+    """Claim: misses with probability at most delta. A true claim fails this once in a million."""
+    runs, delta = 1500, 0.3
+    limit = stats.binom.isf(1e-6, runs, delta)
+    wrong = misses(rng, runs, delta, noise=0.1, stated=0.1)
+    assert wrong <= limit, (
+        f"{wrong} of {runs} missed; {delta:.0%} gives over {limit:.0f} 1 in 10^6"
+    )
+
+
+def test_the_coverage_test_can_fail(rng):
+    """With the noise understated five times the same claim is refuted."""
+    runs, delta = 300, 0.3
+    assert misses(rng, runs, delta, noise=0.1, stated=0.02) > stats.binom.isf(1e-6, runs, delta)
+
+
+def test_the_widths_are_no_wider_than_the_union_bound_asks():
+    # two arms, horizon 4, eps = 1/4: one pull count (n = 4, h = 1), so delta/4 on each side.
+    # Pessimistic: the 4th reward, weight 1. Optimistic at n = H is the 4th reward too.
+    found = certificate([[0, 0, 0, 0.5], [0, 0, 0, 0]], noise=0.1, horizon=4, delta=0.04)
+    width = 0.1 * math.sqrt(2 * math.log(4 / 0.04))
+    assert found.lower == pytest.approx([0.5 - width, -width])
+    assert found.upper == pytest.approx([0.5 + width, width])
+
+
+def test_a_budget_below_the_horizon_narrows_the_intervals():
+    rewards = [[0.5] * 20, [0.4] * 20]
+    wide = certificate(rewards, 0.1, 1000)
+    narrow = certificate(rewards, 0.1, 1000, budget=40)
+    assert (narrow.lower > wide.lower).all() and (narrow.upper < wide.upper).all()
+    # M = #{n <= 40: floor(n/4) >= 1} = 37; n = 20 has h = 5 and the largest lower end
+    width = 0.1 * math.sqrt(2 * math.log(2 * 2 * 37 / 0.05) / 5)
+    assert narrow.lower[0] == pytest.approx(0.5 - width)
+    above = 0.1 * math.sqrt(2 * math.log(2 * 2 * 37 / 0.05) * optimistic_weight(20, 1000, 0.25))
+    assert narrow.upper[0] == pytest.approx(0.5 + above)
+
+
+def by_definition(x: list[float], horizon: int, window: float) -> tuple[float, float]:
+    """Largest pessimistic and smallest optimistic estimate so far, by Eq. (mu_hat), (mu_check)."""
+    lower, upper = -math.inf, math.inf
+    for n in range(1, len(x) + 1):
+        h = int(window * n)
+        if h == 0:
+            continue
+        hat = math.fsum(x[n - h : n]) / h
+        slopes = ((horizon - m) * (x[m - 1] - x[m - h - 1]) for m in range(n - h + 1, n + 1))
+        lower, upper = max(lower, hat), min(upper, hat + math.fsum(slopes) / h**2)
+    return lower, upper
+
+
+@given(
+    st.lists(st.floats(-10, 10), max_size=40),
+    st.sampled_from([0.1, 0.25, 0.5]),
+    st.integers(0, 30),
+    st.sampled_from([0.0, 1e6]),
+)
+def test_without_noise_the_interval_is_made_of_the_two_estimators(x, window, more, shift):
+    horizon = max(1, len(x) + more)
+    found = certificate([np.array(x) + shift, []], 0.0, horizon, window)
+    lower, upper = by_definition(x, horizon, window)
+    assert found.lower[0] == pytest.approx(lower + shift, abs=1e-6)
+    assert found.upper[0] == pytest.approx(upper + shift, abs=1e-6)
+    assert (found.lower[1], found.upper[1]) == (-math.inf, math.inf)
+
+
+def test_rewards_beyond_the_horizon_are_not_used():
+    short = certificate([[0.5] * 20, [0.4] * 20], 0.1, horizon=20)
+    long = certificate([[0.5] * 20 + [9.0] * 5, [0.4] * 20], 0.1, horizon=20)
+    assert (short.lower == long.lower).all() and (short.upper == long.upper).all()
+
+
+def test_an_easy_problem_is_certified_and_says_so(rng):
+    rewards = [0.9 + 0.01 * rng.standard_normal(400), 0.2 + 0.01 * rng.standard_normal(400)]
+    found = certificate(rewards, 0.01, horizon=500)
+    assert found.certified(0) and not found.certified(1)
+    assert found.missing(0).startswith("certified: arm 0 is best at 500 pulls")
+    assert "probability 0.95" in found.missing(0) and "as given" in found.missing(0)
+
+
+def test_what_is_missing_names_the_rival_and_the_overlap():
+    found = certificate([[0.5] * 40, [0.4] * 40, [0.45] * 40], 0.1, horizon=40)
+    assert not found.certified(0)
+    assert found.rival(0) == 2
+    overlap = found.upper[2] - found.lower[0]
+    assert f"arm 2 may reach {found.upper[2]:.4g}" in found.missing(0)
+    assert f"{overlap:.4g} above" in found.missing(0)
+
+
+def test_too_few_rewards_say_so():
+    found = certificate([[0.5] * 3, [0.4] * 40], 0.1, horizon=40)
+    assert "arm 0 has too few rewards for any lower bound" in found.missing(0)
+    assert "arm 0 has too few rewards for any upper bound" in found.missing(1)
+
+
+def test_an_estimated_noise_level_is_marked(rng):
+    rewards = [0.5 + 0.1 * rng.standard_normal(4000), 0.2 + 0.1 * rng.standard_normal(4000)]
+    found = certificate(rewards, None, horizon=4000)
+    # 8000 rewards: the estimate's standard error is below 2 %, six of which are allowed here
+    assert found.noise_estimated and found.noise == pytest.approx(0.1, rel=0.12)
+    assert "itself an estimate" in found.missing(0)
+    assert found.noise == pooled_noise(rewards)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        (lambda: certificate([[0.1]], 0.1, 5), SettingError, "arms=1"),
+        (lambda: certificate([[0.1], [math.nan]], 0.1, 5), RewardError, "arm 1"),
+        (lambda: certificate([[0.1], [0.1]], None, 5), SettingError, "three rewards"),
+        (lambda: certificate([[0.1], [0.1]], -1, 5), SettingError, "noise=-1"),
+        (lambda: certificate([[0.1], [0.1]], 0.1, 0), BudgetError, "horizon=0"),
+        (lambda: certificate([[0.1], [0.1]], 0.1, 5, delta=0), SettingError, "delta=0"),
+        (lambda: certificate([[0.1], [0.1]], 0.1, 5, window=0.6), SettingError, "window=0.6"),
+        (lambda: certificate([[0.1] * 4, []], 0.1, 5, budget=3), BudgetError, "4 rewards already"),
+        (lambda: certificate([[0.1], [0.1]], 0.1, 5).certified(2), ArmError, "arms 0 to 1"),
+        (lambda: certificate([[0.1], [0.1]], 0.1, 5).missing(-1), ArmError, "arms 0 to 1"),
+    ],
+)
+def test_bad_input_is_named(wrong, error, words):
+    with pytest.raises(error, match=words):
+        wrong()
