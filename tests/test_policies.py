@@ -12,7 +12,6 @@ import sys
 from math import log, sqrt
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +21,7 @@ from scipy import stats
 from latebloomer.core.ledger import ANY
 from latebloomer.core.phases import log_bar
 from latebloomer.engine.check import check_policy, played, rising_rewards
+from latebloomer.engine.compiling import cpu_jit
 from latebloomer.engine.session import Session
 from latebloomer.policies import (
     REGISTRY,
@@ -57,7 +57,7 @@ POLICIES = [
     SuccessiveHalving(),
     SuccessiveHalving(judge="window"),
 ]
-COMPILED = numba.njit(cache=True)
+COMPILED = cpu_jit()
 policies = pytest.mark.parametrize("policy", POLICIES, ids=repr)
 
 

@@ -12,7 +12,9 @@
 
 from latebloomer.citation import cite
 from latebloomer.engine.check import check_policy
+from latebloomer.engine.results import Results
 from latebloomer.engine.session import Session
+from latebloomer.engine.simulate import simulate
 from latebloomer.engine.verdict import Verdict
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import (
@@ -27,6 +29,7 @@ from latebloomer.policies import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
+from latebloomer.problems import Problem
 
 __version__ = "0.1.0"
 
@@ -35,7 +38,9 @@ __all__ = [
     "ExploreThenCommit",
     "LatebloomerError",
     "ProbOne",
+    "Problem",
     "RestSure",
+    "Results",
     "RisingSR",
     "RisingUCBE",
     "RoundRobin",
@@ -46,4 +51,5 @@ __all__ = [
     "Verdict",
     "check_policy",
     "cite",
+    "simulate",
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from latebloomer import __version__
 from latebloomer.citation import cite as bibtex
-from latebloomer.errors import LatebloomerError
+from latebloomer.errors import LatebloomerError, SettingError
 from latebloomer.policies import REGISTRY, make_policy
 
 app = typer.Typer(
@@ -53,6 +54,10 @@ def says_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 POLICY_HELP = f"Name, or name:setting=value,...: {', '.join(REGISTRY)}."
+SEVERAL_HELP = (
+    f"Names with commas between, each perhaps name:setting=value,...: {', '.join(REGISTRY)}."
+)
+PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
 
 
 @app.command()
@@ -67,6 +72,76 @@ def plan(
 ) -> None:
     """Show how a policy would spend a budget, before anything is spent."""
     typer.echo(make_policy(policy).describe(arms, budget, horizon))
+
+
+@app.command()
+@says_errors
+def simulate(
+    problem: Annotated[str, typer.Option(help=PROBLEM_HELP)],
+    budget: Annotated[str, typer.Option(help="Pulls in all; several with commas.")],
+    policy: Annotated[str, typer.Option(help=SEVERAL_HELP)] = "r-ucbe,r-sr,sh",
+    runs: Annotated[int, typer.Option(help="Runs of each policy at each budget.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Another seed is another luck.")] = 0,
+    horizon: Annotated[
+        int | None, typer.Option(help="Pulls at which arms are compared; the budget if not given.")
+    ] = None,
+    target: Annotated[str, typer.Option(help="cpu, gpu or python.")] = "cpu",
+    method: Annotated[str, typer.Option(help="auto, pulls or sums.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="Of the CPU; all cores by default.")] = None,
+    chunk: Annotated[int | None, typer.Option(help="Runs that are counted together.")] = None,
+    first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the results to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Play policies on a problem many times: errors, regrets and pulls with intervals."""
+    from latebloomer.engine.simulate import simulate as run
+
+    found = run(
+        problem,
+        split_policies(policy),
+        [whole_number("--budget", part) for part in budget.split(",")],
+        runs,
+        seed,
+        horizon=horizon,
+        target=target,
+        method=method,
+        threads=threads,
+        progress=not quiet,
+        chunk=chunk,
+        first_run=first_run,
+    )
+    typer.echo(found.to_json() if json else str(found))
+    for write, path in ((found.to_csv, csv), (found.save, save)):
+        if path is not None:
+            write(path)
+    if plot is not None:
+        found.plot(plot, what="both")
+
+
+def whole_number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        said = f"{name} {text!r}, but it must be a whole number, or some with commas between"
+        raise SettingError(said) from None
+
+
+def split_policies(text: str) -> list[str]:
+    """Policies between commas; a part with = but no : belongs to the settings before it.
+
+    >>> split_policies("r-sr,r-ucbe:exploration=100,noise=0.01,sh")
+    ['r-sr', 'r-ucbe:exploration=100,noise=0.01', 'sh']
+    """
+    policies: list[str] = []
+    for part in text.split(","):
+        if policies and "=" in part and ":" not in part:
+            policies[-1] += f",{part}"
+        else:
+            policies.append(part)
+    return policies
 
 
 @app.command()

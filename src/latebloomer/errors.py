@@ -11,6 +11,10 @@
     ├── TellError         (RuntimeError)     a reward for a pull that was not asked
     ├── NothingYet        (RuntimeError)     a recommendation before the first pull
     ├── CurveError        (ValueError)       curves that cannot be used as they are
+    ├── ResultsError      (ValueError)       results that cannot be read, merged or compared
+    ├── ChunkError        (MemoryError)      a chunk of runs does not fit into memory
+    ├── NoDevice          (RuntimeError)     no GPU can be used
+    ├── ContractError     (AssertionError)   a policy does not do what every policy must
     └── MissingExtra      (ImportError)      an optional dependency is not installed
 
 Every error leaves the object that raised it as it was before the call.
@@ -19,9 +23,13 @@ Every error leaves the object that raised it as it was before the call.
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
 from importlib import import_module
+from numbers import Real
 from typing import Any
+
+MOST = 2**53  # larger counts are not exact in a double
 
 
 class LatebloomerError(Exception):
@@ -60,6 +68,22 @@ class CurveError(LatebloomerError, ValueError):
     """Curves that cannot be used as they are."""
 
 
+class ResultsError(LatebloomerError, ValueError):
+    """Results that cannot be read, merged or compared."""
+
+
+class ChunkError(LatebloomerError, MemoryError):
+    """A chunk of runs does not fit into memory."""
+
+
+class NoDevice(LatebloomerError, RuntimeError):
+    """No GPU can be used."""
+
+
+class ContractError(LatebloomerError, AssertionError):
+    """A policy does not do what every policy must."""
+
+
 class MissingExtra(LatebloomerError, ImportError):
     """An optional dependency is not installed."""
 
@@ -77,8 +101,29 @@ def require(holds: bool, name: str, value: object, needed: str, why: str) -> Non
 
 def need_number(name: str, value: object) -> None:
     """Raise a `SettingError` unless `value` is a real number (bool does not count as one)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise SettingError(f"{name}={value!r}, but {name} must be a number")
+    try:
+        float(value)
+    except OverflowError:
+        raise SettingError(f"{name} is larger than any floating-point number") from None
+
+
+def need_whole(name: str, value: object) -> int:
+    """`value` as an int, or a `SettingError` where it is no whole number.
+
+    >>> need_whole("budget", 2.5)
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: budget=2.5, but budget must be a whole number
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise SettingError(f"{name}={value!r}, but {name} must be a whole number") from None
+    if abs(number) > MOST:  # not shown: it may have thousands of digits
+        bits = number.bit_length()
+        raise SettingError(f"{name} has {bits} bits, but {name} must be at most 2^53")
+    return number
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:

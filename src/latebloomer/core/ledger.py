@@ -197,3 +197,13 @@ def fresh_leader(ledger: Ledger, horizon: int) -> int:
     for i in range(0, len(ledger.n), FAN):
         best = leader(ledger, i, horizon)
     return best
+
+
+@kernel
+def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
+    """The best-scored arm below the horizon, or OVER; only `changed` has a new score, or ANY."""
+    fresh = changed == ANY
+    best = fresh_leader(ledger, horizon) if fresh else leader(ledger, changed, horizon)
+    if ledger.score[best] == -inf:
+        return OVER
+    return best

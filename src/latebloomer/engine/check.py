@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,20 +11,17 @@ import numpy as np
 
 from latebloomer.core.ledger import ANY
 from latebloomer.core.random import key
+from latebloomer.engine.compiling import cpu_jit
 from latebloomer.engine.session import Session
 from latebloomer.engine.setup import arrays_for, game_arrays
 from latebloomer.engine.steps import replay, steps_of
-from latebloomer.errors import BudgetError, LatebloomerError, extra
+from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy
 
 Rewards = np.ndarray[Any, np.dtype[np.float64]]
 
 # (arms, budget as a multiple of the advised one, horizon as a share of the budget, batch)
 SHAPES = ((2, 1.0, 1.0), (5, 3.0, 1.0), (5, 4.0, 0.2), (20, 2.0, 1.0), (5, 2.0, 3.0))
-
-
-class ContractError(LatebloomerError, AssertionError):
-    """A policy does not do what every policy must."""
 
 
 def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) -> list[str]:
@@ -128,14 +124,8 @@ def _has_numba() -> bool:
     return find_spec("numba") is not None
 
 
-@cache
-def compiler() -> Callable[[Any], Any]:
-    """numba's compiler for the CPU, with its disk cache."""
-    return extra("numba", "compiled checks", "sim").njit(cache=True)
-
-
 def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: list[int]) -> None:
-    arm, pulled = played(policy, session, rewards, compiler())
+    arm, pulled = played(policy, session, rewards, cpu_jit())
     where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
     _owes(
         where is None and len(path) == len(pulled), f"compiled code differs from pull {where} on"

@@ -17,13 +17,20 @@ from latebloomer.core.random import key
 from latebloomer.engine.setup import game_of, lists_for, rows_in_use
 from latebloomer.engine.steps import plain_steps
 from latebloomer.engine.verdict import DONE, OUT, RACING, Drop, Explanation, Standing, Verdict
-from latebloomer.errors import ArmError, NothingYet, RewardError, SettingError, TellError, require
+from latebloomer.errors import (
+    ArmError,
+    NothingYet,
+    RewardError,
+    SettingError,
+    TellError,
+    need_whole,
+    require,
+)
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import make_policy
 from latebloomer.theory.certificate import Certificate, certificate
 
 LARGEST = 1e100  # squares of larger rewards would leave the range of a double
-MOST = 2**53  # larger counts are not exact in a double
 # What a pickle leaves out: kernels, and what follows from the settings and the ledger.
 MADE = (
     "_observe",
@@ -40,8 +47,8 @@ MADE = (
 class Session:
     """One run of a policy: it asks for pulls, is told rewards, and recommends an arm.
 
-    A session is a pure function of its settings and of the (arm, reward) pairs told, in order:
-    replayed, it is equal bit for bit. It can be pickled at any time.
+    A session is a pure function of its settings, the (arm, reward) pairs told, in order, and the
+    batches handed out: replayed, it is equal bit for bit. It can be pickled at any time.
 
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
@@ -62,8 +69,8 @@ class Session:
     ) -> None:
         self.policy = make_policy(policy)
         self.names = _names(arms)
-        self.budget = _whole("budget", budget)
-        self.horizon = self.budget if horizon is None else _whole("horizon", horizon)
+        self.budget = need_whole("budget", budget)
+        self.horizon = self.budget if horizon is None else need_whole("horizon", horizon)
         self.seed = seed
         self._game = game_of(self.policy, len(self.names), self.budget, self.horizon, key(seed))
         self._ledger = lists_for(len(self.names))
@@ -96,7 +103,7 @@ class Session:
         For a policy with phases that is what is left of the phase; for one that decides after
         every pull it is one pull of up to `batch` arms. Empty when the session is over.
         """
-        batch = _whole("batch", batch)
+        batch = need_whole("batch", batch)
         require(
             batch >= 1, "batch", batch, "at least 1", "it is how many arms may be pulled at once"
         )
@@ -300,7 +307,9 @@ class Session:
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated.
         """
-        rewards = [np.asarray(self.rewards(i)) for i in range(len(self.names))]
+        arms, told = np.asarray(self._told_arms), np.asarray(self._told_rewards)
+        order = np.argsort(arms, kind="stable")
+        rewards = np.split(told[order], np.cumsum(self.pulls)[:-1])
         window = float(getattr(self.policy, "window", 0.25))
         return certificate(
             rewards, noise, self.horizon, window=window, delta=delta, budget=self.budget
@@ -315,10 +324,10 @@ class Session:
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
         chosen = max if self.policy.reviews() else min
         rival = chosen(crew, key=lambda i: (ledger.score[i], -i))
-        phase, bar = ledger.cursor[PHASE], ledger.score[rival]
+        bar = ledger.score[rival]
         for i in self._crew:
             if ledger.out[i]:
-                self._drops[i] = Drop(self.spent, phase, ledger.score[i], rival, bar)
+                self._drops[i] = Drop(self.spent, ledger.score[i], rival, bar)
         self._crew = crew
 
     def explain(self, arm: int | str) -> Explanation:
@@ -400,7 +409,7 @@ class Session:
 
 def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
     if hasattr(arms, "__index__"):
-        count = _whole("arms", arms)
+        count = need_whole("arms", arms)
         require(count >= 2, "arms", count, "at least 2", "with one arm there is nothing to choose")
         return tuple(map(str, range(count)))
     listed = isinstance(arms, Sequence) and not isinstance(arms, str)
@@ -411,20 +420,8 @@ def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
     return tuple(arms)
 
 
-def _whole(name: str, value: object) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise SettingError(f"{name}={value!r}, but {name} must be a whole number") from None
-    if abs(number) > MOST:  # not shown: it may have thousands of digits
-        raise SettingError(
-            f"{name} has {number.bit_length()} bits, but {name} must be at most 2^53"
-        )
-    return number
-
-
 def _number(reward: object) -> float:
-    if isinstance(reward, str | bytes):
+    if isinstance(reward, str | bytes | bytearray):
         raise RewardError(f"reward={reward!r}, but a reward must be a number, not text")
     if isinstance(reward, complex | np.complexfloating):  # NumPy would drop the imaginary part
         raise RewardError(f"reward={reward!r}, but a reward must be a real number")

@@ -58,19 +58,20 @@ def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
 def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
     """The arm of the next pull, or OVER; `pulled` is the last one's arm, or ANY at the start."""
     cursor, plan = ledger.cursor, game.plan
-    if cursor[PULLS] >= game.budget:
-        return OVER
+    spent = cursor[PULLS] >= game.budget
     phases = len(plan.keep)
     while cursor[PHASE] < phases:
         phase = cursor[PHASE]
         if plan.keep[phase] == ANY:
+            if spent:
+                return OVER
             if cursor[STALE] == 1:
                 cursor[STALE] = 0
                 pulled = ANY
             return pick(game.rule, ledger, pulled, game.horizon, game.seed, run)
         due = next_in_sweep(game, ledger, plan.upto[phase])
-        if due != OVER:
-            return due
+        if due != OVER:  # a budget that ends with a sweep or a phase still ends it
+            return OVER if spent else due
         cursor[PHASE] = phase + 1
         cursor[BASE] = cursor[DUE]
         cursor[STALE] = 1

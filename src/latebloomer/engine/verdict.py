@@ -49,9 +49,8 @@ class Drop:
     """When an arm was dropped and the two numbers that decided it."""
 
     at: int  # rewards seen in all
-    phase: int  # of the plan, from 1
     score: float
-    rival: int  # the lowest-scored arm that was kept
+    rival: int  # the lowest-scored arm that was kept; the best one where arms are reviewed jointly
     rival_score: float
 
 

@@ -13,19 +13,18 @@ import heapq
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from math import ceil, floor, inf
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from latebloomer.core.estimators import window_length
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
     ANY,
-    OVER,
     Ledger,
     Plan,
-    fresh_leader,
-    leader,
+    best_open,
     remember_slopes,
 )
 from latebloomer.core.phases import log_bar
@@ -35,12 +34,31 @@ if TYPE_CHECKING:
     from latebloomer.policies.describe import Description
 
 # The kernels a policy may define; the engines' loop calls them by these names.
+NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
+SMALLEST_WINDOW = 1e-9
 HOOKS = ("score", "worth", "rate", "review", "pick", "remember")
+
+
+class NumbersOf:
+    """Makes the named tuple of a policy's numeric fields when it is first asked for.
+
+    It then stands on the policy's class under its own name, where numba's disk cache, which
+    refers to types by name, finds it in any process.
+    """
+
+    def __get__(self, policy: object, cls: type[Policy]) -> Any:
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        names = [field.name for field in fields if field.type in NUMERIC]
+        made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
+        made.__qualname__ = f"{cls.__qualname__}.Numbers"
+        cls.Numbers = made
+        return made
 
 
 class Policy(ABC):
     """How a budget is spent over arms, and which arm is recommended."""
 
+    Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
     cites: ClassVar[tuple[str, ...]] = ()  # keys of docs/refs.bib
 
@@ -80,9 +98,7 @@ class Policy(ABC):
 
         `pulled` is the only arm whose score has changed since the last call, or ANY.
         """
-        fresh = pulled == ANY
-        best = fresh_leader(ledger, horizon) if fresh else leader(ledger, pulled, horizon)
-        return best if ledger.score[best] > -inf else OVER
+        return best_open(ledger, pulled, horizon)
 
     def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
         """Up to `count` distinct arms to pull at once where the plan says ANY, `first` among them.
@@ -94,6 +110,21 @@ class Policy(ABC):
         return [first, *by_score]
 
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
+
+    def span(self, n: int) -> int | None:
+        """How many of the newest rewards the score of an arm with n pulls is the mean of.
+
+        None where the score is not such a mean; then runs cannot be played in leaps.
+        """
+        return None
+
+    def rolling(self) -> float | None:
+        """The window whose running sums are all that the score needs of an arm's past.
+
+        0 where the sum of all rewards, or the newest one, is enough; None where the past itself
+        must be stored. Where it is not None, a GPU draws past rewards again instead.
+        """
+        return None
 
     def least(self, arms: int) -> tuple[int, str]:
         """The smallest budget that can be spent by the rule, and why."""
@@ -148,16 +179,9 @@ score = Policy.score  # `rate` names it; engines bind it to the policy's own
 
 
 def numbers_of(policy: Policy) -> Any:
-    """The dataclass fields of a policy as a named tuple.
-
-    The tuple's class is kept on the policy's class, importable by name as numba's cache wants.
-    """
-    cls, fields = type(policy), dataclasses.asdict(policy)  # type: ignore[call-overload]
-    if "Numbers" not in vars(cls):
-        made: Any = namedtuple("Numbers", list(fields), module=cls.__module__)  # type: ignore[misc]
-        made.__qualname__ = f"{cls.__qualname__}.Numbers"
-        cls.Numbers = made  # type: ignore[attr-defined]
-    return cls.Numbers(**fields)  # type: ignore[attr-defined]
+    """The numeric fields of a policy as a named tuple."""
+    made = type(policy).Numbers
+    return made(*(getattr(policy, name) for name in made._fields))
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
@@ -185,6 +209,20 @@ def check_window(window: float) -> None:
         0 < window <= 0.5, "window", window, "in (0, 1/2]",
         "an arm is judged on at most the later half of its rewards",
     )  # fmt: skip
+    require(
+        window >= SMALLEST_WINDOW, "window", window, f"at least {SMALLEST_WINDOW:g}",
+        "it holds no reward before pull 1/window",
+    )  # fmt: skip
+
+
+def first_full(window: float) -> int:
+    """The first pull count at which the window holds a reward: floor(eps n) >= 1.
+
+    >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
+    (4, 162)
+    """
+    pulls = ceil(1 / window)
+    return pulls if window_length(window, pulls) >= 1 else pulls + 1
 
 
 def check_not_negative(name: str, value: Any, why: str) -> None:
@@ -199,9 +237,9 @@ def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> Non
 def least_for_window(arms: int, window: float) -> tuple[int, str]:
     """The smallest budget with which successive rejects fill the window in their first phase.
 
-    The window holds one reward from n = ceil(1/eps) pulls on, and N_1 reaches that once
+    With n = `first_full(window)`, N_1 reaches that once
     T - K > (n - 1) K logbar(K).
     """
-    pulls = ceil(1 / window)
+    pulls = first_full(window)
     needed = floor(arms + (pulls - 1) * arms * log_bar(arms)) + 1
     return needed, f"{pulls} pulls of each arm in the first phase, so that its window is not empty"

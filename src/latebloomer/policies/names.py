@@ -68,9 +68,11 @@ def _setting(cls: type[Policy], part: str) -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A number where it reads as one, None, or the text itself."""
+    """A number where it reads as one, None, a tuple of what slashes part, or the text itself."""
     if text.lower() == "none":
         return None
+    if "/" in text:
+        return tuple(_value(part) for part in text.split("/"))
     for read in (int, float):
         try:
             return read(text)

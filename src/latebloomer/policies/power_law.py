@@ -39,9 +39,8 @@ class PowerLawPolicy(Policy):
 
     def __post_init__(self) -> None:
         need_number("rho", self.rho)
-        require(
-            0 < self.rho < 1, "rho", self.rho, "in (0, 1)", "the width divides by rho (1 - rho)"
-        )
+        require(0.001 <= self.rho <= 0.999, "rho", self.rho, "in [0.001, 0.999]",
+                "beyond, the fit or the width divides by next to nothing")  # fmt: skip
         check_not_negative("largest_alpha", self.largest_alpha, "it bounds how far losses fall")
         check_not_negative("width_scale", self.width_scale, "it multiplies the confidence width")
 
@@ -49,7 +48,8 @@ class PowerLawPolicy(Policy):
         return [(arms, budget)]
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        powers = np.arange(1.0, min(budget, horizon) + 1) ** -self.rho
+        # Two racing arms at least are swept, so no fit reaches beyond half of the budget.
+        powers = np.arange(1.0, min(budget // 2, horizon) + 1) ** -self.rho
         scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
         return Numbers(
             float(self.rho),
@@ -126,7 +126,7 @@ def commit(ledger: Ledger, best: int) -> None:
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
-    tau = ledger.cursor[DUE]
+    tau = min(ledger.cursor[DUE], len(self.powers) - 1)
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]
     return predicted_reward(self, ledger, i, tau, decay(self, m))

@@ -44,20 +44,27 @@ class ProbOne(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(np.cumsum([0.0, *(1 / rank for rank in range(1, arms + 1))]))
 
+    def rolling(self) -> float:
+        return 0.0
+
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         pulls = ledger.cursor[PULLS]
         if pulls == 0:
             shuffle(ledger, seed, run)
-        return draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
+        i, probability = draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
+        if i != OVER:
+            ledger.memo[i] = probability
+        return i
 
     def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
-        """The draws of the next `count` rounds from the ranking of now, each arm once."""
-        drawn = [first]
+        """`count` draws from the ranking of now, each arm once, told apart by the run number."""
+        drawn, pulls = [first], ledger.cursor[PULLS]
         for ahead in range(1, count):
-            u = uniform(game.seed, 0, POLICY_STREAM, ledger.cursor[PULLS] + ahead)
-            i = draw(rule, ledger, game.horizon, u)
+            u = uniform(game.seed, ahead, POLICY_STREAM, pulls)
+            i, probability = draw(rule, ledger, game.horizon, u)
             if i not in drawn:
+                ledger.memo[i] = probability
                 drawn.append(i)
         return drawn
 
@@ -85,11 +92,12 @@ def shuffle(ledger: Ledger, seed: int, run: int) -> None:
 
 
 @kernel
-def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> int:
-    """The arm of the rank that `u`, uniform in (0, 1), draws; OVER when all are at the horizon.
+def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> tuple[int, float]:
+    """The arm of the rank that `u`, uniform in (0, 1), draws, and the probability of that rank.
 
     Where that arm is at the horizon, the next one down the ranking (and then from the top) is
-    pulled in its place; the paper's horizon is the budget, where this cannot happen.
+    pulled in its place, or OVER when there is none; the paper's horizon is the budget, where this
+    cannot happen.
     """
     arms = len(ledger.n)
     target = u * self.harmonic[arms]
@@ -103,9 +111,8 @@ def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> int:
     for step in range(arms):
         i = ledger.work[(low - 1 + step) % arms]
         if ledger.n[i] < horizon:
-            ledger.memo[i] = 1.0 / (low * self.harmonic[arms])
-            return i
-    return OVER
+            return i, 1.0 / (low * self.harmonic[arms])
+    return OVER, 0.0
 
 
 @kernel

@@ -47,6 +47,12 @@ class RisingSR(Policy):
         last = budget if self.leftover == "survivor" else ends[-1]
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, last)]
 
+    def span(self, n: int) -> int:
+        return max(1, window_length(self.window, n))
+
+    def rolling(self) -> float:
+        return self.window
+
     @kernel
     def score(self, ledger: Ledger, i: int, horizon: int) -> float:
         # h = max(1, floor(eps n)): the text leaves an empty window open while n < 1/eps.

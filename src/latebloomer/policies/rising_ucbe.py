@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import log
 from typing import ClassVar, NamedTuple
 
 from latebloomer.core.estimators import (
@@ -15,9 +15,15 @@ from latebloomer.core.estimators import (
     window_length,
 )
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger
+from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open
 from latebloomer.errors import need_number, require
-from latebloomer.policies.base import Policy, check_choice, check_not_negative, check_window
+from latebloomer.policies.base import (
+    Policy,
+    check_choice,
+    check_not_negative,
+    check_window,
+    first_full,
+)
 
 BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
 SQUARES, COUNT, SIGMA, REFRESH = 0, 1, 2, 3  # cells of Ledger.pool
@@ -39,7 +45,7 @@ class RisingUCBE(Policy):
     .. math:: B_i(n) = \check\mu_i^H(n) + \sigma\,(H - n + h - 1)\sqrt{a/h^3}, \qquad
               h = \lfloor \varepsilon n \rfloor
 
-    [Mussi24, Eq. (ucbebound)], after a warm-up of :math:`\lceil 1/\varepsilon \rceil` pulls each.
+    [Mussi24, Eq. (ucbebound)], after a warm-up in which every window gets its first reward.
 
     `exploration` is :math:`a`, or "theory": :math:`a = 10 \log(2TK/\delta)`, for which the error
     bound :math:`2TK e^{-a/10}` [Eq. (ucb_error_prob_ub)] is `delta` wherever it applies.
@@ -83,7 +89,7 @@ class RisingUCBE(Policy):
 
     def _warm_up(self) -> int:
         """Pulls until the window holds one reward (three until noise can be estimated)."""
-        return max(ceil(1 / self.window), 3 if self.noise is None else 2)
+        return max(first_full(self.window), 3 if self.noise is None else 2)
 
     def least(self, arms: int) -> tuple[int, str]:
         pulls = self._warm_up()
@@ -95,12 +101,24 @@ class RisingUCBE(Policy):
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
 
+    def rolling(self) -> float | None:
+        return None if self.noise is None else self.window
+
     @kernel
     def rate(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
         noise = self.noise
         if noise < 0:
-            noise = watch_noise(self, ledger, i, horizon)
+            noise = watch_noise(ledger, i)
         ledger.score[i] = upper_bound(self, ledger, i, noise, horizon)
+
+    @kernel
+    def pick(  # type: ignore[misc]
+        self: Numbers, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int
+    ) -> int:
+        if pulled == ANY and self.noise < 0:  # the warm-up is over, or the pulls have doubled
+            for i in range(len(ledger.n)):
+                ledger.score[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
+        return best_open(ledger, pulled, horizon)
 
     @kernel
     def worth(self: Numbers, ledger: Ledger, i: int, budget: int, horizon: int) -> float:  # type: ignore[misc]
@@ -124,8 +142,8 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
 
 
 @kernel
-def watch_noise(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:
-    """The noise level with arm i's newest reward pooled in; renews all bounds at each doubling."""
+def watch_noise(ledger: Ledger, i: int) -> float:
+    """The noise level with arm i's newest reward pooled in; each doubling calls for new bounds."""
     pool, pulls = ledger.pool, ledger.cursor[PULLS]
     if ledger.n[i] >= 3:
         change = second_difference(ledger, i)
@@ -133,9 +151,6 @@ def watch_noise(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:
         pool[COUNT] += 1.0
         pool[SIGMA] = pooled_noise(pool[SQUARES], pool[COUNT])
     if pulls >= pool[REFRESH]:
-        pool[REFRESH] = 2.0 * max(pulls, 2 * len(ledger.n))
-        for j in range(len(ledger.n)):
-            if ledger.n[j] > 0 and ledger.n[j] < horizon:
-                ledger.score[j] = upper_bound(self, ledger, j, pool[SIGMA], horizon)
+        pool[REFRESH] = 2.0 * pulls
         ledger.cursor[STALE] = 1
     return pool[SIGMA]

@@ -25,6 +25,12 @@ class RoundRobin(Policy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, -(-budget // arms))]
 
+    def span(self, n: int) -> int:
+        return n
+
+    def rolling(self) -> float:
+        return 0.0
+
     @kernel
     def score(self, ledger: Ledger, i: int, horizon: int) -> float:
         return recent_mean(ledger, i, ledger.n[i])

@@ -34,6 +34,12 @@ class RoundRobinWindow(Policy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, budget // arms)]
 
+    def span(self, n: int) -> int:
+        return max(1, window_length(self.window, n))
+
+    def rolling(self) -> float:
+        return self.window
+
     @kernel
     def score(self, ledger: Ledger, i: int, horizon: int) -> float:
         return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))

@@ -52,6 +52,12 @@ class SuccessiveHalving(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(self.window if self.judge == "window" else 0.0)
 
+    def span(self, n: int) -> int:
+        return max(1, window_length(self.settings(2, n, n).window, n))
+
+    def rolling(self) -> float:
+        return self.window if self.judge == "window" else 0.0
+
     @kernel
     def score(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
         return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))

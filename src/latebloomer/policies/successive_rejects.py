@@ -28,6 +28,12 @@ class SuccessiveRejects(Policy):
         ends = phase_lengths(arms, budget)
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, budget)]
 
+    def span(self, n: int) -> int:
+        return n
+
+    def rolling(self) -> float:
+        return 0.0
+
     @kernel
     def score(self, ledger: Ledger, i: int, horizon: int) -> float:
         return recent_mean(ledger, i, ledger.n[i])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, Ledger, remember_levels
-from latebloomer.errors import SettingError
+from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy, check_not_negative
 
 
@@ -43,8 +44,8 @@ class UCBE(Policy):
     def __post_init__(self) -> None:
         if self.exploration is not None:
             check_not_negative("exploration", self.exploration, "the bonus grows with it")
-        for gap in self.gaps or ():
-            check_not_negative("gaps", gap, "how far each arm is below the best")
+        if self.gaps is not None:
+            object.__setattr__(self, "gaps", _gaps(self.gaps))
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 1), (ANY, horizon)]
@@ -61,6 +62,9 @@ class UCBE(Policy):
             )
         return Numbers(25 * (budget - arms) / (36 * sum(gap**-2 for gap in behind)))
 
+    def rolling(self) -> float:
+        return 0.0
+
     @kernel
     def score(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
         return recent_mean(ledger, i, ledger.n[i]) + sqrt(self.exploration / ledger.n[i])
@@ -68,3 +72,14 @@ class UCBE(Policy):
     @kernel
     def worth(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return recent_mean(ledger, i, ledger.n[i])
+
+
+def _gaps(given: Any) -> tuple[float, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SettingError(f"gaps={given!r}, but gaps must be a sequence of numbers, one per arm")
+    gaps = tuple(given)
+    for gap in gaps:
+        check_not_negative("gaps", gap, "how far each arm is below the best")
+        square = gap == 0 or 1e-100 < gap < 1e100
+        require(square, "gaps", gap, "0 or within 1e-100 and 1e100", "H_1 adds inverse squares")
+    return tuple(map(float, gaps))

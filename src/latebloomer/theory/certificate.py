@@ -112,7 +112,7 @@ def certificate(
     need_budget(horizon, "horizon")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
-    level = pooled_noise(arrays) if noise is None else float(noise)
+    level = pooled_noise(arrays) if noise is None else noise
     need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
     usable = int(np.count_nonzero(window_lengths(np.arange(1, most + 1), window)))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latebloomer.errors import BudgetError, CurveError, SettingError, require
+from latebloomer.errors import BudgetError, CurveError, SettingError, need_number, require
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -104,11 +104,13 @@ def need_window(window: float, below_half: bool = False) -> None:
 
 def need_noise(noise: float) -> None:
     """Raise unless the noise level is a finite number, 0 or more."""
+    need_number("noise", noise)
     require(0 <= noise < math.inf, "noise", noise, "finite and at least 0", "it is a scale, sigma")
 
 
 def need_delta(delta: float) -> None:
     """Raise unless delta is a probability strictly between 0 and 1."""
+    need_number("delta", delta)
     require(0 < delta < 1, "delta", delta, "in (0, 1)", "it is a probability of being wrong")
 
 

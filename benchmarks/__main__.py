@@ -1,0 +1,7 @@
+"""`make bench`: everything that can be measured on this machine, one part after the other."""
+
+import runpy
+
+for part in ("session", "simulator"):
+    print(f"\n=== {part} ===", flush=True)
+    runpy.run_module(f"benchmarks.{part}", run_name="__main__")

@@ -1,0 +1,56 @@
+"""Pulls per second on a GPU, and whether it says what the CPU says: `python -m benchmarks.gpu`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from latebloomer.core.random import key
+from latebloomer.engine.cpu import Task, compiled_player
+from latebloomer.engine.gpu import cuda, gpu_player
+from latebloomer.policies import make_policy
+from latebloomer.problems import problem
+
+POLICIES = (
+    "r-ucbe:exploration=151.05,noise=0.01", "r-ucbe", "r-sr", "rr", "rr-sw", "sr", "prob-1", "etc",
+    "ucb-e:exploration=18.5", "rest-sure", "sh", "sh:judge=window",
+)  # fmt: skip
+
+
+def played(player, runs: int, arms: int):
+    recommended, pulls = np.zeros(runs, np.int32), np.zeros((runs, arms), np.int32)
+    start = time.perf_counter()
+    player(0, recommended, pulls)
+    return recommended, pulls, time.perf_counter() - start
+
+
+def measure(name: str, budget: int, runs: int, checked: int) -> None:
+    setting = problem("paper-a")
+    means = setting.means(budget)
+    task = Task(make_policy(name), means, setting.noise, budget, budget, key(0))
+    gpu = gpu_player(task)
+    _, _, compiling = played(gpu, 1000, setting.arms)
+    seconds = min(played(gpu, runs, setting.arms)[2] for _ in range(3))
+    recommended, pulls, _ = played(gpu, checked, setting.arms)
+    wanted, counted, _ = played(compiled_player(task), checked, setting.arms)
+    same, equal = np.mean(recommended == wanted), np.mean((pulls == counted).all(axis=1))
+    rate = pulls.sum() / checked * runs / seconds
+    print(
+        f"{name:40} {rate / 1e9:7.2f} billion pulls/s ({seconds:.3f} s for {runs} runs, first "
+        f"{compiling:.1f} s); of {checked} runs {same:.4%} recommend as the CPU does, "
+        f"{equal:.4%} pull alike", flush=True,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    words = argparse.ArgumentParser()
+    words.add_argument("--budget", type=int, default=3200)
+    words.add_argument("--runs", type=int, default=1_000_000)
+    words.add_argument("--checked", type=int, default=20_000)
+    words.add_argument("--policy", nargs="*", default=POLICIES)
+    said = words.parse_args()
+    print(cuda.get_current_device().name)
+    for policy in said.policy:
+        measure(policy, said.budget, said.runs, said.checked)
