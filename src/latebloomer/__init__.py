@@ -1,12 +1,13 @@
 """Spend one fixed budget over learners that get better with training, and keep the right one.
 
 >>> import latebloomer as lb
->>> session = lb.Session("r-sr", arms=["tortoise", "hare"], budget=40)
->>> while not session.over:
-...     arm = session.ask()
-...     n = session.pulls[arm] + 1
-...     session.tell(arm, n / (n + 20) if arm == 0 else 0.4 * n / (n + 2))
->>> session.recommend().name
+>>> def tortoise():
+...     for n in range(1, 1000):
+...         yield n / (n + 20)  # train one more step, then yield the score
+>>> def hare():
+...     for n in range(1, 1000):
+...         yield 0.4 * n / (n + 2)
+>>> lb.race({"tortoise": tortoise, "hare": hare}, budget=40, journal=None, progress=False).name
 'tortoise'
 """
 
@@ -15,7 +16,6 @@ from latebloomer.engine.check import check_policy
 from latebloomer.engine.results import Results
 from latebloomer.engine.session import Session
 from latebloomer.engine.simulate import simulate
-from latebloomer.engine.verdict import Verdict
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import (
     UCBE,
@@ -30,6 +30,7 @@ from latebloomer.policies import (
     SuccessiveRejects,
 )
 from latebloomer.problems import Problem
+from latebloomer.race import Verdict, race, resume
 
 __version__ = "0.1.0"
 
@@ -51,5 +52,7 @@ __all__ = [
     "Verdict",
     "check_policy",
     "cite",
+    "race",
+    "resume",
     "simulate",
 ]

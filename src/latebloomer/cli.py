@@ -14,6 +14,7 @@ from latebloomer import __version__
 from latebloomer.citation import cite as bibtex
 from latebloomer.errors import LatebloomerError, SettingError
 from latebloomer.policies import REGISTRY, make_policy
+from latebloomer.race.commands import register as register_race
 
 app = typer.Typer(
     name="latebloomer",
@@ -151,3 +152,6 @@ def cite(
 ) -> None:
     """Print the BibTeX entry to cite."""
     typer.echo(bibtex(what))
+
+
+register_race(app)

@@ -15,7 +15,8 @@
     ├── ChunkError        (MemoryError)      a chunk of runs does not fit into memory
     ├── NoDevice          (RuntimeError)     no GPU can be used
     ├── ContractError     (AssertionError)   a policy does not do what every policy must
-    └── MissingExtra      (ImportError)      an optional dependency is not installed
+    ├── MissingExtra      (ImportError)      an optional dependency is not installed
+    └── LearnerError, AllFailed, JournalError ...   of races: see race/errors.py
 
 Every error leaves the object that raised it as it was before the call.
 """

@@ -30,7 +30,7 @@ from latebloomer.engine.steps import Game, recommend
 from latebloomer.policies.base import Policy
 from latebloomer.policies.describe import describe
 
-rate = Policy.rate  # bound to the policy's own by `steps_of`
+rate, weigh = Policy.rate, Policy.weigh  # bound to the policy's own by `steps_of`
 
 
 class Leaps(NamedTuple):
@@ -76,6 +76,7 @@ def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
         cursor[BASE] += each
         cursor[DUE] = cursor[BASE]
         cursor[PHASE] = phase + 1
+        weigh(game.rule, ledger, game.horizon)
     return recommend(game, ledger)
 
 

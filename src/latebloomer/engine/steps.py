@@ -29,8 +29,8 @@ from latebloomer.core.ledger import (
 )
 from latebloomer.policies.base import Policy
 
-rate, review, pick = Policy.rate, Policy.review, Policy.pick  # bound to the policy's own
-worth, remember = Policy.worth, Policy.remember  # by `steps_of`
+rate, weigh, review = Policy.rate, Policy.weigh, Policy.review  # bound to the policy's own
+pick, worth, remember = Policy.pick, Policy.worth, Policy.remember  # by `steps_of`
 
 
 class Game(NamedTuple):
@@ -75,6 +75,7 @@ def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
         cursor[PHASE] = phase + 1
         cursor[BASE] = cursor[DUE]
         cursor[STALE] = 1
+        weigh(game.rule, ledger, game.horizon)
         if phase + 1 < phases and plan.keep[phase + 1] != ANY:
             keep_best(ledger, plan.keep[phase + 1])
     return OVER

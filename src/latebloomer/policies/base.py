@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # The kernels a policy may define; the engines' loop calls them by these names.
 NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
-HOOKS = ("score", "worth", "rate", "review", "pick", "remember")
+HOOKS = ("score", "worth", "rate", "weigh", "review", "pick", "remember")
 
 
 class NumbersOf:
@@ -87,6 +87,10 @@ class Policy(ABC):
     def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
         """Score arm `i` anew, whose history now ends in its newest reward."""
         ledger.score[i] = score(self, ledger, i, horizon)
+
+    @kernel  # noqa: B027
+    def weigh(self, ledger: Ledger, horizon: int) -> None:
+        """At the end of a phase, before arms are dropped: score the racing arms anew, jointly."""
 
     @kernel  # noqa: B027
     def review(self, ledger: Ledger, budget: int, horizon: int) -> None:

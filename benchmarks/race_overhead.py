@@ -1,0 +1,130 @@
+"""What a race costs beside the training: per pull, on resume, and in memory.
+
+    python -m benchmarks.race_overhead [--quick]
+
+Learners that return at once are raced in-process with the journal on disk; the time per pull is
+the overhead. Optuna's `report` + `should_prune` on SQLite is measured in the same run where Optuna
+is installed. Medians over repeats, with the range, because shared machines are noisy.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from pathlib import Path
+from time import perf_counter, process_time, time
+
+from latebloomer.policies import RisingSR
+from latebloomer.race import look, race
+from latebloomer.race.opening import create
+from latebloomer.race.settings import Settings
+
+ARMS = 8
+
+
+def constant(value: float) -> Callable[[], Iterator[float]]:
+    return lambda: repeat(value)
+
+
+def learners() -> dict[str, Callable[[], Iterator[float]]]:
+    return {f"arm {i}": constant(i / ARMS) for i in range(ARMS)}
+
+
+def per_pull(pulls: int, folder: Path | None, **settings: object) -> float:
+    """Microseconds per pull of one whole race, verdict included."""
+    path = None if folder is None else folder / f"{perf_counter()}.db"
+    began = perf_counter()
+    race(learners(), pulls, journal=path, progress=False, **settings)  # type: ignore[arg-type]
+    return (perf_counter() - began) / pulls * 1e6
+
+
+def show(name: str, values: list[float], unit: str, target: str = "") -> None:
+    low, middle, high = min(values), statistics.median(values), max(values)
+    print(f"{name:<52} {middle:>9.1f} {unit:<3} ({low:.1f} to {high:.1f})  {target}", flush=True)
+
+
+def resume_seconds(pulls: int, folder: Path) -> tuple[float, float]:
+    """Seconds, by the clock and of CPU, to replay a journal of `pulls` pulls into a verdict."""
+    path = folder / "long.db"
+    settings = Settings(policy=RisingSR(), budget=pulls)
+    journal = create(path, settings, list(learners()))
+    from latebloomer.race.replay import fresh
+
+    session, now = fresh(settings, list(learners())), time()
+    rows = []
+    while not session.over:
+        arm = session.ask()
+        rows.append((session.spent + 1, arm, session.pulls[arm] + 1, arm / ARMS, 0.0, now))
+        session.tell(arm, arm / ARMS)
+    journal._db.execute("BEGIN")
+    journal._db.executemany("INSERT INTO pulls VALUES (?, ?, ?, ?, ?, ?)", rows)
+    journal._db.execute("COMMIT")
+    journal.close()
+    del rows, session
+    began, cpu = perf_counter(), process_time()
+    look(path)
+    return perf_counter() - began, process_time() - cpu
+
+
+def bytes_per_pull(pulls: int, folder: Path) -> float:
+    """Growth of memory per pull, by races of n and 2n pulls."""
+    peaks = []
+    for count in (pulls, 2 * pulls):
+        tracemalloc.start()
+        per_pull(count, folder)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return (peaks[1] - peaks[0]) / pulls
+
+
+def optuna_per_report(pulls: int, folder: Path) -> float | None:
+    try:
+        import optuna
+    except ImportError:
+        return None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        storage=f"sqlite:///{folder / 'optuna.db'}",
+        pruner=optuna.pruners.SuccessiveHalvingPruner(),
+    )
+    trial = study.ask()
+    began = perf_counter()
+    for step in range(pulls):
+        trial.report(0.5, step)
+        trial.should_prune()
+    return (perf_counter() - began) / pulls * 1e6
+
+
+def main(quick: bool) -> None:
+    pulls, times = (2_000, 3) if quick else (20_000, 7)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        show("race, journal in memory", [per_pull(pulls, None) for _ in range(times)], "µs")
+        show("race, journal on disk", [per_pull(pulls, folder) for _ in range(times)], "µs",
+             "target 150")  # fmt: skip
+        show("race, r-ucbe, journal on disk",
+             [per_pull(pulls, folder, policy="r-ucbe") for _ in range(times)], "µs")  # fmt: skip
+        show('race, durability="full"',
+             [per_pull(pulls // 10, folder, durability="full") for _ in range(times)],
+             "µs")  # fmt: skip
+        show("race, timeout= (a thread per pull)",
+             [per_pull(pulls, folder, timeout=60) for _ in range(times)], "µs")  # fmt: skip
+        theirs = optuna_per_report(200, folder)
+        if theirs is None:
+            print("Optuna is not installed: not compared")
+        else:
+            show("Optuna report + should_prune, SQLite", [theirs], "µs")
+        long = 100_000 if quick else 1_000_000
+        wall, cpu = resume_seconds(long, folder)
+        name = f"replay and judge a journal of {long:,} pulls"
+        show(name, [wall], "s", "target 10 for 1,000,000")
+        show("the same, CPU time", [cpu], "s")
+        show("memory per pull", [bytes_per_pull(pulls, folder)], "B")
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

@@ -1,0 +1,187 @@
+"""`race` and `resume`: the two calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from latebloomer.errors import NothingYet
+from latebloomer.policies.base import Policy
+from latebloomer.policies.names import make_policy
+from latebloomer.race import opening
+from latebloomer.race.driver import Driver
+from latebloomer.race.errors import OtherRace
+from latebloomer.race.field import Field
+from latebloomer.race.journal import Journal
+from latebloomer.race.judge import judge
+from latebloomer.race.learner import Entry, Given, entries_of
+from latebloomer.race.outcome import Verdict
+from latebloomer.race.progress import Progress
+from latebloomer.race.replay import fresh, replay
+from latebloomer.race.runner import Runner, make_runner
+from latebloomer.race.settings import Settings
+from latebloomer.race.story import need_one
+
+Place = str | os.PathLike[str]
+
+
+def race(
+    learners: Mapping[str, Given],
+    budget: int | None = None,
+    *,
+    seconds: float | None = None,
+    policy: Policy | str = "r-sr",
+    horizon: int | None = None,
+    journal: Place | None = "race.db",
+    runner: str | Runner = "local",
+    seed: int = 0,
+    progress: bool = True,
+    maximize: bool = True,
+    timeout: float | None = None,
+    retries: int = 1,
+    checkpoint_every: int | None = None,
+    durability: str = "normal",
+) -> Verdict:
+    """Spend one budget over learners and return the one to keep, trained.
+
+    `learners` maps names to objects with `pull()`, to functions that build one, or to generator
+    functions that yield scores; a function with a parameter `seed` is given one. `budget` counts
+    pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
+    next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
+
+    >>> def learner(speed, best):
+    ...     def scores():
+    ...         for n in range(1, 1000):
+    ...             yield best * n / (n + speed)
+    ...     return scores
+    >>> verdict = race(
+    ...     {"hare": learner(1, 0.7), "tortoise": learner(20, 1.0)},
+    ...     budget=200, journal=None, progress=False,
+    ... )
+    >>> verdict.name, verdict.pulls, verdict.late_bloomer
+    ('tortoise', {'hare': 99, 'tortoise': 101}, False)
+    """
+    settings = Settings(
+        policy=make_policy(policy), budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
+        durability=durability,
+    )  # fmt: skip
+    entries = entries_of(learners, seed)
+    names = [entry.name for entry in entries]
+    fresh(settings, names)  # says what is wrong with the budget before a file is made
+    made = make_runner(runner)
+    opened = opening.create(journal, settings, names)
+    return _run(opened, settings, entries, made, Progress(settings, names, progress))
+
+
+def resume(
+    journal: Place,
+    learners: Mapping[str, Given],
+    *,
+    policy: Policy | str | None = None,
+    runner: str | Runner = "local",
+    progress: bool = True,
+) -> Verdict:
+    """Go on with the race of a journal; after its end, the verdict with the winner restored.
+
+    The learners are the same as before, by name. Each one is restored from its newest checkpoint
+    and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
+    again from the start, which is announced first. `policy` is only needed for one that is not
+    the library's own.
+    """
+    opened = opening.reopen(journal)
+    try:
+        settings = Settings.from_dict(opened.values, policy)
+        entries = _same(entries_of(learners, settings.seed), opened.names, journal)
+        made = make_runner(runner)
+    except BaseException:
+        opened.close()
+        raise
+    return _run(opened, settings, entries, made, Progress(settings, opened.names, progress))
+
+
+def look(journal: Place, policy: Policy | str | None = None) -> Verdict:
+    """The verdict of a journal, or the standings so far, without its learners.
+
+    It can be called while another process races on the journal.
+    """
+    opened = opening.read(journal)
+    try:
+        settings = Settings.from_dict(opened.values, policy)
+        session = replay(opened, settings)
+        if session.spent == 0 and not session.over:
+            raise NothingYet(f"the race of {journal} has begun, but no pull is finished yet")
+        return judge(session, settings, opened)
+    finally:
+        opened.close()
+
+
+def _run(
+    journal: Journal, settings: Settings, entries: list[Entry], runner: Runner, progress: Progress
+) -> Verdict:
+    driver = None
+    try:
+        driver = Driver(journal, settings, entries, runner, progress)
+        need_one(driver.session, journal)
+        _announce(driver, progress)
+        driver.run()
+        verdict = judge(driver.session, settings, journal)
+        journal.close_with(verdict.summary())  # safe before the winner's own code runs again
+        verdict = replace(verdict, learner=driver.trained())
+        progress.say(f"\n{verdict}")
+        return verdict
+    finally:
+        runner.stop()
+        if driver is not None:
+            driver.checkpoints.close()
+        journal.close()
+
+
+def _announce(driver: Driver, progress: Progress) -> None:
+    """The plan before the first pull; what a resume costs before it is paid."""
+    session = driver.session
+    if session.spent:
+        progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
+    elif driver.settings.seconds is not None:
+        progress.say(
+            f"{driver.settings.policy!r} over {len(session.names)} learners for "
+            f"{driver.settings.seconds:g} s: the first sweep measures how many pulls that is"
+        )
+    else:
+        progress.say(str(_plan(session)))
+
+
+def _plan(session: Field) -> Any:
+    return session.policy.describe(len(session.names), session.budget, session.horizon)
+
+
+def _repeats(driver: Driver) -> str:
+    """What restoring the learners will cost."""
+    session, seconds = driver.session, driver.journal.seconds()
+    needed = [session.recommend().arm] if session.over else session.movers
+    pulls, time = 0, 0.0
+    for arm in needed:
+        n = session.pulls[arm]
+        kept = driver.checkpoints.newest(arm, n)
+        missing = n - (kept[0] if kept else 0)
+        pulls, time = pulls + missing, time + missing * seconds.get(arm, 0.0) / max(1, n)
+    if not pulls:
+        return "every learner is restored from its checkpoint"
+    return f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
+
+
+def _same(entries: list[Entry], names: list[str], journal: Place) -> list[Entry]:
+    """The learners in the journal's order."""
+    given = {entry.name: entry for entry in entries}
+    missing = [name for name in names if name not in given]
+    more = [name for name in given if name not in names]
+    if missing or more:
+        parts = [f"{', '.join(missing)} missing"] if missing else []
+        parts += [f"{', '.join(more)} not in it"] if more else []
+        raise OtherRace(
+            f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
+            f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
+        )
+    return [given[name] for name in names]

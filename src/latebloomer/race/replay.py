@@ -1,0 +1,70 @@
+"""The state of a race: its journal replayed into a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from latebloomer.engine.session import Session
+from latebloomer.errors import LatebloomerError, TellError
+from latebloomer.race.clock import PROVISIONAL
+from latebloomer.race.errors import OtherRace
+from latebloomer.race.field import FAILED, FINISHED, Field
+from latebloomer.race.journal import Change, Journal
+from latebloomer.race.settings import Settings
+
+
+def fresh(settings: Settings, names: list[str]) -> Field:
+    """The session of a race that has not begun; by the clock, the first sweep sets its budget."""
+    budget = settings.budget
+    if budget is None:
+        least = settings.policy.advised(len(names))[0]
+        budget = max(PROVISIONAL * len(names), 2 * least)
+    return Field(settings.policy, names, budget, settings.horizon, settings.seed)
+
+
+def replay(journal: Journal, settings: Settings) -> Field:
+    """The session as the journal left it; the policy must ask for what the journal says."""
+    session = fresh(settings, journal.names)
+    changes = [change for change in journal.changes() if change.kind != "note"]
+    at = 0
+    for change in changes:
+        _tell(session, journal.pulls(at, change.t), settings.sign)
+        apply(session, change)
+        at = change.t
+    _tell(session, journal.pulls(at), settings.sign)
+    return session
+
+
+def apply(session: Field, change: Change) -> None:
+    """Tell a session what is not a reward."""
+    if change.kind in (FAILED, FINISHED) and change.arm is not None:
+        session.retire(change.arm, change.kind)
+    elif change.kind == "plan" and change.value is not None:
+        session.replan(change.value)
+    elif change.kind == "batch" and change.value is not None:
+        session.ask_phase(change.value)
+    elif change.kind == "stop":
+        session.stop()
+    else:
+        raise OtherRace(
+            f"the journal has a change {change.kind!r} that this version cannot replay"
+        )
+
+
+def _tell(session: Field, pulls: Iterable[tuple[int, int, int, float]], sign: float) -> None:
+    # Nobody leaves within these pulls: while all are there, a plain session's `tell` will do.
+    tell = session.tell if session.any_left else partial(Session.tell, session)
+    pulled, t, arm = session._ledger.n, 0, 0
+    try:
+        for t, arm, n, reward in pulls:  # noqa: B007
+            if pulled[arm] != n - 1:
+                raise TellError(f"it is numbered {n}, but the arm has had {pulled[arm]}")
+            tell(arm, sign * reward)
+    except LatebloomerError as error:
+        asked = "no arm" if session.over else repr(session.names[session.ask()])
+        raise OtherRace(
+            f"pull {t} of the journal is of {session.names[arm]!r}, but {session.policy!r} asks "
+            f"for {asked} there: the journal was written by another version of this rule or has "
+            f"been changed; resume with the version that it names ({error})"
+        ) from error
