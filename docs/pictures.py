@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
+from latebloomer import Results
 from latebloomer.problems import problem
 
 HERE = Path(__file__).parent
@@ -33,5 +34,12 @@ def late_bloomer(budget: int = 400) -> None:
     plt.close(figure)
 
 
+def million_runs() -> None:
+    """The ten policies on setting A with 1000 pulls, from the results file beside this one."""
+    results = Results.load(HERE / "results" / "paper-a-T1000.json.gz")
+    results.plot(HERE / "paper-a-T1000.png", what="both", log=True)
+
+
 if __name__ == "__main__":
     late_bloomer()
+    million_runs()
