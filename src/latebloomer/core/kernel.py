@@ -31,28 +31,38 @@ def plain(fn: F) -> F:
     return fn
 
 
-def lower(fn: Callable[..., Any], jit: Jit, **bound: Callable[..., Any]) -> Any:
+OWNED = frozenset(("self", "game"))  # parameters whose types belong to one policy
+
+
+def lower(
+    fn: Callable[..., Any], jit: Jit, *, owner: str = "", **bound: Callable[..., Any]
+) -> Any:
     """Return `fn` for the target of `jit`, with the kernels named in `bound` replaced.
 
     The copy's name ends in a digest of all the code under it: numba's disk cache, which is
-    keyed by name, then never serves a rule that has since been edited.
+    keyed by name, then never serves a rule that has since been edited. The digest of a kernel
+    that takes a policy's numbers has the policy, `owner`, in it too: one file of the cache names
+    all types it was compiled for, and a process that lacks one of them could not read it.
     """
-    return _lower(fn, jit, bound, {})
+    return _lower(fn, jit, bound, owner, {})
 
 
 def _lower(
     fn: Callable[..., Any],
     jit: Jit,
     bound: dict[str, Callable[..., Any]],
+    owner: str,
     done: dict[Callable[..., Any], Any],
 ) -> Any:
     if fn in done:  # one copy of a kernel, however many others call it
         return done[fn]
     scope, digest = dict(fn.__globals__), hashlib.sha256(repr(_essence(fn)).encode())
+    if OWNED.intersection(fn.__code__.co_varnames[: fn.__code__.co_argcount]):
+        digest.update(owner.encode())
     for name in sorted(_globals_of(fn)):
         callee: Any = bound.get(name, scope.get(name))
         if getattr(callee, "__kernel__", False):
-            scope[name] = _lower(callee, jit, bound, done)
+            scope[name] = _lower(callee, jit, bound, owner, done)
             digest.update(scope[name].__qualname__.encode())
         elif isinstance(callee, int | float | tuple | np.ndarray):  # compiled in as a constant
             value = callee.tobytes() if isinstance(callee, np.ndarray) else repr(callee).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from threading import Event
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 from latebloomer.core.kernel import plain
 from latebloomer.core.ledger import Floats
 from latebloomer.engine.compiling import cpu_jit
-from latebloomer.engine.leap import Leaps, leap_many, leaps_for
-from latebloomer.engine.play import AHEAD, Source, play_many
+from latebloomer.engine.leap import Leaps, leap_run, leaps_for
+from latebloomer.engine.play import AHEAD, Source, play, play_many
 from latebloomer.engine.setup import arrays_for, game_arrays, game_of, lists_for
 from latebloomer.engine.steps import Game, steps_of
 from latebloomer.policies.base import Policy
@@ -41,14 +42,16 @@ class Task:
         return len(self.means)
 
     @property
-    def loop(self) -> Callable[..., Any]:
-        """The kernel that plays the runs."""
-        return play_many if self.points is None else leap_many
-
-    @property
     def cost(self) -> int:
         """Pulls, or gains that stand for them, in one run."""
         return self.budget if self.points is None else 2 * self.arms * len(self.points)
+
+
+def loop_of(task: Task, jit: Any) -> Any:
+    """The loop over runs, by pulls or in leaps."""
+    return steps_of(
+        type(task.policy), play_many, jit, play=play if task.points is None else leap_run
+    )
 
 
 Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
@@ -59,24 +62,18 @@ def compiled_player(task: Task) -> Player:
     longest = min(task.budget, task.horizon)
     game = game_arrays(task.policy, task.arms, task.budget, task.horizon, task.seed)
     ledger = arrays_for(task.policy, task.arms, longest)
-    many, source = steps_of(type(task.policy), task.loop, cpu_jit()), source_of(task)
+    many, source = loop_of(task, cpu_jit()), source_of(task)
 
-    def play(first: int, recommended: Any, pulls: Any) -> None:
-        many(game, ledger, source, first, recommended, pulls)
-
-    return play
+    return partial(many, game, ledger, source)
 
 
 def plain_player(task: Task) -> Player:
     """The same in plain Python: slow, and what compiled code is compared with."""
     game = game_of(task.policy, task.arms, task.budget, task.horizon, task.seed)
-    many, source = steps_of(type(task.policy), task.loop, plain), source_of(task)
+    many, source = loop_of(task, plain), source_of(task)
     ledger = _with_room(game, lists_for(task.arms))
 
-    def play(first: int, recommended: Any, pulls: Any) -> None:
-        many(game, ledger, source, first, recommended, pulls)
-
-    return play
+    return partial(many, game, ledger, source)
 
 
 def _with_room(game: Game, ledger: Any) -> Any:

@@ -57,7 +57,7 @@ def leap(leaps: Leaps, ledger: Ledger, seed: int, run: int, i: int, n: int) -> N
 
 @kernel
 def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
-    """Play one run in leaps; the recommended arm."""
+    """Play one run in leaps, in the place of `play`; the recommended arm."""
     reset(ledger)
     cursor = ledger.cursor
     for i in range(len(ledger.n)):
@@ -78,17 +78,6 @@ def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
         cursor[PHASE] = phase + 1
         weigh(game.rule, ledger, game.horizon)
     return recommend(game, ledger)
-
-
-@kernel
-def leap_many(
-    game: Game, ledger: Ledger, leaps: Leaps, first: int, recommended: Any, pulls: Any
-) -> None:
-    """Play the runs from `first` on: an entry of `recommended` and a row of `pulls` for each."""
-    for place in range(len(recommended)):
-        recommended[place] = leap_run(game, ledger, leaps, first + place)
-        for i in range(len(ledger.n)):
-            pulls[place][i] = ledger.n[i]
 
 
 def breakpoints(policies: list[Policy], arms: int, budget: int, horizon: int) -> Any:

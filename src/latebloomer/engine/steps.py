@@ -123,9 +123,12 @@ def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int
 
 
 @cache
-def steps_of(policy: type[Policy], fn: Callable[..., Any], jit: Jit = plain) -> Any:
-    """`fn` for the target of `jit`, playing by the rules of `policy`."""
-    return lower(fn, jit, **policy.kernels())
+def steps_of(
+    policy: type[Policy], fn: Callable[..., Any], jit: Jit = plain, **also: Callable[..., Any]
+) -> Any:
+    """`fn` for the target of `jit`, playing by the rules of `policy`; `also` binds more names."""
+    owner = f"{policy.__module__}.{policy.__qualname__}"
+    return lower(fn, jit, owner=owner, **policy.kernels(), **also)
 
 
 @cache

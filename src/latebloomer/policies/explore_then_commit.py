@@ -40,10 +40,6 @@ class ExploreThenCommit(PowerLawPolicy):
             commit(ledger, best)
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Nothing: scores are made for all arms together, in `review`."""
-
-    @kernel
     def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return final_reward(self, ledger, i, reach(ledger, budget, horizon))
 

@@ -58,6 +58,10 @@ class PowerLawPolicy(Policy):
             np.concatenate([[0.0], np.cumsum(powers)]),
         )
 
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Nothing: scores are made for all arms together, in `review`."""
+
     def least(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each arm to fit its power law"
 

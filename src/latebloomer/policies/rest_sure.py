@@ -53,10 +53,6 @@ class RestSure(PowerLawPolicy):
             drop_beaten(self, ledger, tau, m, sure)
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Nothing: scores are made for all arms together, in `review`."""
-
-    @kernel
     def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return final_reward(self, ledger, i, end(ledger, budget, horizon))
 

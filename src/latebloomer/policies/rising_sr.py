@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.estimators import recent_mean, window_length
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
 from latebloomer.core.phases import phase_lengths
-from latebloomer.policies.base import Policy, check_choice, check_window, least_for_window
+from latebloomer.policies.base import check_choice, check_window, least_for_window
+from latebloomer.policies.judges import ByWindow
 
 
 @dataclass(frozen=True)
-class RisingSR(Policy):
+class RisingSR(ByWindow):
     r"""Pull the survivors evenly; after each phase drop the one doing worst lately.
 
     Phase :math:`j` of :math:`K-1` ends when each of the :math:`K+1-j` survivors has
@@ -34,7 +32,6 @@ class RisingSR(Policy):
 
     name: ClassVar[str] = "r-sr"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    remember = staticmethod(remember_levels)
 
     def __post_init__(self) -> None:
         check_window(self.window)
@@ -46,17 +43,6 @@ class RisingSR(Policy):
         ends = phase_lengths(arms, budget)
         last = budget if self.leftover == "survivor" else ends[-1]
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, last)]
-
-    def span(self, n: int) -> int:
-        return max(1, window_length(self.window, n))
-
-    def rolling(self) -> float:
-        return self.window
-
-    @kernel
-    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
-        # h = max(1, floor(eps n)): the text leaves an empty window open while n < 1/eps.
-        return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))
 
     def least(self, arms: int) -> tuple[int, str]:
         return arms + 1, "with fewer pulls its first phase is empty"

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.estimators import recent_mean
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.policies.base import Policy
+from latebloomer.policies.judges import ByAllSamples
 
 
 @dataclass(frozen=True)
-class RoundRobin(Policy):
+class RoundRobin(ByAllSamples):
     """Pull the arms in turn to the end of the budget; recommend the largest mean of all samples.
 
     >>> RoundRobin().plan(arms=3, budget=10)  # the first arm gets the tenth pull
@@ -20,17 +17,6 @@ class RoundRobin(Policy):
     """
 
     name: ClassVar[str] = "rr"
-    remember = staticmethod(remember_levels)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, -(-budget // arms))]
-
-    def span(self, n: int) -> int:
-        return n
-
-    def rolling(self) -> float:
-        return 0.0
-
-    @kernel
-    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
-        return recent_mean(ledger, i, ledger.n[i])

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.estimators import recent_mean, window_length
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.policies.base import Policy, check_window
+from latebloomer.policies.base import check_window
+from latebloomer.policies.judges import ByWindow
 
 
 @dataclass(frozen=True)
-class RoundRobinWindow(Policy):
+class RoundRobinWindow(ByWindow):
     r"""Pull each arm :math:`N = \lfloor T/K \rfloor` times; recommend the best of late.
 
     The recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
@@ -26,20 +24,9 @@ class RoundRobinWindow(Policy):
 
     name: ClassVar[str] = "rr-sw"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    remember = staticmethod(remember_levels)
 
     def __post_init__(self) -> None:
         check_window(self.window)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, budget // arms)]
-
-    def span(self, n: int) -> int:
-        return max(1, window_length(self.window, n))
-
-    def rolling(self) -> float:
-        return self.window
-
-    @kernel
-    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
-        return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))

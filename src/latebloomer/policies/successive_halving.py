@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from latebloomer.core.estimators import recent_mean, window_length
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.policies.base import Policy, check_choice, check_window
+from latebloomer.policies.base import check_choice, check_window
+from latebloomer.policies.judges import ByWindow
 
 
 class Numbers(NamedTuple):
@@ -18,7 +16,7 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SuccessiveHalving(Policy):
+class SuccessiveHalving(ByWindow):
     r"""In :math:`\lceil \log_2 K \rceil` rounds of equal cost, keep the better half.
 
     Round r pulls each arm of the survivors A :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
@@ -34,7 +32,6 @@ class SuccessiveHalving(Policy):
 
     name: ClassVar[str] = "sh"
     cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
-    remember = staticmethod(remember_levels)
 
     def __post_init__(self) -> None:
         check_choice("judge", self.judge, ("latest", "window"), "by what the better half is told")
@@ -49,18 +46,11 @@ class SuccessiveHalving(Policy):
             left = -(-left // 2)
         return [*levels, (1, pulls)]
 
-    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        return Numbers(self.window if self.judge == "window" else 0.0)
-
-    def span(self, n: int) -> int:
-        return max(1, window_length(self.settings(2, n, n).window, n))
-
-    def rolling(self) -> float:
+    def share(self) -> float:
         return self.window if self.judge == "window" else 0.0
 
-    @kernel
-    def score(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
-        return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        return Numbers(self.share())
 
     def least(self, arms: int) -> tuple[int, str]:
         rounds = rounds_of(arms)

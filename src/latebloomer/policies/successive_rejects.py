@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.estimators import recent_mean
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_levels
 from latebloomer.core.phases import phase_lengths
-from latebloomer.policies.base import Policy
+from latebloomer.policies.judges import ByAllSamples
 
 
 @dataclass(frozen=True)
-class SuccessiveRejects(Policy):
+class SuccessiveRejects(ByAllSamples):
     """The phases of `RisingSR`, but drop the worst mean over *all* samples.
 
     >>> SuccessiveRejects().plan(arms=3, budget=12)
@@ -22,21 +19,10 @@ class SuccessiveRejects(Policy):
 
     name: ClassVar[str] = "sr"
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
-    remember = staticmethod(remember_levels)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         ends = phase_lengths(arms, budget)
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, budget)]
-
-    def span(self, n: int) -> int:
-        return n
-
-    def rolling(self) -> float:
-        return 0.0
-
-    @kernel
-    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
-        return recent_mean(ledger, i, ledger.n[i])
 
     def least(self, arms: int) -> tuple[int, str]:
         return arms + 1, "with fewer pulls its first phase is empty"
