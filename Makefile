@@ -10,7 +10,7 @@ export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 
 .PHONY: help
 help:
-	@echo "make demo    find the late bloomer of the paper's setting A"
+	@echo "make demo    race nine learners on handwritten digits, and halving on the same budget"
 	@echo "make test    lint, types, import rules, tests and doctests"
 	@echo "make format  rewrite the sources in the house style"
 	@echo "make bench   measure what the library costs on this machine"
@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 
 .PHONY: demo
 demo: $(READY)
-	$(BIN)/python examples/setting_a.py
+	$(BIN)/python examples/race_digits.py
 
 .PHONY: test
 test: $(READY)

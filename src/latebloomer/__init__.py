@@ -11,6 +11,8 @@
 'tortoise'
 """
 
+from typing import TYPE_CHECKING, Any
+
 from latebloomer.citation import cite
 from latebloomer.engine.check import check_policy
 from latebloomer.engine.results import Results
@@ -31,8 +33,10 @@ from latebloomer.policies import (
 )
 from latebloomer.problems import Problem
 from latebloomer.race import Verdict, race, resume
+from latebloomer.version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from latebloomer.race.adapters.sklearn import RaceSearchCV
 
 __all__ = [
     "UCBE",
@@ -40,6 +44,7 @@ __all__ = [
     "LatebloomerError",
     "ProbOne",
     "Problem",
+    "RaceSearchCV",
     "RestSure",
     "Results",
     "RisingSR",
@@ -50,9 +55,19 @@ __all__ = [
     "SuccessiveHalving",
     "SuccessiveRejects",
     "Verdict",
+    "__version__",
     "check_policy",
     "cite",
     "race",
     "resume",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`RaceSearchCV` needs scikit-learn, so it is loaded when it is first asked for."""
+    if name == "RaceSearchCV":
+        from latebloomer.race.adapters.sklearn import RaceSearchCV
+
+        return RaceSearchCV
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

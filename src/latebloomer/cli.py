@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from latebloomer import __version__
 from latebloomer.citation import cite as bibtex
 from latebloomer.errors import LatebloomerError, SettingError
+from latebloomer.lab.commands import register as register_lab
 from latebloomer.policies import REGISTRY, make_policy
 from latebloomer.race.commands import register as register_race
+from latebloomer.version import __version__
 
 app = typer.Typer(
     name="latebloomer",
@@ -154,4 +155,5 @@ def cite(
     typer.echo(bibtex(what))
 
 
-register_race(app)
+for register in (register_race, register_lab):
+    register(app)

@@ -34,9 +34,7 @@ def plain(fn: F) -> F:
 OWNED = frozenset(("self", "game"))  # parameters whose types belong to one policy
 
 
-def lower(
-    fn: Callable[..., Any], jit: Jit, *, owner: str = "", **bound: Callable[..., Any]
-) -> Any:
+def lower(fn: Callable[..., Any], jit: Jit, *, owner: str = "", **bound: Any) -> Any:
     """Return `fn` for the target of `jit`, with the kernels named in `bound` replaced.
 
     The copy's name ends in a digest of all the code under it: numba's disk cache, which is

@@ -65,7 +65,7 @@ TABLE = len(ZIGGURAT)
 @cache
 def rolling_kernel(policy: type[Policy], arms: int) -> Any:
     """A CUDA kernel that plays runs of `policy` over `arms` arms in its threads' own memory."""
-    words = policy.kernels() | rolling_words(policy) | {"pull": pull_once}
+    words: dict[str, Any] = policy.kernels() | rolling_words(policy) | {"pull": pull_once}
     run_of = lower(play, device_jit(), **words)
     work = 2 * arms + FAN
 
@@ -102,7 +102,8 @@ def rolling_kernel(policy: type[Policy], arms: int) -> Any:
 @cache
 def stored_kernel(policy: type[Policy]) -> Any:
     """A CUDA kernel that plays runs of `policy` with prefix sums in the card's memory."""
-    run_of = lower(play, device_jit(), **policy.kernels(), pull=pull_once)
+    words: dict[str, Any] = policy.kernels() | {"pull": pull_once}
+    run_of = lower(play, device_jit(), **words)
 
     @cuda.jit
     def runs(game, source, memory, first, recommended, pulls):  # type: ignore[no-untyped-def]

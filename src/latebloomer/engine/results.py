@@ -23,6 +23,7 @@ from latebloomer.errors import LatebloomerError, ResultsError, extra, require, u
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import make_policy
 from latebloomer.problems.problem import Problem, leaders
+from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,8 +72,6 @@ class Results:
         cls, problem: Problem, seed: int, tallies: Iterable[Tally], target: str = "cpu"
     ) -> Results:
         """The results in these tallies; one without runs adds nothing."""
-        from latebloomer import __version__
-
         found = [tally for tally in tallies if tally.runs]
         made = cls(origin_of(problem, seed), (__version__,), (target,), _changes(found), (), ())
         cells = [cell for tally in found for cell in tally.cells()]

@@ -17,6 +17,7 @@ from latebloomer.errors import SettingError, need_number, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import REGISTRY, make_policy
 from latebloomer.race.errors import OtherRace
+from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
 
@@ -100,8 +101,6 @@ def plain(value: Any) -> Any:
 
 def versions() -> dict[str, str]:
     """What the race runs on."""
-    from latebloomer import __version__
-
     return {
         "latebloomer": __version__,
         "python": platform.python_version(),
