@@ -37,7 +37,7 @@ def test_importing_the_package_loads_no_heavy_one(heavy):
 
 
 def test_the_registry_has_the_documented_names():
-    names = "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh"
+    names = "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh adaptive-rejects asha hyperband"
     assert list(REGISTRY) == names.split()
 
 

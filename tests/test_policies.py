@@ -24,9 +24,12 @@ from latebloomer.engine.check import check_policy, played, rising_rewards
 from latebloomer.engine.compiling import cpu_jit
 from latebloomer.engine.session import Session
 from latebloomer.policies import (
+    ASHA,
     REGISTRY,
     UCBE,
+    AdaptiveRejects,
     ExploreThenCommit,
+    Hyperband,
     ProbOne,
     RestSure,
     RisingSR,
@@ -56,6 +59,9 @@ POLICIES = [
     RestSure(width_scale=1e-4),
     SuccessiveHalving(),
     SuccessiveHalving(judge="window"),
+    AdaptiveRejects(),
+    ASHA(),
+    Hyperband(),
 ]
 COMPILED = cpu_jit()
 policies = pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -161,6 +167,27 @@ def test_the_example_of_the_contributing_guide_keeps_the_contract(tmp_path, monk
     policy = importlib.import_module("best_of_late").BestOfLate()
     assert "bring 2 arms to 40 pulls each" in str(policy.describe(arms=6, budget=120))
     assert len(check_policy(policy, compiled=True)) == 10
+
+
+def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp_path):
+    """numba's cache names types; a script's own policy must not stand in a library's file."""
+    own = (
+        "from dataclasses import dataclass\n"
+        "from latebloomer import check_policy\n"
+        "from latebloomer.policies.judges import ByAllSamples\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(ByAllSamples):\n"
+        "    speed: float = 1.0\n"
+        "    def levels(self, arms, budget, horizon):\n"
+        "        return [(arms, budget // arms)]\n"
+        "check_policy(Own(), compiled=True)\n"
+    )
+    (tmp_path / "own.py").write_text(own)
+    code = "import latebloomer as lb; lb.check_policy(lb.RoundRobin(), compiled=True)"
+    cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for words in ([tmp_path / "own.py"], ["-c", code]):
+        ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=cache)
+        assert ran.returncode == 0, ran.stderr
 
 
 @policies

@@ -49,8 +49,12 @@ TEN = {
     "etc": "etc:width_scale=0.00002",
     "rest-sure": "rest-sure:width_scale=0.00002",
     "sh": "sh",
+    "adaptive-rejects": "adaptive-rejects",
+    "asha": "asha",
+    "hyperband": "hyperband",
 }
 MORE = ("r-ucbe", "r-sr:leftover=unspent", "sh:judge=window", "etc", "rest-sure")
+STOPPING = ("asha", "hyperband")  # they leave arms behind that could be trained further
 DROPPING = ("r-sr", "sr", "sh", "etc", "rest-sure")
 
 # R-UCBE that estimates the noise adds up squares in the order told: there only sums agree.
@@ -448,6 +452,8 @@ def test_no_arm_goes_beyond_the_horizon_and_a_session_with_all_arms_there_is_ove
     path = play(session)
     assert session.pulls == tuple(path.count(arm) for arm in range(4))
     assert max(session.pulls) == horizon
+    if policy in STOPPING:
+        return
     racing = [row for row in session.standings() if row.state != "out"]
     assert {row.pulls for row in racing} == {horizon}
     assert {row.state for row in racing} == {"at the horizon"}

@@ -26,9 +26,12 @@ from latebloomer.errors import (
     TellError,
 )
 from latebloomer.policies import (
+    ASHA,
     REGISTRY,
     UCBE,
+    AdaptiveRejects,
     ExploreThenCommit,
+    Hyperband,
     ProbOne,
     RestSure,
     RisingSR,
@@ -62,6 +65,13 @@ POLICIES = {
     "sh": st.builds(
         SuccessiveHalving, judge=st.sampled_from(["latest", "window"]), window=windows
     ),
+    "adaptive-rejects": st.builds(
+        AdaptiveRejects, power=st.floats(0, 4), shortest=st.floats(0, 0.5)
+    ),
+    "asha": st.builds(
+        ASHA, eta=st.integers(2, 5), grace=st.integers(1, 5), workers=st.integers(1, 5)
+    ),
+    "hyperband": st.builds(Hyperband, eta=st.integers(2, 5)),
 }
 
 # Both sides of the tournament's blocks of 16 arms; 300 needs a third level.

@@ -11,16 +11,17 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from latebloomer import Problem, Session, simulate
-from latebloomer.cli import app, split_policies
+from latebloomer.cli import app
 from latebloomer.engine import simulate as module
 from latebloomer.engine.labels import label_of
 from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
-from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy
+from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
 from latebloomer.problems import problem
 
 ALL = [
     "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "rr", "rr-sw", "ucb-e", "sr", "prob-1",
     "etc:width_scale=0.0001", "rest-sure:width_scale=0.0001", "sh", "sh:judge=window",
+    "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband",
 ]  # fmt: skip
 IN_LEAPS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window"]
 
@@ -251,10 +252,11 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
     code = (
         "from latebloomer import simulate, RisingSR\n"
         "from latebloomer.engine.compiling import cpu_jit\n"
-        "from latebloomer.engine.leap import leap_many\n"
+        "from latebloomer.engine.leap import leap_run\n"
+        "from latebloomer.engine.play import play_many\n"
         "from latebloomer.engine.steps import steps_of\n"
         "simulate('paper-a', 'r-sr', 100, 2, progress=False)\n"
-        "stats = steps_of(RisingSR, leap_many, cpu_jit()).stats\n"
+        "stats = steps_of(RisingSR, play_many, cpu_jit(), play=leap_run).stats\n"
         "print(len(stats.cache_hits), len(stats.cache_misses))"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]

@@ -21,6 +21,7 @@ from latebloomer.engine.simulate import simulate
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import (
     UCBE,
+    AdaptiveRejects,
     ExploreThenCommit,
     ProbOne,
     RestSure,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UCBE",
+    "AdaptiveRejects",
     "ExploreThenCommit",
     "LatebloomerError",
     "ProbOne",

@@ -13,7 +13,8 @@ import typer
 from latebloomer.citation import cite as bibtex
 from latebloomer.errors import LatebloomerError, SettingError
 from latebloomer.lab.commands import register as register_lab
-from latebloomer.policies import REGISTRY, make_policy
+from latebloomer.lab.realcurves.commands import register as register_bench
+from latebloomer.policies import REGISTRY, make_policy, split_policies
 from latebloomer.race.commands import register as register_race
 from latebloomer.version import __version__
 
@@ -131,21 +132,6 @@ def whole_number(name: str, text: str) -> int:
         raise SettingError(said) from None
 
 
-def split_policies(text: str) -> list[str]:
-    """Policies between commas; a part with = but no : belongs to the settings before it.
-
-    >>> split_policies("r-sr,r-ucbe:exploration=100,noise=0.01,sh")
-    ['r-sr', 'r-ucbe:exploration=100,noise=0.01', 'sh']
-    """
-    policies: list[str] = []
-    for part in text.split(","):
-        if policies and "=" in part and ":" not in part:
-            policies[-1] += f",{part}"
-        else:
-            policies.append(part)
-    return policies
-
-
 @app.command()
 @says_errors
 def cite(
@@ -155,5 +141,5 @@ def cite(
     typer.echo(bibtex(what))
 
 
-for register in (register_race, register_lab):
+for register in (register_race, register_lab, register_bench):
     register(app)

@@ -1,9 +1,12 @@
 """One file per algorithm, a plan and a score: `base.py` the contract, `names.py` the registry."""
 
+from latebloomer.policies.adaptive_rejects import AdaptiveRejects
+from latebloomer.policies.asha import ASHA
 from latebloomer.policies.base import Policy
 from latebloomer.policies.describe import Description, describe
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
-from latebloomer.policies.names import REGISTRY, make_policy
+from latebloomer.policies.hyperband import Hyperband
+from latebloomer.policies.names import REGISTRY, make_policy, split_policies
 from latebloomer.policies.prob_one import ProbOne
 from latebloomer.policies.rest_sure import RestSure
 from latebloomer.policies.rising_sr import RisingSR
@@ -15,10 +18,13 @@ from latebloomer.policies.successive_rejects import SuccessiveRejects
 from latebloomer.policies.ucbe import UCBE
 
 __all__ = [
+    "ASHA",
     "REGISTRY",
     "UCBE",
+    "AdaptiveRejects",
     "Description",
     "ExploreThenCommit",
+    "Hyperband",
     "Policy",
     "ProbOne",
     "RestSure",
@@ -30,4 +36,5 @@ __all__ = [
     "SuccessiveRejects",
     "describe",
     "make_policy",
+    "split_policies",
 ]

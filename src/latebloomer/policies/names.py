@@ -6,8 +6,11 @@ import dataclasses
 from typing import Any
 
 from latebloomer.errors import SettingError, unknown
+from latebloomer.policies.adaptive_rejects import AdaptiveRejects
+from latebloomer.policies.asha import ASHA
 from latebloomer.policies.base import Policy
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
+from latebloomer.policies.hyperband import Hyperband
 from latebloomer.policies.prob_one import ProbOne
 from latebloomer.policies.rest_sure import RestSure
 from latebloomer.policies.rising_sr import RisingSR
@@ -31,6 +34,9 @@ REGISTRY: dict[str, type[Policy]] = {
         ExploreThenCommit,
         RestSure,
         SuccessiveHalving,
+        AdaptiveRejects,
+        ASHA,
+        Hyperband,
     )
 }
 
@@ -79,3 +85,18 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def split_policies(text: str) -> list[str]:
+    """Policies between commas; a part with = but no : belongs to the settings before it.
+
+    >>> split_policies("r-sr,r-ucbe:exploration=100,noise=0.01,sh")
+    ['r-sr', 'r-ucbe:exploration=100,noise=0.01', 'sh']
+    """
+    policies: list[str] = []
+    for part in text.split(","):
+        if policies and "=" in part and ":" not in part:
+            policies[-1] += f",{part}"
+        else:
+            policies.append(part)
+    return policies

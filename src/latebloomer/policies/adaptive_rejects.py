@@ -1,0 +1,180 @@
+"""Adaptive Rejects: successive rejects for real curves, a policy of this library's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, inf
+from typing import ClassVar
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import CREW, DUE, Ledger
+from latebloomer.errors import need_number, require
+from latebloomer.policies.adaptive_window import (
+    JUDGED,
+    WINDOW,
+    best_window,
+    complete,
+    judged,
+    late_mean,
+)
+from latebloomer.policies.base import Policy
+
+
+@dataclass(frozen=True)
+class AdaptiveRejects(Policy):
+    r"""Pull the survivors evenly, drop the worst, and let the noise say what "worst" looks at.
+
+    *Plan.* With m = K, ..., 2 survivors bring each to
+
+    .. math:: l_m = \mathrm{clip}\bigl(\lfloor C\,(K/m)^q \rfloor, 1, H\bigr), \qquad q = 1.5,
+
+    pulls, then drop the lowest score. C is the largest value up to H with
+    :math:`l_2 + \sum_{m=2}^K l_m \le T`, which is what the phases cost; pulls left over raise
+    levels by one, the last phase first. Three things differ from `RisingSR` (q = 1). No pull goes
+    to a lone survivor, which cannot change the verdict. No arm is planned beyond the horizon, and
+    with :math:`T \ge K H` all are trained to it. And q > 1 moves pulls from the many arms of the
+    first phases to the few of the last, which are harder to tell apart and whose curves may still
+    cross; on recorded curves that pays from a budget of about 1.5 full trainings on.
+
+    *Score.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
+    window of slope. A lag that all arms share is harmless; its spread over arms is not. So h
+    minimises :math:`\sigma^2/h + V h^2/4`, V the variance of the survivors' slopes:
+
+    .. math:: h = \mathrm{round}\bigl((2\sigma^2/V)^{1/3}\bigr) \text{ clipped to }
+              [1, \lfloor n/2 \rfloor], \qquad
+              V = \max\Bigl(0,\ \mathrm{Var}_i(s_i) - \frac{12\,\sigma^2}{m'(m'^2-1)}\Bigr),
+
+    with :math:`m' = \max(3, \lfloor n/2 \rfloor)`, :math:`s_i` the least-squares slope of arm i
+    over its last m' pulls (the term taken off is that slope's own noise) and :math:`\sigma^2` the
+    mean squared second difference over 6, pooled over the arms' last m' pulls (all n if n < 6).
+    Below 3 pulls the score is the plain mean. Where several phases end at the same level (a small
+    budget, the horizon), their arms are dropped together, judged once.
+
+    *Guarantee.* With `shortest` = 0 none is claimed: the window may shrink to one reward, and then
+    more budget does not make a verdict surer. Windows of at least `shortest` n rewards have a
+    bound of R-SR's form, by a union over the windows that could be chosen (`error_bound`). Where a
+    guarantee is wanted without such a setting, use `RisingSR`. The evidence is `latebloomer bench`
+    and docs/which-policy.md.
+
+    >>> AdaptiveRejects().plan(arms=4, budget=40, horizon=20)  # C = 5.1: 4 x 5, 3 x 2, 2 x 7
+    Plan(keep=array([4, 3, 2, 1]), upto=array([ 5,  7, 14, 14]))
+    """
+
+    power: float = 1.5  # q: how steeply levels rise as arms drop out; R-SR's is 1
+    shortest: float = 0.0  # share of its pulls that an arm is judged on at the least
+
+    name: ClassVar[str] = "adaptive-rejects"
+
+    def __post_init__(self) -> None:
+        for name in ("power", "shortest"):
+            need_number(name, getattr(self, name))
+        require(0 <= self.power <= 10, "power", self.power, "in [0, 10]",
+                "beyond, all but a few pulls go to the last two arms")  # fmt: skip
+        require(0 <= self.shortest <= 0.5, "shortest", self.shortest, "in [0, 1/2]",
+                "an arm is judged on at most the later half of its rewards")  # fmt: skip
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        upto = power_levels(arms, budget, horizon, self.power)
+        return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Between decisions: by the window of the last one."""
+        ledger.score[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+
+    @kernel
+    def weigh(self, ledger: Ledger, horizon: int) -> None:
+        n = ledger.cursor[DUE]
+        size = judged(ledger, n)
+        if n >= JUDGED and size > 1:
+            ledger.pool[WINDOW] = max(best_window(ledger, n, size), int(self.shortest * n))
+        for place in range(ledger.cursor[CREW]):
+            i = ledger.crew[place]
+            if complete(ledger, i, n):
+                ledger.score[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+
+    def advised(self, arms: int) -> tuple[int, str]:
+        upto = [scaled(JUDGED, arms, m, self.power) for m in range(arms, 1, -1)]
+        return cost(upto), f"{JUDGED} pulls of each arm before the first is dropped"
+
+    def error_bound(self, gaps: Sequence[float], budget: int, horizon: int, noise: float) -> float:
+        r"""Error probability where the best arm has nearly risen when it is judged.
+
+        .. math:: e_T \le \sum_{m=2}^K \sum_{i=m}^{K} \sum_{h}
+                  \exp\Bigl(-\frac{h\,\Delta_{(i)}(H)^2}{16\,\sigma^2}\Bigr)
+
+        over the windows h that can be chosen at level :math:`l_m`, for curves that do not fall,
+        noise that is sub-Gaussian with `noise`, and :math:`\mu_1(H) - \mu_1(l_m - h + 1) \le
+        \Delta_{(m)}/2` for all of them. Proof: when the best of m arms is dropped, some arm i of
+        rank m or worse is kept, and for the window chosen its mean is at least the best arm's.
+        The two means are apart by at least Delta_i/2 in expectation and their difference is
+        sub-Gaussian with 2 sigma^2/h; the window depends on the data, so add up all of them.
+
+        >>> quarter = AdaptiveRejects(shortest=0.25)
+        >>> round(quarter.error_bound([0, 0.5], 400, 400, noise=0.5), 9)  # l_2 = 200, h = 50..100
+        0.695256135
+        """
+        ordered = sorted(gaps)
+        upto = power_levels(len(ordered), budget, horizon, self.power)
+        total = 0.0
+        for m, level in zip(range(len(ordered), 1, -1), upto, strict=True):
+            for gap in ordered[m - 1 :]:
+                signal = (gap / noise) ** 2 / 16 if noise else inf
+                total += sum(exp(-h * signal) for h in windows_at(level, self.shortest))
+        return total
+
+
+# --- the plan ---
+
+
+def scaled(C: float, arms: int, m: int, power: float) -> int:
+    """C (K/m)^q, rounded down but at least 1."""
+    return max(1, int(C * (arms / m) ** power))
+
+
+def cost(upto: Sequence[int]) -> int:
+    """What phases with K, ..., 2 arms up to these levels cost: the last level counts twice."""
+    return sum(upto) + upto[-1]
+
+
+def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int]:
+    """The levels of K, K - 1, ..., 2 survivors.
+
+    >>> power_levels(arms=4, budget=40, horizon=20, power=1.5)
+    [5, 7, 14]
+    >>> power_levels(4, 80, 20, 1.5), power_levels(4, 5, 20, 1.5)  # all there is, next to nothing
+    ([20, 20, 20], [1, 1, 1])
+    """
+
+    def levels(C: float) -> list[int]:
+        return [min(horizon, scaled(C, arms, m, power)) for m in range(arms, 1, -1)]
+
+    low, high = 0.0, float(horizon)
+    if cost(levels(high)) <= budget:
+        return levels(high)
+    while (middle := (low + high) / 2) not in (low, high):
+        if cost(levels(middle)) <= budget:
+            low = middle
+        else:
+            high = middle
+    return raised(levels(low), budget, horizon)
+
+
+def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
+    """Raise levels by one, the last phase first, while pulls are left."""
+    left = budget - cost(upto)
+    for phase in range(len(upto) - 1, -1, -1):
+        price = 2 if phase == len(upto) - 1 else 1
+        follows = upto[phase + 1] if phase + 1 < len(upto) else horizon
+        if left >= price and upto[phase] < follows:
+            upto[phase] += 1
+            left -= price
+    return upto
+
+
+def windows_at(n: int, shortest: float) -> range:
+    """The windows that can be chosen at level n."""
+    if n < JUDGED:
+        return range(n, n + 1)
+    return range(max(1, int(shortest * n)), n // 2 + 1)

@@ -1,0 +1,115 @@
+"""ASHA as tuners ship it, for comparison: learners one after the other, stopped at rungs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import ANY, CREW, OVER, Ledger
+from latebloomer.errors import need_whole, require
+from latebloomer.policies.base import Policy
+
+RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
+
+
+@kernel
+def remember_rewards(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """Keep the rewards themselves, in the place of Q: arms are compared at past rungs."""
+    ledger.Q[i][n] = reward
+
+
+@dataclass(frozen=True)
+class ASHA(Policy):
+    r"""Train one arm after the other; stop each at the first rung where it is not among the best.
+
+    The comparator that people use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
+    stopping form, on one worker, arms arriving in index order. Rungs are at g, g eta, g eta^2, ...
+    pulls below the horizon (g = `grace`). An arm goes on past a rung if, of the s arms that have
+    reached it so far with this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did better
+    there (the synchronous form is [Jamieson16]); no arm is looked at again when a better one
+    comes. The recommendation is the best latest value. The defaults are Ray Tune's and
+    Optuna's.
+
+    It is no rule for a fixed budget, and here shows it: the first arm is always trained to the
+    horizon, a small budget ends before all arms were tried, a large one is not used up. Several
+    pulls at once (`Session.ask_phase`) are several workers.
+
+    >>> ASHA().describe(arms=8, budget=100, horizon=50).phases[0].pulls
+    100
+    """
+
+    eta: int = 4  # one in eta goes on
+    grace: int = 1  # pulls before the first rung
+    workers: int = 1  # arms in training at a time, pulled in turns
+
+    name: ClassVar[str] = "asha"
+    cites: ClassVar[tuple[str, ...]] = ("Li20",)
+    remember = staticmethod(remember_rewards)
+
+    def __post_init__(self) -> None:
+        require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
+                "one in eta arms goes on")  # fmt: skip
+        require(need_whole("grace", self.grace) >= 1, "grace", self.grace, "at least 1",
+                "arms are compared on rewards")  # fmt: skip
+        require(need_whole("workers", self.workers) >= 1, "workers", self.workers, "at least 1",
+                "somebody must train")  # fmt: skip
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    @kernel
+    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+        n = ledger.n[i]
+        ledger.score[i] = ledger.last[i]
+        if n < horizon and is_rung(n, self.grace, self.eta) and beaten(ledger, i, n, self.eta):
+            ledger.memo[i] = STOPPED
+
+    @kernel
+    def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        running, behind, fresh = 0, OVER, OVER
+        for place in range(ledger.cursor[CREW]):
+            i = ledger.crew[place]
+            if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
+                if ledger.n[i] == 0:
+                    fresh = i if fresh == OVER else fresh
+                else:
+                    running += 1
+                    if behind == OVER or ledger.n[i] < ledger.n[behind]:
+                        behind = i
+        return fresh if fresh != OVER and running < self.workers else behind
+
+    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+        """Workers train on what runs; those that are free begin with the next arms."""
+        crew = ledger.crew[: ledger.cursor[CREW]]
+        trainable = [
+            i for i in crew
+            if i != first and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
+        ]  # fmt: skip
+        begun = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
+        return [first, *begun[: count - 1]]
+
+
+@kernel
+def is_rung(n: int, grace: int, eta: int) -> bool:
+    """Whether n is grace, grace eta, grace eta^2, ...
+
+    >>> [n for n in range(1, 100) if is_rung(n, grace=2, eta=3)]
+    [2, 6, 18, 54]
+    """
+    rung = grace
+    while rung < n:
+        rung *= eta
+    return rung == n
+
+
+@kernel
+def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
+    """Whether too many of the arms that have had n pulls were better at that pull."""
+    seen, better = 0, 0
+    for j in range(len(ledger.n)):
+        if ledger.n[j] >= n:
+            seen += 1
+            if ledger.Q[j][n] > ledger.Q[i][n]:
+                better += 1
+    return better >= max(1, seen // eta)

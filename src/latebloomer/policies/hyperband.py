@@ -1,0 +1,188 @@
+"""Hyperband on a fixed set of arms and a fixed budget, for comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import ANY, CREW, OVER, Ints, Ledger, remember_nothing
+from latebloomer.errors import need_whole, require
+from latebloomer.policies.base import Policy
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels; brackets are blocks of arms."""
+
+    bracket: Ints  # by arm
+    upto: Ints  # pulls at rung k of bracket b, in cell b * width + k
+    kept: Ints  # arms of bracket b that play rung k
+    width: int  # rungs of the longest bracket
+
+
+class Bracket(NamedTuple):
+    """Successive Halving over some of the arms: `kept[k]` of them are brought to `upto[k]`."""
+
+    upto: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    @property
+    def cost(self) -> int:
+        return sum(
+            k * (n - before)
+            for k, n, before in zip(self.kept, self.upto, (0, *self.upto), strict=False)
+        )
+
+
+@dataclass(frozen=True)
+class Hyperband(Policy):
+    r"""Several Successive Halvings side by side, from hasty to patient.
+
+    The comparator that people use (Li et al., JMLR 2018; eta = 3), fitted to a fixed set of arms
+    and a fixed budget. Bracket s = S, ..., 0 begins at :math:`R \eta^{-s}` pulls and keeps one in
+    eta at each rung up to R, :math:`S = \lfloor \log_\eta \min(H, T) \rfloor`. The original draws
+    :math:`\lceil (S+1) \eta^s / (s+1) \rceil` new configurations for it; here the K arms are dealt
+    out in these proportions, in index order, each to one bracket, as Ray Tune and Optuna do. R is
+    the largest value up to H that the budget pays for; the rest is not spent. The recommendation
+    is the best latest value.
+
+    >>> deal(arms=8, longest=52, eta=3)  # s = 3, 2, 1, 0
+    [4, 2, 1, 1]
+    >>> Hyperband().brackets(arms=8, budget=208, horizon=52)[:2]  # four arms and two
+    [Bracket(upto=(1, 5, 16, 50), kept=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), kept=(2, 1, 1))]
+    """
+
+    eta: int = 3  # one in eta goes on
+
+    name: ClassVar[str] = "hyperband"
+    cites: ClassVar[tuple[str, ...]] = ("Li18",)
+    remember = staticmethod(remember_nothing)
+
+    def __post_init__(self) -> None:
+        require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
+                "one in eta arms goes on")  # fmt: skip
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    def brackets(self, arms: int, budget: int, horizon: int) -> list[Bracket]:
+        """The brackets at the largest R that the budget pays for."""
+        longest = min(budget, horizon)
+        sizes = deal(arms, longest, self.eta)
+        low, high = 1, longest
+        while low < high:
+            R = (low + high + 1) // 2
+            fits = sum(bracket.cost for bracket in ladder(sizes, R, self.eta)) <= budget
+            low, high = (R, high) if fits else (low, R - 1)
+        return ladder(sizes, low, self.eta)
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        brackets = self.brackets(arms, budget, horizon)
+        width = len(brackets[0].upto)
+        upto, kept = np.zeros((2, len(brackets), width), np.int64)
+        for b, bracket in enumerate(brackets):
+            upto[b, : len(bracket.upto)], kept[b, : len(bracket.kept)] = bracket
+        owner = np.repeat(np.arange(len(brackets)), [bracket.kept[0] for bracket in brackets])
+        return Numbers(owner, upto.ravel(), kept.ravel(), width)
+
+    @kernel
+    def rate(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
+        ledger.score[i] = ledger.last[i]
+
+    @kernel
+    def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        if pulled != ANY and lacking(self, ledger, pulled):
+            return pulled
+        due = first_lacking(self, ledger)
+        while due == OVER and promote_all(self, ledger):
+            due = first_lacking(self, ledger)
+        return due
+
+    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+        """Other arms that are not at their rung yet."""
+        crew = ledger.crew[: ledger.cursor[CREW]]
+        others = [i for i in crew if i != first and lacking(rule, ledger, i)]
+        return [first, *others[: count - 1]]
+
+
+def deal(arms: int, longest: int, eta: int) -> list[int]:
+    """Arms of the brackets S, ..., 0, in Hyperband's proportions by largest remainders."""
+    S = 0
+    while eta ** (S + 1) <= longest:
+        S += 1
+    wanted = [-(-(S + 1) * eta**s // (s + 1)) for s in range(S, -1, -1)]
+    shares = [arms * n / sum(wanted) for n in wanted]
+    sizes = [int(share) for share in shares]
+    by_remainder = sorted(range(len(sizes)), key=lambda b: (sizes[b] - shares[b], b))
+    for b in by_remainder[: arms - sum(sizes)]:
+        sizes[b] += 1
+    return sizes
+
+
+def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
+    """The brackets that have arms, when the last rung is at R pulls."""
+    found = []
+    for b, size in enumerate(sizes):
+        s = len(sizes) - 1 - b
+        upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
+        kept = tuple(max(1, size // eta**k) for k in range(s + 1))
+        if size:
+            found.append(Bracket(upto, kept))
+    return found
+
+
+# --- the rule; `Ledger.memo` holds the rung that an arm is at, or on its way to ---
+
+
+@kernel
+def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
+    """Whether arm i has not had the pulls of its rung."""
+    return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.memo[i])]
+
+
+@kernel
+def first_lacking(self: Numbers, ledger: Ledger) -> int:
+    for place in range(ledger.cursor[CREW]):
+        if lacking(self, ledger, ledger.crew[place]):
+            return ledger.crew[place]
+    return OVER
+
+
+@kernel
+def promote_all(self: Numbers, ledger: Ledger) -> bool:
+    """In every bracket, send the best arms of its highest rung to the next; False at the end."""
+    moved = False
+    for b in range(len(self.upto) // self.width):
+        rung = highest_rung(self, ledger, b)
+        cell = b * self.width + rung + 1
+        if rung + 1 < self.width and self.upto[cell] > 0:
+            for _ in range(self.kept[cell]):
+                if promote_best(self, ledger, b, rung):
+                    moved = True
+    return moved
+
+
+@kernel
+def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
+    rung = 0
+    for i in range(len(ledger.n)):
+        if self.bracket[i] == b:
+            rung = max(rung, int(ledger.memo[i]))
+    return rung
+
+
+@kernel
+def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
+    """Move the best racing arm at this rung of bracket b up; the lowest index among equals."""
+    best = OVER
+    for place in range(ledger.cursor[CREW]):
+        i = ledger.crew[place]
+        if (self.bracket[i] == b and int(ledger.memo[i]) == rung
+                and (best == OVER or ledger.score[i] > ledger.score[best])):  # fmt: skip
+            best = i
+    if best == OVER:
+        return False
+    ledger.memo[best] += 1.0
+    return True
