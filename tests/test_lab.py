@@ -15,6 +15,7 @@ from latebloomer.lab import (
     claims,
     live,
     lower_bound,
+    networks,
     published,
     published_power_law,
     trials,
@@ -296,3 +297,22 @@ def test_live_training_without_reviews_says_where_they_are_looked_for(monkeypatc
     monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
     with pytest.raises(CurveError, match=r"imdb_bow10k.npz.*LATEBLOOMER_DATA.*https://"):
         live.load_reviews()
+
+
+def test_the_compiled_networks_are_scikit_learns():
+    """One partial_fit for each of 60 made-up reviews, every shape of the paper."""
+    neural = pytest.importorskip("sklearn.neural_network")
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.1, (60, live.WORDS))
+    rows, words = np.nonzero(counts)
+    start = np.searchsorted(rows, np.arange(61))
+    label = rng.integers(0, 2, 60)
+    reviews = live.Reviews(start, words, counts[rows, words].astype(float), label)
+    for hidden in live.HIDDEN.values():
+        _, ours = networks.train(reviews, np.arange(60), (live.WORDS, *hidden, 1), seed=3)
+        model = neural.MLPClassifier(hidden, learning_rate_init=0.001, random_state=3)
+        for t in range(60):
+            x = counts[t : t + 1].astype(float)
+            theirs = model.predict_proba(x)[0, 1] if t else 0.5
+            assert ours[t] == pytest.approx(theirs, abs=1e-12)
+            model.partial_fit(x, [label[t]], classes=[0, 1])
