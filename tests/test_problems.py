@@ -105,10 +105,10 @@ def test_imdb_says_what_to_set_and_where_to_find_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(DATA, raising=False)
-    with pytest.raises(CurveError, match=f"{DATA} is not set: .*imdb_curves.npz.*2b49e82"):
+    with pytest.raises(CurveError, match=f"{DATA} is not set: .*2b49e82.*imdb_curves.npz"):
         problem("imdb")
     monkeypatch.setenv(DATA, str(tmp_path))
-    with pytest.raises(CurveError, match=r"there is no .*imdb_curves.npz: set LATEBLOOMER_DATA"):
+    with pytest.raises(CurveError, match=r"there is no .*imdb_curves.npz: .latebloomer download imdb"):
         problem("imdb")
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from latebloomer.citation import cite as bibtex
-from latebloomer.errors import LatebloomerError, SettingError
+from latebloomer.errors import LatebloomerError, SettingError, unknown
 from latebloomer.lab.commands import register as register_lab
 from latebloomer.lab.realcurves.commands import register as register_bench
 from latebloomer.policies import REGISTRY, make_policy, split_policies
@@ -130,6 +130,20 @@ def whole_number(name: str, text: str) -> int:
     except ValueError:
         said = f"{name} {text!r}, but it must be a whole number, or some with commas between"
         raise SettingError(said) from None
+
+
+@app.command()
+@says_errors
+def download(
+    what: Annotated[str, typer.Argument(help="imdb: the paper's seven recorded curves.")],
+    folder: Annotated[Path, typer.Argument(help="Where to put them; LATEBLOOMER_DATA names it.")],
+) -> None:
+    """Fetch public recorded curves, checked by their sha256."""
+    from latebloomer.problems.download import download_imdb
+
+    if what != "imdb":
+        raise unknown("data set", what, ["imdb"])
+    typer.echo(f"wrote {download_imdb(folder)}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from latebloomer.errors import CurveError, require
-from latebloomer.problems.curves import LowerBound, PaperF, PiecewiseLinear
+from latebloomer.problems.curves import Floats, LowerBound, PaperF, PiecewiseLinear
 from latebloomer.problems.noise import Gaussian, Noise, Noiseless
 from latebloomer.problems.problem import Problem
 from latebloomer.problems.recorded import load
@@ -56,16 +56,22 @@ def imdb() -> Problem:
     """
     file = _imdb_file()
     found = load(file)
-    digest = hashlib.sha256(found.curves.astype("<f8").tobytes()).hexdigest()
+    digest = digest_of(found.curves)
     if digest != IMDB_SHA256:
         raise CurveError(f"{file}: these are not the paper's curves (sha256 of values {digest})")
     return Problem(found.curves, Noiseless(), found.names, "imdb")
 
 
+def digest_of(curves: Floats) -> str:
+    """The sha256 of curves' values, as little-endian doubles, arm by arm."""
+    return hashlib.sha256(curves.astype("<f8").tobytes()).hexdigest()
+
+
 def _imdb_file() -> Path:
     folder = os.environ.get(DATA)
     advice = (
-        f"set {DATA} to the folder that holds {IMDB_FILE}; the originals are public: {IMDB_PUBLIC}"
+        f"`latebloomer download imdb FOLDER` fetches them ({IMDB_PUBLIC}); then set {DATA} to the "
+        f"folder that holds {IMDB_FILE}"
     )
     if not folder:
         raise CurveError(
