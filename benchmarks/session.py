@@ -38,7 +38,11 @@ def import_time() -> float:
 if __name__ == "__main__":
     print(f"{'policy':36}" + "".join(f"{arms:>9} arms" for arms in ARMS))
     for policy in POLICIES:
-        cells = [min(cost(policy, arms) for _ in range(3 if arms < 10**5 else 1)) for arms in ARMS]
-        print(f"{policy:36}" + "".join(f"{cell:11.2f} us" for cell in cells), flush=True)
+        cells = [
+            f"{min(cost(policy, arms) for _ in range(3 if arms < 10**5 else 1)):11.2f} us"
+            for arms in ARMS
+            if not (policy == "rest-sure" and arms > 1000)  # it compares all pairs after a sweep
+        ]
+        print(f"{policy:36}" + "".join(cells), flush=True)
     print(f"target{'':30}" + "".join(f"{limit:11.0f} us" for limit in ARMS.values()))
     print(f"import latebloomer: {1e3 * import_time():.0f} ms")
