@@ -172,7 +172,8 @@ def make(bench: Bench) -> Made:
             "within runs only: some initial weights never leave accuracy .5. Over runs the sd of "
             "one is about .1 to .15: .008 for a mean of 300 runs, .004 for the recorded 1000. "
             "With 300 runs of 5000 steps the largest differences were +.018 (NN112), -.025 (NN1), "
-            "-.023 (NN2), +.013 (NN22) and +.019 (NN222)."
+            "-.023 (NN2), +.013 (NN22) and +.019 (NN222); with 1000 runs of 2000 steps, -.016 "
+            "(NN1) and -.012 (NN2)."
         )
     return Made(rows, _draw(rows), notes)
 
