@@ -108,7 +108,8 @@ def test_imdb_says_what_to_set_and_where_to_find_it(
     with pytest.raises(CurveError, match=f"{DATA} is not set: .*2b49e82.*imdb_curves.npz"):
         problem("imdb")
     monkeypatch.setenv(DATA, str(tmp_path))
-    with pytest.raises(CurveError, match=r"there is no .*imdb_curves.npz: .latebloomer download imdb"):
+    told = r"there is no .*imdb_curves.npz: .latebloomer download imdb"
+    with pytest.raises(CurveError, match=told):
         problem("imdb")
 
 
