@@ -61,7 +61,7 @@ def data_file(*parts: str) -> Path:
 
 
 def test_in_setting_a_the_best_arm_changes_at_70_and_188() -> None:
-    # PAPER_NOTES section 2; 188 is an exact tie, which the lower index wins
+    # 188 is an exact tie, which the lower index wins
     a = paper_a()
     assert a.changes(3200) == ((1, 2), (70, 1), (188, 0))
     assert [a.best(horizon) for horizon in (69, 70, 187, 188)] == [2, 1, 1, 0]

@@ -176,7 +176,7 @@ def test_the_share_iota_belongs_outside_the_power():
 
 @pytest.mark.parametrize("budget", [100, 400, 1600, 3200])
 def test_setting_a_has_no_closed_form_up_to_3200(budget):
-    """The bracket is negative, whatever `a` the published experiments used (PAPER_NOTES, 2)."""
+    """The bracket is negative, whatever `a` the published experiments used."""
     curves = setting_a(3200)
     c = smallest_c(curves, 1.3)
     assert 0.80 < c < 0.81  # 37 n^1.3 / ((37+n)(38+n)), largest near n = 69

@@ -126,7 +126,7 @@ def pooled_noise(rewards: Sequence[ArrayLike]) -> float:
     r"""Noise level from second differences d of all arms: :math:`\sqrt{\sum d^2 / (6 m)}`.
 
     A second difference of independent noise has variance (1 + 4 + 1) sigma^2, and a smooth curve
-    adds next to nothing (PAPER_NOTES, section 5: right to 1e-4 on the IMDB curves).
+    adds next to nothing (it is right to 1e-4 on the recorded IMDB curves).
 
     >>> pooled_noise([[0.0, 1.0, 0.0], [2.0]])  # d = -2: sqrt(4 / 6)
     0.816496580927726
