@@ -14,6 +14,7 @@
     ├── ResultsError      (ValueError)       results that cannot be read, merged or compared
     ├── ChunkError        (MemoryError)      a chunk of runs does not fit into memory
     ├── NoDevice          (RuntimeError)     no GPU can be used
+    ├── ClusterError      (RuntimeError)     a Ray cluster that cannot be used as asked
     ├── ContractError     (AssertionError)   a policy does not do what every policy must
     ├── MissingExtra      (ImportError)      an optional dependency is not installed
     └── LearnerError, AllFailed, JournalError ...   of races: see race/errors.py
@@ -79,6 +80,10 @@ class ChunkError(LatebloomerError, MemoryError):
 
 class NoDevice(LatebloomerError, RuntimeError):
     """No GPU can be used."""
+
+
+class ClusterError(LatebloomerError, RuntimeError):
+    """A Ray cluster that cannot be reached, or cannot do what is asked of it."""
 
 
 class ContractError(LatebloomerError, AssertionError):

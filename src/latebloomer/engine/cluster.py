@@ -1,0 +1,244 @@
+"""The way to Ray: start one here, or join one that runs, and leave things as they were.
+
+A Ray cluster runs any code that it is sent. One that is started here listens on the loopback
+interface alone and asks for a token (`docs/scaling.md`, Security); one that runs already is joined
+and left running.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
+from latebloomer.version import __version__
+
+OLDEST = (2, 40)  # of Ray: what this code is written for
+# Ray listens on all interfaces unless its node's address is the loopback one, and it takes that
+# one only where this variable is 0 (the default on macOS and Windows), whatever `init` is told.
+ALL_INTERFACES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+LOOPBACK = ("127.0.0.1", "::1")
+WAIT = 60.0  # seconds in which a node must answer a question
+
+
+def ray_module() -> Any:
+    """Ray, or an error that says what to install."""
+    ray = extra("ray", "work on several cores or machines", "ray")
+    version = tuple(int(part) for part in ray.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise ClusterError(
+            f"Ray {ray.__version__} is installed, but {OLDEST[0]}.{OLDEST[1]} or newer is needed: "
+            "pip install --upgrade 'latebloomer[ray]'"
+        )
+    return ray
+
+
+class Cluster:
+    """A connection to Ray. `close` ends what was started here and nothing else.
+
+    Without an `address` the program's own connection is used where it has one, then the cluster
+    that the environment variable RAY_ADDRESS names, else a Ray is started on this machine that
+    declares `cores` CPUs (all of its cores, if not given). "auto" joins the Ray that runs on this
+    machine, "ray://host:10001" one elsewhere.
+    """
+
+    def __init__(self, address: str | None = None, cores: int | None = None) -> None:
+        named = isinstance(address, str) and address.strip() != ""
+        require(address is None or named, "address", address,
+                "None, 'auto' or like 'ray://host:10001'", "it says where Ray runs")  # fmt: skip
+        if cores is not None:
+            require(need_whole("cores", cores) >= 1, "cores", cores, "at least 1",
+                    "a Ray without CPUs trains nothing")  # fmt: skip
+        self._address = address or os.environ.get("RAY_ADDRESS") or None
+        self._cores = cores
+        self._ours = False  # whether `close` ends the connection
+        self.local = False  # whether Ray was started here
+        self.ray: Any = None
+
+    def open(self) -> Cluster:
+        """Connect; an error says what is wrong with the address."""
+        with _kept_private(self._address is None):
+            self.ray = ray_module()
+            if self.ray.is_initialized():
+                self._need_the_same()
+            elif self._address is None:
+                self._start()
+            else:
+                self._join(self._address)
+        return self
+
+    def close(self) -> None:
+        """End a Ray that was started here, or leave one that was joined."""
+        if self._ours and self.ray.is_initialized():
+            self.ray.shutdown()
+        self._ours = False
+
+    __enter__ = open
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- connecting ---
+
+    def _start(self) -> None:
+        self._init(address="local", num_cpus=self._cores, include_dashboard=False)
+        self.local = True
+
+    def _join(self, address: str) -> None:
+        if self._cores is not None:
+            raise SettingError(
+                f"cores={self._cores} and address={address!r}, but cores is for a Ray that is "
+                "started here: leave one of them out"
+            )
+        if address.startswith("ray://"):
+            extra("grpc", "addresses that begin with ray://", "ray")
+        try:
+            _need_listener(address)
+            self._init(address=address)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            raise ClusterError(
+                f"no Ray cluster answers at address={address!r} ({_first_line(error)}): check the "
+                "address and that the cluster runs there (`ray status`), or leave the address out "
+                "to start Ray on this machine"
+            ) from error
+
+    def _init(self, **how: Any) -> None:
+        quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+        self.ray.init(**how, **quiet)
+        self._ours = True
+
+    def _need_the_same(self) -> None:
+        """This program is connected already; to another cluster than asked for is an error."""
+        if self._address in (None, "auto", "local") or str(self._address).startswith("ray://"):
+            return
+        there = self.ray.get_runtime_context().gcs_address
+        if there != self._address:
+            raise ClusterError(
+                f"address={self._address!r}, but this program is connected to Ray at {there}: "
+                "leave the address out, or call ray.shutdown() first"
+            )
+
+    # --- what there is ---
+
+    @property
+    def loopback(self) -> bool:
+        """Whether every node listens on the loopback interface alone."""
+        return all(node["NodeManagerAddress"] in LOOPBACK for node in self.nodes())
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes that are alive, as Ray describes them."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def room(self, wanted: Mapping[str, float]) -> int:
+        """How many times `wanted` resources fit, node by node, if nobody else uses them.
+
+        Where they fit nowhere, an error says what is asked for and what each node has.
+        """
+        nodes = self.nodes()
+        fits = sum(_times(node["Resources"], wanted) for node in nodes)
+        if not fits:
+            have = "; ".join(_named(node["Resources"], wanted) for node in nodes) or "no node"
+            raise ClusterError(
+                f"one learner or task asks for {_named(wanted, wanted)}, but no node of the Ray "
+                f"cluster has that (they have: {have}): ask for less, or add such a node"
+            )
+        return fits
+
+    def ask_nodes(self, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
+        """The answers of every node to a function call, by node id; exceptions among them."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self.ray.remote(num_cpus=0, max_retries=2)(question)
+        calls = {
+            node["NodeID"]: remote.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            ).remote(*given)
+            for node in self.nodes()
+        }
+        return {node: self._answer(call) for node, call in calls.items()}
+
+    def _answer(self, call: Any) -> Any:
+        try:
+            return self.ray.get(call, timeout=WAIT)
+        except Exception as error:  # of the question or of Ray: the asker decides
+            return getattr(error, "cause", None) or error
+
+    def need_same_version(self) -> None:
+        """Raise unless every node has this latebloomer: another one may decide otherwise."""
+        for node, answer in self.ask_nodes(_version).items():
+            if isinstance(answer, Exception):
+                raise ClusterError(
+                    f"node {node[:8]} of the Ray cluster cannot run latebloomer "
+                    f"({_first_line(answer)}): install latebloomer {__version__} with its extras "
+                    "on every node"
+                ) from answer
+            if answer != (__version__, sys.version_info[:2]):
+                theirs, python = answer
+                raise ClusterError(
+                    f"node {node[:8]} of the Ray cluster has latebloomer {theirs} on Python "
+                    f"{'.'.join(map(str, python))}, and here is {__version__} on "
+                    f"{'.'.join(map(str, sys.version_info[:2]))}: install the same on every node"
+                )
+
+
+def _need_listener(address: str) -> None:
+    """Raise where nothing listens: Ray itself would try again for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def _version() -> tuple[str, tuple[int, int]]:
+    return __version__, sys.version_info[:2]
+
+
+def _times(have: Mapping[str, float], wanted: Mapping[str, float]) -> int:
+    """How many times `wanted` fits into what a node has.
+
+    >>> _times({"CPU": 8.0, "GPU": 2.0}, {"CPU": 3, "GPU": 0})
+    2
+    """
+    counts = [int(have.get(name, 0) / amount + 1e-9) for name, amount in wanted.items() if amount]
+    return min(counts, default=1)
+
+
+def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
+    """
+    >>> _named({"CPU": 4.0, "memory": 1e9}, {"CPU": 1, "GPU": 2})
+    '4 CPU, 0 GPU'
+    """
+    return ", ".join(f"{have.get(name, 0):g} {name}" for name, amount in wanted.items() if amount)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+
+
+@contextmanager
+def _kept_private(here: bool) -> Iterator[None]:
+    """While Ray is imported and started on this machine: loopback only, with a token.
+
+    Ray reads both settings when it is imported. Where the program has imported it before, the
+    token is Ray's own default (since 2.59), and the interface is set where Ray keeps it.
+    """
+    if not here or ALL_INTERFACES in os.environ:
+        yield
+        return
+    if "ray" not in sys.modules:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # known since Ray 2.52
+    os.environ[ALL_INTERFACES] = "0"
+    constants = sys.modules.get("ray._private.ray_constants")
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", sys.platform not in ("darwin", "win32"))
+    try:
+        if constants is not None:
+            constants.ENABLE_RAY_CLUSTER = False  # type: ignore[attr-defined]
+        yield
+    finally:
+        del os.environ[ALL_INTERFACES]
+        constants = sys.modules.get("ray._private.ray_constants")
+        if constants is not None:
+            constants.ENABLE_RAY_CLUSTER = before  # type: ignore[attr-defined]
