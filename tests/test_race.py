@@ -291,7 +291,7 @@ def test_one_object_cannot_race_against_itself():
         ({"budget": 20, "retries": 1.5}, SettingError, "retries must be a whole number"),
         ({"budget": 20, "durability": "some"}, SettingError, "'normal' or 'full'"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
-        ({"budget": 20, "runner": "cloud"}, SettingError, "'local' or a Runner"),
+        ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ],
 )
 def test_settings_out_of_range_are_said_before_anything_is_written(

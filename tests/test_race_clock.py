@@ -4,10 +4,10 @@ import sqlite3
 
 import pytest
 
-from latebloomer.race import clock, driver, local, look, race, resume
+from latebloomer.race import clock, local, look, race, resume, runner
 from latebloomer.race.journal import Journal
 
-MODULES = (clock, local, driver)
+MODULES = (clock, local, runner)
 
 
 class Time:

@@ -13,8 +13,9 @@ import pytest
 from latebloomer.policies import REGISTRY, UCBE, make_policy
 from latebloomer.race import JournalError, JournalInUse, OtherRace, look, race, resume
 from latebloomer.race import opening as journals
-from latebloomer.race.checkpoints import Checkpoints, digest_of
+from latebloomer.race.checkpoints import Checkpoints, place_of
 from latebloomer.race.settings import Settings
+from latebloomer.race.storage import digest_of
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
 
@@ -249,6 +250,7 @@ def test_a_changed_checkpoint_is_not_loaded(tmp_path):
     file.write_text("999999")
     again = resume(path, KEPT, progress=False)
     assert again.learner.n == again.learner.made == verdict.pulls["a"]  # trained again
+    assert any("was not loaded" in text for _, text in rows(path, "SELECT arm, why FROM changes"))
 
 
 def test_one_checkpoint_per_learner_is_kept(tmp_path):
@@ -290,8 +292,9 @@ def test_the_digest_knows_names_and_contents(tmp_path):
 def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
     journal = journals.create(tmp_path / "race.db", SETTINGS, list(LEARNERS))
     checkpoints = Checkpoints(journal, full=True)
-    (checkpoints.root / "0000" / "7.draft").mkdir(parents=True)
-    checkpoints.store(0, 9, Kept().save)
-    assert [place.name for place in (checkpoints.root / "0000").iterdir()] == ["9"]
-    assert checkpoints.newest(0, 8) is None and checkpoints.newest(0, 9)[0] == 9
+    arm = Path(checkpoints.storage.root) / "0000"
+    (arm / "7.draft").mkdir(parents=True)
+    checkpoints.enter(0, 9, checkpoints.storage.keep(place_of(0, 9), Kept().save))
+    assert [place.name for place in arm.iterdir()] == ["9"]
+    assert checkpoints.known(0, 8) == [] and checkpoints.known(0, 9)[0].n == 9
     journal.close()

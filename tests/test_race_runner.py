@@ -25,7 +25,7 @@ class Scrambled(LocalRunner):
             self.rng.shuffle(order)
             for arm in order:
                 if session.left(arm) is None and arm in session.ask_phase(self.batch):
-                    yield self._pull(arm, session.pulls[arm])
+                    yield from self.pull(arm, session.had(arm))
 
 
 def curve(slow, best, fail=None, end=None):

@@ -8,9 +8,9 @@ from pathlib import Path
 from time import perf_counter
 
 from latebloomer.errors import require
-from latebloomer.race.checkpoints import digest_of
 from latebloomer.race.errors import LearnerError
 from latebloomer.race.learner import Entry, Given, Learner, as_score, keeps, seed_of
+from latebloomer.race.storage import digest_of
 
 
 @dataclass(frozen=True)

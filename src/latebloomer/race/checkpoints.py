@@ -1,95 +1,75 @@
-"""Checkpoints: folders beside the journal, complete or absent, checked before they are loaded."""
+"""Checkpoints: which states of learners are kept, by the journal; the files are in a storage."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import tempfile
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 from latebloomer.race.journal import Journal, Kept
+from latebloomer.race.storage import Folder, Storage, Stored
+
+
+def place_of(arm: int, n: int) -> str:
+    """Where in a storage the state of an arm after n pulls lies.
+
+    >>> place_of(3, 57)
+    '0003/57'
+    """
+    return f"{arm:04d}/{n}"
 
 
 class Checkpoints:
-    """Saves learners' states under `<journal>.checkpoints/<arm>/<n>`; the newest is kept."""
+    """Knows the newest state of each learner; it lies under `<journal>.checkpoints/<arm>/<n>`.
+
+    Where a race is given a storage of its own, it lies there, under the race's id.
+    """
 
     def __init__(self, journal: Journal, full: bool = False) -> None:
         self._journal = journal
         self._full = full  # wait for the disk
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._root: Path | None = None
+        self._storage: Storage | None = None
 
     @property
-    def root(self) -> Path:
-        """The folder of all checkpoints; a temporary one where the journal is in memory."""
-        if self._root is None:
+    def storage(self) -> Storage:
+        """Where the files are; a temporary folder where the journal is in memory."""
+        if self._storage is None:
             if self._journal.path is None:
                 self._temporary = tempfile.TemporaryDirectory(prefix="latebloomer-")
-                self._root = Path(self._temporary.name)
+                self._storage = Folder(self._temporary.name)
             else:
-                self._root = Path(f"{self._journal.path}.checkpoints")
-        return self._root
+                self._storage = Folder(f"{self._journal.path}.checkpoints", self._full)
+        return self._storage
 
-    def store(self, arm: int, n: int, save: Callable[[Path], None]) -> None:
-        """Save a learner: under another name first, renamed when complete, then in the journal."""
-        place = Path(f"{arm:04d}") / str(n)
-        final, draft = self.root / place, self.root / f"{arm:04d}" / f"{n}.draft"
-        for leftover in (draft, final):
-            shutil.rmtree(leftover, ignore_errors=True)
-        draft.mkdir(parents=True)
-        began = time.perf_counter()
-        save(draft)
-        digest, size = digest_of(draft)
-        if self._full:
-            _sync(draft)
-        draft.rename(final)
-        took = time.perf_counter() - began
-        self._journal.checkpoint(Kept(arm, n, place.as_posix(), digest), size, took)
+    def move_to(self, storage: Storage) -> None:
+        """Keep the files in another storage than beside the journal."""
+        self._storage = storage
+
+    @property
+    def race(self) -> str:
+        """What tells this race from others in the same storage."""
+        return self._journal.id
+
+    def enter(self, arm: int, n: int, stored: Stored) -> None:
+        """Enter a complete state into the journal; older ones are not needed any more."""
+        entry = Kept(arm, n, place_of(arm, n), stored.digest)
+        self._journal.checkpoint(entry, stored.size, stored.seconds)
         self._drop_older(arm, n)
 
     def _drop_older(self, arm: int, n: int) -> None:
         for kept in self._journal.checkpoints(arm):
             if kept.n < n:
                 self._journal.forget(arm, kept.n)
-        for folder in (self.root / f"{arm:04d}").iterdir():
-            if folder.name != str(n):
-                shutil.rmtree(folder, ignore_errors=True)
+        self.storage.drop_all_but(place_of(arm, n))
 
-    def newest(self, arm: int, upto: int) -> tuple[int, Path] | None:
-        """The newest checkpoint of at most `upto` pulls whose files are as they were saved."""
-        for kept in self._journal.checkpoints(arm):
-            folder = self.root / kept.folder
-            if kept.n <= upto and folder.is_dir() and digest_of(folder)[0] == kept.digest:
-                return kept.n, folder
-        return None
+    def known(self, arm: int, upto: int) -> list[Kept]:
+        """States of at most `upto` pulls that are there, the newest first.
+
+        Whether their files are as they were saved is seen where they are loaded.
+        """
+        kept = [kept for kept in self._journal.checkpoints(arm) if kept.n <= upto]
+        return [one for one in kept if self.storage.has(one.folder)]
 
     def close(self) -> None:
         """Remove what was temporary."""
         if self._temporary is not None:
             self._temporary.cleanup()
-
-
-def digest_of(folder: Path) -> tuple[str, int]:
-    """SHA-256 of all names and contents, and the bytes in all."""
-    digest, size = hashlib.sha256(), 0
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
-        size += file.stat().st_size
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest(), size
-
-
-def _sync(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        if path.is_dir() and os.name == "nt":
-            continue  # Windows has no such call for folders
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -22,8 +22,9 @@ NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
 class Clock:
     """Measures pulls and says when to plan anew or to stop."""
 
-    def __init__(self, seconds: float, arms: int, before: float = 0.0) -> None:
+    def __init__(self, seconds: float, arms: int, before: float = 0.0, lanes: int = 1) -> None:
         self.seconds = seconds
+        self._lanes = lanes  # pulls that can be made at once
         self._length = [0.0] * arms
         self._count = [0] * arms
         self._before = before  # spent by earlier processes
@@ -52,13 +53,14 @@ class Clock:
         count = self._count[arm] = self._count[arm] + 1
         share = 1.0 if count <= 2 else max(1 / NEWEST, 1 / (count - 1))
         self._length[arm] += share * (seconds - self._length[arm])
-        self._pulling += seconds
+        self._pulling += seconds / self._lanes
         self._pulls += 1
         self.longest = max(self.longest, seconds)
 
     def pull_length(self, arms: list[int]) -> float:
         """Seconds per pull, with what is between pulls, over arms that are pulled evenly."""
-        known = [self._length[i] for i in arms if self._count[i]] or [self._mean()]
+        lanes = min(self._lanes, len(arms)) or 1
+        known = [self._length[i] / lanes for i in arms if self._count[i]] or [self._mean()]
         between = (perf_counter() - self._began - self._pulling) / max(1, self._pulls)
         return max(TICK, sum(known) / len(known) + max(0.0, between))
 

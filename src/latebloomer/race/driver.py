@@ -6,12 +6,11 @@ be lost, and a pull that was not written is not counted.
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, NoReturn
 
 from latebloomer.race.checkpoints import Checkpoints
 from latebloomer.race.clock import NEWEST, Clock
-from latebloomer.race.errors import Interrupted, JournalError, LearnerError
+from latebloomer.race.errors import Interrupted, LearnerError
 from latebloomer.race.field import FAILED, FINISHED, Field
 from latebloomer.race.interrupt import Interrupt
 from latebloomer.race.journal import Change, Failure, Journal, resume_call
@@ -23,18 +22,20 @@ from latebloomer.race.runner import (
     Note,
     Pulled,
     Report,
+    Restored,
     Runner,
+    Saved,
     Stage,
     Trouble,
+    Unsaved,
+    Waiting,
     trouble_of,
 )
+from latebloomer.race.saving import Saving
 from latebloomer.race.settings import Settings
 from latebloomer.race.story import need_one
 
-LOSS = (
-    20.0  # seconds of training of one arm that a kill may cost, unless checkpoint_every is given
-)
-WORTH = 20.0  # and at least so many times what saving takes
+LOSSES = 5  # times that a learner's process may be lost in one and the same pull
 
 
 class Driver:
@@ -54,18 +55,19 @@ class Driver:
         self.entries = entries
         self.session: Field = replay(journal, settings)
         self.checkpoints = Checkpoints(journal, settings.durability == "full")
-        before = journal.seconds()
-        self.clock = self._clock(sum(before.values()))
-        self._unsaved = [0.0] * len(entries)  # seconds of training since the newest checkpoint
-        self._saving = [0.0] * len(entries)  # what saving took last
+        self.clock: Clock | None = None
+        timed = journal.path is not None or runner.fragile
+        self.saving = Saving(settings.checkpoint_every, len(entries), timed)
         self._restored = {i for i, n in enumerate(self.session.pulls) if n}
         self._batches = len(self.session._batches)
         self._unsavable: set[int] = set()  # noted once
 
-    def _clock(self, before: float) -> Clock | None:
+    def _clock(self, lanes: int) -> Clock | None:
+        """It starts when the runner is ready."""
         if self.settings.seconds is None:
             return None
-        clock = Clock(self.settings.seconds, len(self.entries), before)
+        before = sum(self.journal.seconds().values()) / lanes
+        clock = Clock(self.settings.seconds, len(self.entries), before, lanes)
         for arm in self.session.movers:
             if self.session.had(arm):
                 pace = self.journal.pace(arm, NEWEST)
@@ -74,61 +76,76 @@ class Driver:
 
     # --- the race ---
 
+    def start(self) -> None:
+        """Let the runner take the learners."""
+        timeout, recorded = self.settings.timeout, self.journal.rewards
+        self.runner.start(Stage(self.entries, self.checkpoints, recorded, timeout, self.saving))
+        self.clock = self._clock(self.runner.lanes)
+
     def run(self) -> None:
         """Race until the session is over."""
-        stage = Stage(self.entries, self.checkpoints, self.journal.rewards, self.settings.timeout)
-        self.runner.start(stage)
         with Interrupt() as interrupt, self.progress.shown(self.session, self.clock):
             self._keep_time()
-            while not self.session.over:
+            while not (self.session.over or self.runner.held):
                 self._work(interrupt)
+            if not self.session.over:
+                self._leave()
         need_one(self.session, self.journal)
 
     def _work(self, interrupt: Interrupt) -> None:
-        asked = perf_counter()
         for report in self.runner.work(self.session):
-            self._take(report, perf_counter() - asked)
-            if interrupt.wanted and not self.session.over:
-                self._leave()
-            asked = perf_counter()
+            self._take(report)
+            if interrupt.wanted:
+                self.runner.hold()
 
-    def _take(self, report: Report, took: float) -> None:
+    def _take(self, report: Report) -> None:
         if len(self.session._batches) != self._batches:
             self._write_batch()
         if isinstance(report, Pulled):
-            self._count(report, took)
+            self._count(report)
         elif isinstance(report, Trouble):
             self._failed(report)
         elif isinstance(report, Ended):
             self._ended(report.arm)
-        elif isinstance(report, Note):
-            self._note(report)
+        else:
+            self._hear(report)
         self._keep_time()
 
-    def _count(self, report: Pulled, took: float) -> None:
+    def _hear(self, report: Note | Restored | Saved | Unsaved | Waiting) -> None:
+        """What is not about a pull."""
+        if isinstance(report, Saved):
+            self.checkpoints.enter(*report)
+            self.saving.saved(report.arm, report.stored.seconds)
+        elif isinstance(report, Unsaved):
+            self._cannot_save(report)
+        elif isinstance(report, Restored):
+            if self.clock is not None and report.arm in self._restored:
+                self.clock.pause(report.seconds)  # restoring it is not the race's time
+        elif isinstance(report, Waiting):
+            self.progress.waits(self.session, report.arms)
+        else:
+            self._note(report)
+
+    def _count(self, report: Pulled) -> None:
         arm, score, seconds = report
         session = self.session
         self.journal.pull(session.spent + 1, arm, session.had(arm) + 1, score, seconds)
         racing = session.racing_count
         session.tell(arm, self.settings.sign * score)
         if self.clock is not None:
-            if arm in self._restored:  # restoring it is not the race's time
-                self.clock.pause(took - seconds)
             self.clock.note(arm, seconds)
         self._restored.discard(arm)
-        self._unsaved[arm] += seconds
-        if self._worth_saving(arm):
-            self.save(arm)
+        self.saving.trained(arm, seconds)
         if session.racing_count != racing:
             self._let_go()
         self.progress.pulled(session, arm, score)
 
     def _let_go(self) -> None:
-        """Learners that were built here and are out need no more memory."""
+        """Learners that are out need no more memory."""
         racing = set(self.session.racing)
-        for arm, entry in enumerate(self.entries):
-            if arm not in racing and entry.rebuilds:
-                self.runner.again(arm)
+        for arm in range(len(self.entries)):
+            if arm not in racing:
+                self.runner.release(arm)
 
     def _write_batch(self) -> None:
         """A batch that was handed out is part of what the session knows, before its results."""
@@ -171,8 +188,10 @@ class Driver:
         if trouble.kind == "restore" and arm in self._restored:
             self._cannot_resume(name, n - 1, trouble)
         failure = Failure(session.spent, arm, n, *trouble[1:4])
-        tries = self.journal.tries(arm, n) + 1
-        if tries <= self.settings.retries and not trouble.hopeless:
+        lost = trouble.kind == "lost"
+        tries = self.journal.tries(arm, n, lost) + 1
+        allowed = max(self.settings.retries, LOSSES) if lost else self.settings.retries
+        if tries <= allowed and not trouble.hopeless:
             self.journal.failure(failure)
             self.progress.say(f"{name}: pull {n} failed, tried again ({trouble.reason})")
             self.runner.again(arm)
@@ -203,43 +222,21 @@ class Driver:
 
     # --- saving ---
 
-    def _worth_saving(self, arm: int) -> bool:
-        every = self.settings.checkpoint_every
-        if every is not None:
-            return self.session.had(arm) % every == 0
-        enough = max(LOSS, WORTH * self._saving[arm])
-        return self.journal.path is not None and self._unsaved[arm] >= enough
+    def _cannot_save(self, report: Unsaved) -> None:
+        if report.arm not in self._unsavable:
+            text = f"could not be saved ({report.reason}); the race goes on"
+            self._note(Note(report.arm, text))
+        self._unsavable.add(report.arm)
+        self.saving.saved(report.arm, 0.0)  # not tried again before it has trained as long again
 
-    def save(self, arm: int) -> bool:
-        """Checkpoint a live learner that can be saved; an error in its `save` is only noted."""
-        if not self.runner.saves(arm):
-            return False
-        began = perf_counter()
-        try:
-            self.checkpoints.store(
-                arm, self.session.had(arm), lambda folder: self.runner.save(arm, folder)
-            )
-        except JournalError:
-            raise
-        except Exception as error:  # the learner's own, or the disk's
-            self._cannot_save(arm, error)
-        self._saving[arm], self._unsaved[arm] = perf_counter() - began, 0.0
-        return True
-
-    def _cannot_save(self, arm: int, error: Exception) -> None:
-        if arm not in self._unsavable:
-            text = f"could not be saved ({type(error).__name__}: {error}); the race goes on"
-            self._note(Note(arm, text))
-        self._unsavable.add(arm)
-
-    def save_all(self) -> None:
-        """Checkpoint every racing learner that has trained since its last one."""
-        for arm in self.session.racing:
-            if self._unsaved[arm] > 0:
-                self.save(arm)
+    def save(self, arms: list[int]) -> None:
+        """Checkpoint what has trained since its last one, where it is live and can be saved."""
+        behind = {arm: self.session.had(arm) for arm in arms if self.saving.behind(arm)}
+        for report in self.runner.save(behind):
+            self._hear(report)  # type: ignore[arg-type]
 
     def _leave(self) -> None:
-        self.save_all()
+        self.save(self.session.racing)
         session = self.session
         text = f"stopped after pull {session.spent} of {session.budget}; "
         if self.journal.path is None:
@@ -257,8 +254,8 @@ class Driver:
             self._cannot_resume(self.session.names[arm], pulls, trouble_of(arm, error))
         while self.runner.notes:
             self._note(self.runner.notes.pop(0))
-        if self.journal.path is not None and self._unsaved[arm] > 0:
-            self.save(arm)
+        if self.journal.path is not None:
+            self.save([arm])
         return learner
 
 

@@ -35,6 +35,13 @@ class OtherRace(JournalError):
     """The journal does not belong to these learners or settings."""
 
 
+class TooLong(Exception):
+    """A pull took longer than `timeout`; a runner catches it and reports the pull as failed."""
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(f"a pull took longer than timeout={timeout:g} s")
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended the race after a finished pull. Not an error: the text says how to go on."""
 

@@ -130,6 +130,10 @@ class Field(Session):
         """Whether an arm has failed or finished."""
         return bool(self._left)
 
+    def takes(self, arm: int) -> bool:
+        """Whether a reward of this arm would be taken now."""
+        return not self.over and (arm == self._due or self._may_tell(arm))
+
     def had(self, arm: int) -> int:
         """Pulls that an arm has had: `pulls[arm]` without listing them all."""
         return int(self._ledger.n[arm])

@@ -13,6 +13,7 @@ import os
 import socket
 import sqlite3
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,6 +115,7 @@ class Journal:
         with self._writing("the settings"):
             self._db.executescript(f"BEGIN; {tables}")
             rows = [(key, json.dumps(value, default=plain)) for key, value in values.items()]
+            rows.append(("id", json.dumps(uuid.uuid4().hex[:12])))
             self._db.executemany("INSERT INTO settings VALUES (?, ?)", rows)
             self._db.executemany("INSERT INTO arms VALUES (?, ?)", list(enumerate(names)))
             self._db.execute("COMMIT")
@@ -147,7 +149,14 @@ class Journal:
     @property
     def values(self) -> dict[str, Any]:
         """The settings as they were written."""
-        return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM settings")}
+        query = "SELECT key, value FROM settings WHERE key != 'id'"
+        return {k: json.loads(v) for k, v in self._db.execute(query)}
+
+    @property
+    def id(self) -> str:
+        """A name of this race that no other has."""
+        rows = self._db.execute("SELECT value FROM settings WHERE key = 'id'").fetchall()
+        return str(json.loads(rows[0][0])) if rows else "race"
 
     @property
     def names(self) -> list[str]:
@@ -206,10 +215,10 @@ class Journal:
         query = "SELECT details, max(id) FROM failures WHERE details != '' GROUP BY arm"
         return [text for text, _ in self._db.execute(query)]
 
-    def tries(self, arm: int, n: int) -> int:
-        """How often pull `n` of an arm has failed."""
-        query = "SELECT count(*) FROM failures WHERE arm = ? AND n = ?"
-        return int(self._db.execute(query, (arm, n)).fetchone()[0])
+    def tries(self, arm: int, n: int, lost: bool = False) -> int:
+        """How often pull `n` of an arm has failed, or how often its process was lost in it."""
+        query = "SELECT count(*) FROM failures WHERE arm = ? AND n = ? AND (kind = 'lost') = ?"
+        return int(self._db.execute(query, (arm, n, lost)).fetchone()[0])
 
     def checkpoints(self, arm: int) -> list[Kept]:
         """An arm's checkpoints, the newest first."""

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from latebloomer.race.errors import LearnerError
+from latebloomer.race.bringing import Order, bring
+from latebloomer.race.checkpoints import place_of
+from latebloomer.race.errors import TooLong
 from latebloomer.race.field import Field
-from latebloomer.race.learner import Learner, as_score, keeps, trained
+from latebloomer.race.learner import Learner, keeps, trained
 from latebloomer.race.odometer import already_had, note_pulls
 from latebloomer.race.runner import (
-    Ended,
     Note,
     Pulled,
     Report,
+    Restored,
     Runner,
+    Saved,
     Stage,
     Trouble,
+    Unsaved,
+    directly,
+    kept,
+    one_pull,
     trouble_of,
 )
 
@@ -31,7 +37,7 @@ class LocalRunner(Runner):
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Learner] = {}
-        self._call: Callable[[Callable[[], Any]], Any] = _directly
+        self._call: Callable[[Callable[[], Any]], Any] = directly
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -39,37 +45,36 @@ class LocalRunner(Runner):
             self._call = Bounded(stage.timeout)
 
     def work(self, session: Field) -> Iterator[Report]:
-        while not session.over:
+        while not (session.over or self.held):
             arm = session.ask()
-            report = self._pull(arm, session.had(arm))
+            yield from self.pull(arm, session.had(arm))
+
+    def pull(self, arm: int, done: int) -> Iterator[Report]:
+        """Bring an arm back where that is needed, pull it, and save it where that is due."""
+        if arm not in self._live:
+            began = perf_counter()
+            try:
+                self._bring(arm, done)
+            except Exception as error:
+                yield self._cannot_bring(arm, error)
+                return
             while self.notes:
                 yield self.notes.pop(0)
-            yield report
+            if done:
+                yield Restored(arm, perf_counter() - began)
+        report = self._made(arm)
+        yield report
+        if isinstance(report, Pulled) and self._stage.saving.due(arm, done + 1):
+            yield from self.save({arm: done + 1})
 
-    def _pull(self, arm: int, done: int) -> Report:
-        learner = self._live.get(arm)
-        if learner is None:
-            try:
-                learner = self._restore(arm, done)
-            except Exception as error:
-                return self._cannot_restore(arm, error)
-        began = perf_counter()
+    def _made(self, arm: int) -> Report:
         try:
-            value = self._call(learner.pull)
-        except StopIteration:
-            return Ended(arm)
+            return one_pull(arm, self._live[arm], self._call)
         except TooLong as error:
             return self._too_long(arm, error)
-        except Exception as error:
-            return trouble_of(arm, error)
         except BaseException:
             note_pulls(self._live.pop(arm), None)  # stopped in the middle of a pull
             raise
-        seconds = perf_counter() - began
-        try:
-            return Pulled(arm, as_score(value), seconds)
-        except LearnerError as error:
-            return Trouble(arm, "score", str(error))
 
     def _too_long(self, arm: int, error: TooLong) -> Trouble:
         entry = self._stage.entries[arm]
@@ -84,42 +89,22 @@ class LocalRunner(Runner):
 
     # --- from a checkpoint, or from nothing ---
 
-    def _restore(self, arm: int, done: int) -> Learner:
+    def _bring(self, arm: int, done: int) -> Learner:
         """A learner that has had `done` pulls: the newest checkpoint, then what is missing."""
-        entry = self._stage.entries[arm]
-        learner = entry.build()
-        newest = self._stage.checkpoints.newest(arm, done) if done and keeps(learner) else None
-        if newest is not None:
-            start, folder = newest
-            learner.load(folder)  # type: ignore[attr-defined]
-        else:
-            start = 0 if entry.rebuilds or done == 0 else already_had(learner, done)
-        if start < done:
-            self._repeat(arm, learner, start, done)
+        entry, checkpoints = self._stage.entries[arm], self._stage.checkpoints
+        known = checkpoints.known(arm, done) if done else []
+        recorded = self._stage.recorded(arm) if done else []
+        order = Order(entry, done, known, recorded, checkpoints.storage if known else None)
+
+        def had(learner: Learner) -> int:
+            return 0 if entry.rebuilds or done == 0 else already_had(learner, done)
+
+        learner, notes = bring(order, self._call, had)
+        self.notes += [Note(arm, text) for text in notes]
         self._live[arm] = learner
         return learner
 
-    def _repeat(self, arm: int, learner: Learner, start: int, done: int) -> None:
-        recorded = self._stage.recorded(arm)
-        for n in range(start, done):
-            try:
-                score = as_score(self._call(learner.pull))
-            except StopIteration:
-                raise LearnerError(
-                    f"it ended after {n} pulls when it was trained again; it had {done} before"
-                ) from None
-            if score != recorded[n]:
-                self._tell_difference(arm, n + 1, score, recorded[n])
-
-    def _tell_difference(self, arm: int, n: int, score: float, recorded: float) -> None:
-        if not any(note.arm == arm for note in self.notes):
-            text = (
-                f"trained again, pull {n} scored {score:.6g}, but {recorded:.6g} is recorded: the "
-                "learner is not deterministic; the recorded scores count"
-            )
-            self.notes.append(Note(arm, text))
-
-    def _cannot_restore(self, arm: int, error: Exception) -> Trouble:
+    def _cannot_bring(self, arm: int, error: Exception) -> Trouble:
         self._live.pop(arm, None)
         if isinstance(error, TooLong):
             return self._too_long(arm, error)._replace(kind="restore")
@@ -132,15 +117,21 @@ class LocalRunner(Runner):
         if entry.rebuilds:
             self._live.pop(arm, None)
             return
-        newest = self._stage.checkpoints.newest(arm, len(self._stage.recorded(arm)))
-        if newest is not None:  # else an object is pulled again as it is: it has no other state
+        if self._stage.checkpoints.known(arm, len(self._stage.recorded(arm))):
+            self._live.pop(arm, None)
+        # else an object is pulled again as it is: it has no other state
+
+    def release(self, arm: int) -> None:
+        if self._stage.entries[arm].rebuilds:
             self._live.pop(arm, None)
 
-    def save(self, arm: int, folder: Path) -> None:
-        self._live[arm].save(folder)  # type: ignore[attr-defined]
-
-    def saves(self, arm: int) -> bool:
-        return arm in self._live and keeps(self._live[arm])
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Report]:
+        storage = self._stage.checkpoints.storage
+        for arm, n in pulls.items():
+            learner = self._live.get(arm)
+            if learner is not None and keeps(learner):
+                done = kept(learner, storage, place_of(arm, n))
+                yield Unsaved(arm, done) if isinstance(done, str) else Saved(arm, n, done)
 
     def stop(self) -> None:
         for arm, learner in self._live.items():
@@ -149,15 +140,7 @@ class LocalRunner(Runner):
 
     def learner(self, arm: int, pulls: int) -> Any:
         live = self._live.get(arm)
-        return trained(self._restore(arm, pulls) if live is None else live)
-
-
-class TooLong(Exception):
-    """A pull took longer than `timeout`."""
-
-
-def _directly(pull: Callable[[], Any]) -> Any:
-    return pull()
+        return trained(self._bring(arm, pulls) if live is None else live)
 
 
 class Bounded:
@@ -183,7 +166,7 @@ class Bounded:
         except Empty:
             self._jobs.put(None)  # the worker ends when the abandoned call does
             self._jobs = None
-            raise TooLong(f"a pull took longer than timeout={self._timeout:g} s") from None
+            raise TooLong(self._timeout) from None
         if error is not None:
             raise error
         return value

@@ -123,6 +123,13 @@ class Progress:
         if self.mode == "lines":
             self.say(f"the time left is good for {session.budget - session.spent} more pulls")
 
+    def waits(self, session: Field, arms: tuple[int, ...]) -> None:
+        """Who keeps the others waiting."""
+        if arms:
+            phase, phases = session.phase
+            late = [f"{session.names[arm]} (its pull {session.had(arm) + 1})" for arm in arms]
+            self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
+
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
         if self.mode == "silent":

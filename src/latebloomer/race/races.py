@@ -125,6 +125,7 @@ def _run(
     try:
         driver = Driver(journal, settings, entries, runner, progress)
         need_one(driver.session, journal)
+        driver.start()
         _announce(driver, progress)
         driver.run()
         verdict = judge(driver.session, settings, journal)
@@ -164,8 +165,8 @@ def _repeats(driver: Driver) -> str:
     pulls, time = 0, 0.0
     for arm in needed:
         n = session.pulls[arm]
-        kept = driver.checkpoints.newest(arm, n)
-        missing = n - (kept[0] if kept else 0)
+        kept = driver.checkpoints.known(arm, n)
+        missing = n - (kept[0].n if kept else 0)
         pulls, time = pulls + missing, time + missing * seconds.get(arm, 0.0) / max(1, n)
     if not pulls:
         return "every learner is restored from its checkpoint"

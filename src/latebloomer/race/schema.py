@@ -38,7 +38,7 @@ CREATE TABLE failures (
     t INTEGER NOT NULL, -- it came after this pull
     arm INTEGER NOT NULL,
     n INTEGER NOT NULL, -- in this pull of the arm
-    kind TEXT NOT NULL, -- exception, score, timeout or restore
+    kind TEXT NOT NULL, -- exception, score, timeout, restore or lost
     reason TEXT NOT NULL,
     details TEXT NOT NULL, -- the traceback
     at REAL NOT NULL

@@ -1,0 +1,77 @@
+"""What can be known before the first pull: each problem is named at the start of a race."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from latebloomer.engine.cluster import Cluster
+from latebloomer.errors import ClusterError, extra
+from latebloomer.race.errors import LearnerError
+from latebloomer.race.learner import Entry
+from latebloomer.race.odometer import already_had
+from latebloomer.race.storage import Storage
+
+
+def pickled(entry: Entry) -> bytes:
+    """The learner's recipe as bytes for our own actor."""
+    cloudpickle = extra("ray.cloudpickle", "work on several cores or machines", "ray")
+    if not entry.rebuilds:
+        already_had(entry.given, 0)  # one that was trained here is not the one that begins there
+    try:
+        return bytes(cloudpickle.dumps(entry))
+    except Exception as error:  # whatever pickling the user's object raises
+        raise LearnerError(
+            f"learner {entry.name!r} cannot be sent to another process ({type(error).__name__}: "
+            f"{error}): give a function that makes what it needs (files, locks, connections, "
+            "models on a GPU) when it is called, instead of an object that holds it"
+        ) from error
+
+
+def need_shared(cluster: Cluster, storage: Storage, given: str | None) -> None:
+    """Raise unless every node can write to the storage and sees what others wrote there."""
+    mine = f"mark-{uuid.uuid4().hex[:8]}"
+    where = f"storage={given!r}" if given else f"the folder of checkpoints ({storage})"
+    try:
+        storage.leave_mark(mine)
+    except Exception as error:
+        raise ClusterError(
+            f"{where} cannot be written from here ({type(error).__name__}: {error}): give a "
+            "folder that every node can write, or an address such as s3://bucket/folder"
+        ) from error
+    answers = cluster.ask_nodes(_mark, storage, mine)
+    seen = {node: storage.has_mark(f"{mine}-{node[:8]}", remove=True) for node in answers}
+    storage.has_mark(mine, remove=True)
+    for node, answer in answers.items():
+        if isinstance(answer, Exception):
+            raise ClusterError(
+                f"node {node[:8]} of the Ray cluster cannot write to {where} "
+                f"({type(answer).__name__}: {answer}): {_advice(given)}"
+            ) from answer
+        if not (answer and seen[node]):
+            raise ClusterError(
+                f"node {node[:8]} of the Ray cluster writes to {where}, but that is another "
+                f"folder than here: {_advice(given)}"
+            )
+
+
+def _advice(given: str | None) -> str:
+    return (
+        "checkpoints must be where every node can read and write them: give "
+        f"{'another' if given else 'RayRunner(storage=...) a'} folder that all machines share, or "
+        "an address such as s3://bucket/folder"
+    )
+
+
+def _mark(storage: Storage, mine: str) -> bool:
+    """On a node: leave a mark of its own; whether the driver's is seen."""
+    import ray
+
+    node = ray.get_runtime_context().get_node_id()
+    storage.leave_mark(f"{mine}-{node[:8]}")
+    return storage.has_mark(mine)
+
+
+def need_entries(entries: Sequence[Entry]) -> list[bytes]:
+    """Every learner's recipe, pickled."""
+    return [pickled(entry) for entry in entries]

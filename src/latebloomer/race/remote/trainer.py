@@ -1,0 +1,125 @@
+"""One learner in a process of its own: what the actor does there.
+
+It answers calls with plain values and never decides anything. An exception of the learner is an
+answer too: only the loss of the process itself is Ray's to report.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from latebloomer.errors import extra
+from latebloomer.race.bringing import Order, bring
+from latebloomer.race.checkpoints import place_of
+from latebloomer.race.errors import TooLong
+from latebloomer.race.journal import Kept
+from latebloomer.race.learner import Entry, keeps, trained
+from latebloomer.race.runner import Ended, Pulled, Trouble, directly, kept, one_pull, trouble_of
+from latebloomer.race.saving import Saving
+from latebloomer.race.storage import Storage, Stored
+
+SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
+
+
+class Setup(NamedTuple):
+    """What an actor is made with."""
+
+    arm: int
+    entry: bytes  # the pickled `Entry`: what it needs is imported where it runs
+    storage: Storage
+    every: int | None  # pulls between two checkpoints
+    timeout: float | None
+
+
+class Ready(NamedTuple):
+    """The learner is where it was."""
+
+    seconds: float
+    notes: list[str]
+
+
+class Batch(NamedTuple):
+    """Pulls that were made in one call."""
+
+    pulls: list[tuple[float, float]]  # score, seconds
+    end: Ended | Trouble | None  # why there are no more
+    stored: Stored | str | None  # the state after the last one, or why it could not be saved
+
+
+class Trainer:
+    """Holds a learner and trains it when called."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._saving = Saving(setup.every, 1)
+        self._learner: Any = None
+        self._done = -1
+
+    def prepare(
+        self, done: int, known: Sequence[Kept], recorded: Sequence[float]
+    ) -> Ready | Trouble:
+        """Build the learner and bring it to `done` pulls."""
+        began = perf_counter()
+        try:
+            entry: Entry = pickle.loads(self._setup.entry)
+            order = Order(entry, done, known, recorded, self._setup.storage)
+            self._learner, notes = bring(order, directly, lambda learner: 0)
+        except BaseException as error:  # SystemExit too: it is the learner's, not ours
+            return trouble_of(self._setup.arm, error, "restore")
+        self._done = done
+        return Ready(perf_counter() - began, notes)
+
+    def train(self, start: int, count: int, ends_phase: bool) -> Batch:
+        """Up to `count` pulls within about `SLICE` seconds, after `start` that were made before.
+
+        The state is saved where that is due, and when the last pull of a phase is made.
+        """
+        if start != self._done:
+            text = f"it has had {self._done} pulls and should have had {start}"
+            return Batch([], Trouble(self._setup.arm, "lost", text), None)
+        pulls: list[tuple[float, float]] = []
+        end, until = None, perf_counter() + SLICE
+        while len(pulls) < count and end is None:
+            report = self._pull()
+            if not isinstance(report, Pulled):
+                end = report
+                break
+            pulls.append(report[1:])
+            if self._saving.due(0, self._done) or perf_counter() >= until:
+                break
+        complete = ends_phase and len(pulls) == count
+        due = bool(pulls) and (complete or self._saving.due(0, self._done))
+        return Batch(pulls, end, self.save() if due and end is None else None)
+
+    def _pull(self) -> Pulled | Ended | Trouble:
+        arm, timeout = self._setup.arm, self._setup.timeout
+        try:
+            report = one_pull(arm, self._learner, directly)
+        except BaseException as error:  # SystemExit, KeyboardInterrupt: it is the learner's
+            return trouble_of(arm, error)
+        if isinstance(report, Pulled):
+            if timeout is not None and report.seconds > timeout:
+                return Trouble(arm, "timeout", str(TooLong(timeout)))
+            self._done += 1
+            self._saving.trained(0, report.seconds)
+        return report
+
+    def save(self) -> Stored | str | None:
+        """Save the state as it is; None where the learner cannot be saved."""
+        if not keeps(self._learner):
+            return None
+        place = place_of(self._setup.arm, self._done)
+        stored = kept(self._learner, self._setup.storage, place)
+        self._saving.saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
+        return stored
+
+    def fetch(self) -> bytes | str:
+        """The trained learner, pickled; or why it cannot be."""
+        cloudpickle = extra("ray.cloudpickle", "work on several cores or machines", "ray")
+        try:
+            return bytes(cloudpickle.dumps(trained(self._learner)))
+        except Exception as error:  # of the learner's own pickling
+            return f"{type(error).__name__}: {error}"
