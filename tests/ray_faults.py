@@ -136,12 +136,12 @@ def storm(folder, whom, count, seed):
     cluster = cluster_of(3)
     lost = Watched._lost
 
-    def replaced(self, arm, error):
+    def replaced(self, call, error):
         if whom == "node":  # machines come and go: one for each that has left
             for node in [n for n in cluster.worker_nodes if not n.any_processes_alive()]:
                 cluster.remove_node(node, allow_graceful=False)
                 cluster.add_node(num_cpus=1)
-        return lost(self, arm, error)
+        return lost(self, call, error)
 
     Watched._lost = replaced
     runner = RayRunner(address=cluster.address)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from typing import Any
 
 from latebloomer.engine.cluster import Cluster
-from latebloomer.errors import ClusterError, extra
+from latebloomer.errors import ClusterError
 from latebloomer.race.errors import LearnerError
-from latebloomer.race.learner import Entry
-from latebloomer.race.odometer import already_had
+from latebloomer.race.remote.recipes import Recipe, unpacked
 from latebloomer.race.storage import Storage
 
 
-def pickled(entry: Entry) -> bytes:
-    """The learner's recipe as bytes for our own actor."""
-    cloudpickle = extra("ray.cloudpickle", "work on several cores or machines", "ray")
-    if not entry.rebuilds:
-        already_had(entry.given, 0)  # one that was trained here is not the one that begins there
-    try:
-        return bytes(cloudpickle.dumps(entry))
-    except Exception as error:  # whatever pickling the user's object raises
-        raise LearnerError(
-            f"learner {entry.name!r} cannot be sent to another process ({type(error).__name__}: "
-            f"{error}): give a function that makes what it needs (files, locks, connections, "
-            "models on a GPU) when it is called, instead of an object that holds it"
-        ) from error
+def need_recipes(cluster: Cluster, recipes: Any) -> None:
+    """Raise unless every node has the modules of every learner."""
+    for node, answer in cluster.ask_nodes(_cannot_unpack, recipes).items():
+        for name, why in answer.items() if isinstance(answer, dict) else [("", str(answer))]:
+            raise LearnerError(
+                f"learner {name!r} cannot be built on node {node[:8]} of the Ray cluster ({why}): "
+                "install what it imports on every node, or put it into a folder that all share"
+            )
+
+
+def _cannot_unpack(recipes: list[Recipe]) -> dict[str, str]:
+    """On a node: which learners cannot be built there, and why."""
+    failed = {}
+    for recipe in recipes:
+        try:
+            unpacked(recipe)
+        except Exception as error:  # of the modules that it imports
+            failed[recipe.name] = f"{type(error).__name__}: {error}"
+    return failed
 
 
 def need_shared(cluster: Cluster, storage: Storage, given: str | None) -> None:
@@ -70,8 +75,3 @@ def _mark(storage: Storage, mine: str) -> bool:
     node = ray.get_runtime_context().get_node_id()
     storage.leave_mark(f"{mine}-{node[:8]}")
     return storage.has_mark(mine)
-
-
-def need_entries(entries: Sequence[Entry]) -> list[bytes]:
-    """Every learner's recipe, pickled."""
-    return [pickled(entry) for entry in entries]

@@ -18,8 +18,9 @@ from latebloomer.race.errors import LearnerError, TooLong
 from latebloomer.race.field import Field
 from latebloomer.race.journal import Kept
 from latebloomer.race.learner import trained
-from latebloomer.race.remote.checks import need_entries, need_shared
+from latebloomer.race.remote.checks import need_recipes, need_shared
 from latebloomer.race.remote.places import Places, Slot, needed
+from latebloomer.race.remote.recipes import recipe_of
 from latebloomer.race.remote.trainer import SLICE, Batch, Ready, Setup, Trainer
 from latebloomer.race.runner import (
     Note,
@@ -104,14 +105,16 @@ class RayRunner(Runner):
         self.held, self._stage = False, stage
         self._hands: dict[int, Hand] = {}
         self._calls: dict[Any, Call] = {}
-        self._careful: set[int] = set()  # lost in a pull: one pull per call, to know in which
+        self._careful: dict[int, int] = {}  # arm: up to which pull it makes one per call
         self._fled: dict[int, Slot] = {}  # where a lost one was
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
         self._heard = self._said = monotonic()
         self._ray = self._cluster.open().ray
         self._places = Places(self._cluster, self._wanted, len(stage.entries))
-        self._recipes = need_entries(stage.entries)
+        recipes = [recipe_of(entry) for entry in stage.entries]
         self._cluster.need_same_version()
+        self._recipes = self._ray.put(recipes)  # once for each machine
+        need_recipes(self._cluster, self._recipes)
         self._share_storage()
         self._places.open()
         self.lanes = self._places.lanes
@@ -147,7 +150,8 @@ class RayRunner(Runner):
                 continue
             free[self._places.key(hand.slot)] -= 1
             if hand.ready:
-                count = 1 if arm in self._careful else wanted[arm]
+                careful = hand.done < self._careful.get(arm, 0)
+                count = 1 if careful else wanted[arm]
                 self._train(arm, hand, count, not session.opens and count == wanted[arm])
             else:
                 self._prepare(arm, hand, session.had(arm))
@@ -158,11 +162,10 @@ class RayRunner(Runner):
         if slot is None:
             return None
         stage = self._stage
-        setup = Setup(
-            arm, self._recipes[arm], stage.checkpoints.storage, stage.saving.every, stage.timeout
-        )
+        setup = Setup(arm, stage.checkpoints.storage, stage.saving.every, stage.timeout)
         kind = self._ray.remote(max_restarts=0, max_task_retries=0)(Trainer)
-        hand = Hand(kind.options(**self._places.options(slot)).remote(setup), slot)
+        made = kind.options(**self._places.options(slot)).remote(setup, self._recipes)
+        hand = Hand(made, slot)
         self._hands[arm] = hand
         return hand
 
@@ -200,7 +203,7 @@ class RayRunner(Runner):
         try:
             answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
-            yield self._lost(arm, error)
+            yield self._lost(call, error)
             return
         if isinstance(answer, Batch):
             yield from self._batch_of(session, call, answer)
@@ -220,7 +223,6 @@ class RayRunner(Runner):
                 return
             hand.done += 1
             self._pace[arm] = seconds
-            self._careful.discard(arm)
             yield Pulled(arm, score, seconds)
             if self._hands.get(arm) is not hand:  # it is out
                 return
@@ -233,14 +235,18 @@ class RayRunner(Runner):
 
     # --- what does not come back ---
 
-    def _lost(self, arm: int, error: Exception) -> Trouble:
+    def _lost(self, call: Call, error: Exception) -> Trouble:
         """A process is gone: killed, out of memory, or its machine has left."""
-        if arm in self._hands:
-            self._fled[arm] = self._hands[arm].slot
-        self.again(arm)
-        self._careful.add(arm)
+        arm = call.arm
+        self._fled[arm] = call.hand.slot
+        self._once_more(call)
         self._look()
         return Trouble(arm, "lost", f"its process was lost ({type(error).__name__})", str(error))
+
+    def _once_more(self, call: Call) -> None:
+        """End a process. Its pulls are made again one by one, to know in which it goes wrong."""
+        self.again(call.arm)
+        self._careful[call.arm] = call.start + call.pulls
 
     def _look(self) -> None:
         self._places.look()
@@ -252,11 +258,12 @@ class RayRunner(Runner):
         if timeout is None:
             return
         limit = timeout + SLICE + GRACE
-        late = [call.arm for call in self._calls.values()
+        late = [call for call in self._calls.values()
                 if call.pulls and monotonic() - call.sent > limit]  # fmt: skip
-        for arm in late:
-            self.again(arm)
-            yield Trouble(arm, "timeout", str(TooLong(timeout)))
+        for call in late:
+            self._once_more(call)
+            if call.pulls == 1:
+                yield Trouble(call.arm, "timeout", str(TooLong(timeout)))
 
     def _move_from_lost_machines(self) -> None:
         """A learner that is to be built on a machine that has left is built elsewhere."""

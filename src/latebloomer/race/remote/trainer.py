@@ -6,7 +6,6 @@ answer too: only the loss of the process itself is Ray's to report.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -16,7 +15,8 @@ from latebloomer.race.bringing import Order, bring
 from latebloomer.race.checkpoints import place_of
 from latebloomer.race.errors import TooLong
 from latebloomer.race.journal import Kept
-from latebloomer.race.learner import Entry, keeps, trained
+from latebloomer.race.learner import keeps, trained
+from latebloomer.race.remote.recipes import Recipe, unpacked
 from latebloomer.race.runner import Ended, Pulled, Trouble, directly, kept, one_pull, trouble_of
 from latebloomer.race.saving import Saving
 from latebloomer.race.storage import Storage, Stored
@@ -28,7 +28,6 @@ class Setup(NamedTuple):
     """What an actor is made with."""
 
     arm: int
-    entry: bytes  # the pickled `Entry`: what it needs is imported where it runs
     storage: Storage
     every: int | None  # pulls between two checkpoints
     timeout: float | None
@@ -52,8 +51,8 @@ class Batch(NamedTuple):
 class Trainer:
     """Holds a learner and trains it when called."""
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
+    def __init__(self, setup: Setup, recipes: list[Recipe]) -> None:
+        self._setup, self._recipe = setup, recipes[setup.arm]
         self._saving = Saving(setup.every, 1)
         self._learner: Any = None
         self._done = -1
@@ -64,8 +63,7 @@ class Trainer:
         """Build the learner and bring it to `done` pulls."""
         began = perf_counter()
         try:
-            entry: Entry = pickle.loads(self._setup.entry)
-            order = Order(entry, done, known, recorded, self._setup.storage)
+            order = Order(unpacked(self._recipe), done, known, recorded, self._setup.storage)
             self._learner, notes = bring(order, directly, lambda learner: 0)
         except BaseException as error:  # SystemExit too: it is the learner's, not ours
             return trouble_of(self._setup.arm, error, "restore")
