@@ -75,7 +75,7 @@ def show(rows: list[Row], seconds: float, budget: int) -> None:
     print(f"{count} seeds, {budget} batches each, horizon {demo.HORIZON}: {seconds:.0f} s")
     print("| | picks the best | test accuracy at the horizon | after refit on all rows |")
     print("|---|---|---|---|")
-    print(f"| race (R-SR) | {race} | {mean('race_at_horizon')} | {mean('race_refit')} |")
+    print(f"| race | {race} | {mean('race_at_horizon')} | {mean('race_refit')} |")
     print(f"| halving | {halving} | {mean('halving_at_horizon')} | {mean('halving_refit')} |")
     print(f"| the best | {count} | {mean('best_at_horizon')} | |")
     print(f"truly best: {dict(Counter(row.best for row in rows))}")

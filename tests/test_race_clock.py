@@ -48,7 +48,7 @@ PACES = {
     "shrinking": lambda k: lambda n: 0.2 + 1.5 / n,
     "jumps": lambda k: lambda n: 0.2 if n < 60 else 0.8,
 }
-POLICIES = ["r-sr", "r-ucbe", "sh", "rr", "rest-sure"]
+POLICIES = ["auto", "adaptive-rejects", "r-sr", "r-ucbe", "sh", "rr", "rest-sure"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -59,7 +59,7 @@ def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
     verdict = race(learners, seconds=600, policy=policy, journal=None, progress=False)
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert verdict.over and verdict.budget - arms < verdict.spent <= verdict.budget
-    if policy == "r-sr":
+    if policy in ("auto", "adaptive-rejects", "r-sr"):
         assert sum(arm.state in ("racing", "winner") for arm in verdict.arms) <= 2
 
 

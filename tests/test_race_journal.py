@@ -53,7 +53,7 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
 
 def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
     path = tmp_path / "race.db"
-    verdict = run(path, seed=3)
+    verdict = run(path, seed=3, policy="r-sr")
     settings = dict(rows(path, "SELECT key, value FROM settings"))
     assert json.loads(settings["budget"]) == 40 and json.loads(settings["seed"]) == 3
     assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
@@ -168,7 +168,7 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
     with sqlite3.connect(path) as db:
         db.execute("UPDATE pulls SET arm = 2 WHERE t = 5")
     with pytest.raises(
-        OtherRace, match=r"pull 6 of the journal is of 'c', but RisingSR.* for 'b'"
+        OtherRace, match=r"pull 6 of the journal is of 'c', but AdaptiveRejects.* for 'b'"
     ):
         look(path)
 

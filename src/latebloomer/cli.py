@@ -14,7 +14,8 @@ from latebloomer.citation import cite as bibtex
 from latebloomer.errors import LatebloomerError, SettingError, unknown
 from latebloomer.lab.commands import register as register_lab
 from latebloomer.lab.realcurves.commands import register as register_bench
-from latebloomer.policies import REGISTRY, make_policy, split_policies
+from latebloomer.policies import REGISTRY, split_policies
+from latebloomer.policies.auto import policy_for
 from latebloomer.race.commands import register as register_race
 from latebloomer.version import __version__
 
@@ -56,10 +57,9 @@ def says_errors(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-POLICY_HELP = f"Name, or name:setting=value,...: {', '.join(REGISTRY)}."
-SEVERAL_HELP = (
-    f"Names with commas between, each perhaps name:setting=value,...: {', '.join(REGISTRY)}."
-)
+KNOWN = f"auto, {', '.join(REGISTRY)}"
+POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
+SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
 PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
 
 
@@ -68,13 +68,14 @@ PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of 
 def plan(
     arms: Annotated[int, typer.Option(help="How many learners compete.")],
     budget: Annotated[int, typer.Option(help="Pulls in all.")],
-    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "r-sr",
+    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Annotated[
         int | None, typer.Option(help="Pulls at which arms are compared; the budget if not given.")
     ] = None,
 ) -> None:
     """Show how a policy would spend a budget, before anything is spent."""
-    typer.echo(make_policy(policy).describe(arms, budget, horizon))
+    at = budget if horizon is None else horizon
+    typer.echo(policy_for(policy, arms, budget, at).describe(arms, budget, horizon))
 
 
 @app.command()

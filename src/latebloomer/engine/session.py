@@ -26,8 +26,8 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
+from latebloomer.policies.auto import policy_for
 from latebloomer.policies.base import Policy
-from latebloomer.policies.names import make_policy
 from latebloomer.theory.certificate import Certificate, certificate
 
 LARGEST = 1e100  # squares of larger rewards would leave the range of a double
@@ -67,10 +67,10 @@ class Session:
         horizon: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.policy = make_policy(policy)
         self.names = _names(arms)
         self.budget = need_whole("budget", budget)
         self.horizon = self.budget if horizon is None else need_whole("horizon", horizon)
+        self.policy = policy_for(policy, len(self.names), self.budget, self.horizon)
         self.seed = seed
         self._game = game_of(self.policy, len(self.names), self.budget, self.horizon, key(seed))
         self._ledger = lists_for(len(self.names))

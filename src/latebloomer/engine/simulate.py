@@ -20,6 +20,7 @@ from latebloomer.engine.results import Results
 from latebloomer.engine.tally import Tally
 from latebloomer.errors import ChunkError, SettingError, need_whole, require
 from latebloomer.policies import UCBE, Policy, make_policy
+from latebloomer.policies.auto import is_auto, policy_for
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems import problem as problem_of
 
@@ -131,7 +132,7 @@ def _players(tasks: list[Task], target: str, threads: int) -> list[list[Player]]
 
 def _round(
     problem: Problem,
-    policies: list[Policy],
+    policies: dict[str, Policy | str],
     budget: int,
     horizon: int | None,
     seed: int,
@@ -139,8 +140,9 @@ def _round(
 ) -> Round:
     """Check that everything can be played at this budget, before any work starts."""
     at = budget if horizon is None else need_whole("horizon", horizon)
-    arms, labels = problem.arms, [label_of(policy) for policy in policies]
-    ready = [informed(policy, problem, at) for policy in policies]
+    arms = problem.arms
+    made = [policy_for(policy, arms, budget, at) for policy in policies.values()]
+    ready = [informed(policy, problem, at) for policy in made]
     for policy in ready:
         policy.plan(arms, budget, at)
         policy.settings(arms, budget, at)
@@ -150,7 +152,7 @@ def _round(
         points = breakpoints(ready, arms, budget, at)
     tasks = [Task(policy, means, problem.noise, budget, at, seed, points) for policy in ready]
     played = "pulls" if points is None else "sums"
-    return Round(tasks, Tally(dict(zip(labels, ready, strict=True)), means, budget, at, played))
+    return Round(tasks, Tally(dict(zip(policies, ready, strict=True)), means, budget, at, played))
 
 
 def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
@@ -187,14 +189,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _policies(given: Policy | str | Iterable[Policy | str]) -> list[Policy]:
+def _policies(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
+    """By label; "auto" is made a policy when the budget is known."""
     several = [given] if isinstance(given, Policy | str) else list(given)
-    policies = [make_policy(policy) for policy in several]
-    labels = [label_of(policy) for policy in policies]
+    policies = [policy if is_auto(policy) else make_policy(policy) for policy in several]
+    labels = [policy if isinstance(policy, str) else label_of(policy) for policy in policies]
     require(len(labels) > 0, "policies", labels, "at least one", "nothing else can be played")
     twice = sorted({label for label in labels if labels.count(label) > 1})
     require(not twice, "policies", labels, "all different", f"{', '.join(twice)} stands twice")
-    return policies
+    return dict(zip(labels, policies, strict=True))
 
 
 def _budgets(given: int | Sequence[int]) -> Iterator[int]:

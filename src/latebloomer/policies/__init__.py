@@ -2,6 +2,7 @@
 
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.asha import ASHA
+from latebloomer.policies.auto import choose_policy
 from latebloomer.policies.base import Policy
 from latebloomer.policies.describe import Description, describe
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
@@ -34,6 +35,7 @@ __all__ = [
     "RoundRobinWindow",
     "SuccessiveHalving",
     "SuccessiveRejects",
+    "choose_policy",
     "describe",
     "make_policy",
     "split_policies",

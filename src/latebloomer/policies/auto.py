@@ -1,11 +1,10 @@
-"""Which policy the evidence favours: what `race(policy="auto")` plays."""
+"""Which policy the evidence favours: what `race(policy="auto")`, the default, plays."""
 
 from __future__ import annotations
 
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.base import Policy
-
-AUTO = "auto"
+from latebloomer.policies.names import AUTO, make_policy
 
 
 def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
@@ -20,6 +19,25 @@ def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     >>> choose_policy(arms=8, budget=100, horizon=100), choose_policy(8, 400, 100)
     (AdaptiveRejects(power=1.0, shortest=0.0), AdaptiveRejects(power=1.5, shortest=0.0))
     """
-    policy = AdaptiveRejects(power=1.0) if budget <= horizon else AdaptiveRejects()
+    policy = favoured(arms, budget, horizon)
     policy.check(arms, budget, horizon)
     return policy
+
+
+def favoured(arms: int, budget: int, horizon: int) -> Policy:
+    """The rule itself, whether or not the budget is enough to play it."""
+    return AdaptiveRejects(power=1.0) if budget <= horizon else AdaptiveRejects()
+
+
+def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Policy:
+    """Like `make_policy`, where K, T and H are known and "auto" has a meaning.
+
+    >>> policy_for("auto", 8, 400, 100), policy_for("adaptive-rejects:power=2", 8, 400, 100)
+    (AdaptiveRejects(power=1.5, shortest=0.0), AdaptiveRejects(power=2, shortest=0.0))
+    """
+    return choose_policy(arms, budget, horizon) if is_auto(policy) else make_policy(policy)
+
+
+def is_auto(policy: object) -> bool:
+    """Whether the choice is left to the rule."""
+    return isinstance(policy, str) and policy == AUTO

@@ -21,6 +21,7 @@ from latebloomer.policies.successive_halving import SuccessiveHalving
 from latebloomer.policies.successive_rejects import SuccessiveRejects
 from latebloomer.policies.ucbe import UCBE
 
+AUTO = "auto"  # no policy by itself: which one it is depends on K, T and H
 REGISTRY: dict[str, type[Policy]] = {
     policy.name: policy
     for policy in (
@@ -57,8 +58,13 @@ def make_policy(text: str | Policy) -> Policy:
             f"policy={text!r}, but policy must be a Policy or a name: for example 'r-sr'"
         )
     name, _, tail = text.partition(":")
+    if name == AUTO:
+        raise SettingError(
+            f"policy={text!r}, but which policy that is depends on the arms, the budget and the "
+            "horizon, and it takes no settings: choose_policy(arms, budget, horizon) gives it"
+        )
     if name not in REGISTRY:
-        raise unknown("policy", name, REGISTRY)
+        raise unknown("policy", name, [*REGISTRY, AUTO])
     cls = REGISTRY[name]
     return cls(**dict(_setting(cls, part) for part in tail.split(",") if part))
 

@@ -58,7 +58,7 @@ def race(
     learners: Where,
     budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Or the time that it may take.")] = None,
-    policy: Annotated[str, typer.Option(help="Name, or name:setting=value,...")] = "r-sr",
+    policy: Annotated[str, typer.Option(help="auto, a name, or name:setting=value,...")] = "auto",
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
     journal: Annotated[Path, typer.Option(help="Where every pull is recorded.")] = Path("race.db"),
     report: Report = None,

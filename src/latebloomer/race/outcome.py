@@ -82,6 +82,12 @@ class Verdict:
         return [float(x) for x in self.record.scores_of(self.record.names.index(name))]
 
     @property
+    def policy(self) -> str:
+        """The policy, after "auto: " where it was left to the library."""
+        text: str = self.settings["policy"]["repr"]
+        return f"auto: {text}" if self.settings["auto"] else text
+
+    @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
         return f"{'Keep' if self.over else 'Ahead so far,'} {self.name}: {self.detail}."
@@ -97,7 +103,8 @@ class Verdict:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        lines = [self.sentence, f"{self.reason}; {self.certificate}.", ""]
+        reason = f"{self.reason}, by {self.policy}; {self.certificate}."
+        lines = [self.sentence, reason, ""]
         width = max(len(arm.name) for arm in self.arms)
         for arm in self.arms:
             lines.append(

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from latebloomer.errors import NothingYet
+from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
-from latebloomer.policies.names import make_policy
 from latebloomer.race import opening
+from latebloomer.race.choice import chosen
 from latebloomer.race.driver import Driver
 from latebloomer.race.errors import OtherRace
 from latebloomer.race.field import Field
@@ -32,7 +33,7 @@ def race(
     budget: int | None = None,
     *,
     seconds: float | None = None,
-    policy: Policy | str = "r-sr",
+    policy: Policy | str = "auto",
     horizon: int | None = None,
     journal: Place | None = "race.db",
     runner: str | Runner = "local",
@@ -50,6 +51,7 @@ def race(
     functions that yield scores; a function with a parameter `seed` is given one. `budget` counts
     pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
     next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
+    `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -61,14 +63,15 @@ def race(
     ...     budget=200, journal=None, progress=False,
     ... )
     >>> verdict.name, verdict.pulls, verdict.late_bloomer
-    ('tortoise', {'hare': 99, 'tortoise': 101}, False)
+    ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
+    entries = entries_of(learners, seed)
     settings = Settings(
-        policy=make_policy(policy), budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        policy=chosen(policy, len(entries), budget, horizon), auto=is_auto(policy),
+        budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability,
     )  # fmt: skip
-    entries = entries_of(learners, seed)
     names = [entry.name for entry in entries]
     fresh(settings, names)  # says what is wrong with the budget before a file is made
     made = make_runner(runner)
@@ -89,7 +92,7 @@ def resume(
     The learners are the same as before, by name. Each one is restored from its newest checkpoint
     and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
     again from the start, which is announced first. `policy` is only needed for one that is not
-    the library's own.
+    the library's own; the journal knows what "auto" became.
     """
     opened = opening.reopen(journal)
     try:
@@ -147,11 +150,12 @@ def _announce(driver: Driver, progress: Progress) -> None:
         progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
     elif driver.settings.seconds is not None:
         progress.say(
-            f"{driver.settings.policy!r} over {len(session.names)} learners for "
+            f"{driver.settings.rule} over {len(session.names)} learners for "
             f"{driver.settings.seconds:g} s: the first sweep measures how many pulls that is"
         )
     else:
-        progress.say(str(_plan(session)))
+        auto = "auto: " if driver.settings.auto else ""
+        progress.say(f"{auto}{_plan(session)}")
 
 
 def _plan(session: Field) -> Any:

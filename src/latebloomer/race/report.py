@@ -169,7 +169,7 @@ def _others(verdict: Verdict) -> str:
 
 def _settings(verdict: Verdict) -> str:
     values = dict(verdict.settings)
-    values["policy"] = values["policy"]["repr"]
+    values["policy"], values["auto"] = verdict.policy, None  # which stands before the policy
     tables = ({k: v for k, v in values.items() if v is not None}, verdict.versions)
     columns = "".join(f"<table>{_pairs(table)}</table>" for table in tables)
     return _section("Settings and versions", "", f'<div class="two">{columns}</div>')

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer.errors import SettingError, need_number, require
+from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import REGISTRY, make_policy
 from latebloomer.race.errors import OtherRace
@@ -36,6 +37,7 @@ class Settings:
     retries: int = 1
     checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
     durability: str = "normal"
+    auto: bool = False  # whether the policy was left to the library, which chose this one
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
@@ -57,6 +59,11 @@ class Settings:
         """What a score is multiplied by to become a reward (higher is better)."""
         return 1.0 if self.maximize else -1.0
 
+    @property
+    def rule(self) -> str:
+        """The policy, and whether it was chosen by "auto"."""
+        return f"auto: {self.policy!r}" if self.auto else repr(self.policy)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the journal."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -74,24 +81,39 @@ class Settings:
     def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> Settings:
         """What `as_dict` gave; a policy that is not the library's own must be handed in."""
         kept = values["policy"]
-        if policy is not None:
-            made = make_policy(policy)
-        elif kept["name"] in REGISTRY:
-            fields = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()
-            }
-            made = REGISTRY[kept["name"]](**fields)
-        else:
+        if is_auto(policy):
+            _need_auto(values)
+            policy = None  # the journal has what it became, by the rule of its version
+        recorded = _recorded(kept)
+        made = recorded if policy is None else make_policy(policy)
+        if made is None:
             raise OtherRace(
                 f"this journal was written with {kept['repr']}, which is no policy of this "
                 "library: hand it in as resume(..., policy=...)"
             )
-        if repr(made) != kept["repr"]:
+        if made != recorded and repr(made) != kept["repr"]:
             raise OtherRace(
                 f"policy={made!r}, but this journal was written with {kept['repr']}: a race "
                 "is resumed by the rule that it began with"
             )
         return cls(**values | {"policy": made})
+
+
+def _recorded(kept: dict[str, Any]) -> Policy | None:
+    """The policy of a journal, where it is one of the library's own."""
+    if kept["name"] not in REGISTRY:
+        return None
+    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()}
+    return REGISTRY[kept["name"]](**fields)
+
+
+def _need_auto(values: dict[str, Any]) -> None:
+    """Raise `OtherRace` where a journal's policy was not left to the library."""
+    if not values.get("auto", False):
+        raise OtherRace(
+            f"policy='auto', but this journal was written with {values['policy']['repr']}, which "
+            "was named: leave policy out, or name it again"
+        )
 
 
 def plain(value: Any) -> Any:

@@ -16,9 +16,10 @@ from latebloomer.lab.realcurves.curves import Curves
 from latebloomer.lab.realcurves.folder import Skipped, read_folder
 from latebloomer.lab.realcurves.losses import Line, Losses
 from latebloomer.lab.realcurves.picture import draw
-from latebloomer.lab.realcurves.play import play_all
+from latebloomer.lab.realcurves.play import Player, play_all
 from latebloomer.lab.rows import write_rows
 from latebloomer.policies import Policy, make_policy
+from latebloomer.policies.auto import favoured, is_auto
 
 # The best on the public sets of the 13 settings in docs/research-log.md.
 TUNED_ASHA = "asha:eta=2,grace=4,workers=1000"
@@ -88,10 +89,16 @@ def _read(where: Sequence[str] | Path, sigma: float | None) -> tuple[list[Curves
     return read_folder(where, sigma) if isinstance(where, Path) else read_sets(names_of(where))
 
 
-def _policies(given: Sequence[str | Policy], baseline: str) -> dict[str, Policy]:
-    """By label; the baseline is always played."""
-    made = [make_policy(policy) for policy in (*given, baseline)]
-    return {label_of(policy): policy for policy in made}
+def _policies(given: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
+    """By label; the baseline is always played, and "auto" is chosen for each problem."""
+    players: dict[str, Player] = {}
+    for policy in (*given, baseline):
+        if is_auto(policy):
+            players[str(policy)] = favoured
+        else:
+            made = make_policy(policy)
+            players[label_of(made)] = made
+    return players
 
 
 def _check(budgets: Sequence[float], draws: int) -> None:

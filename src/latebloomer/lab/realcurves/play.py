@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from latebloomer.lab.realcurves.curves import Curves, Floats
 from latebloomer.policies.base import Policy
 
 Picks = npt.NDArray[np.int64]
+Player: TypeAlias = Policy | Callable[[int, int, int], Policy]  # or the one for K, T and H
 
 
 @kernel
@@ -108,7 +109,7 @@ def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Picks]:
 
 def play_all(
     problems: Sequence[Curves],
-    policies: dict[str, Policy],
+    policies: dict[str, Player],
     budgets: Sequence[float],
     draws: int,
     seed: int,
@@ -120,9 +121,11 @@ def play_all(
     def whole(curves: Curves) -> dict[tuple[str, float], Played]:
         tables, order = shuffled(curves, draws, seed)
         found = {}
-        for label, policy in policies.items():
+        for label, player in policies.items():
             for share in budgets:
                 budget = max(2, round(share * curves.length))
+                size = (curves.arms, budget, curves.length)
+                policy = player if isinstance(player, Policy) else player(*size)
                 played = play(policy, curves, tables, budget, draws, seed)
                 picks = order[np.arange(draws), played.picks]
                 found[label, share] = played._replace(picks=picks)

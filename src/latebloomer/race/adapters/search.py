@@ -45,9 +45,9 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     Each pull trains one estimator a little more (`SklearnLearner`); those that fall behind are
     dropped, the others keep what they have learned. `budget` counts pulls over all estimators
-    (40 for each if not given). With `refit=True` the winner is then trained on to `horizon` pulls
-    (the budget if not given) on all rows, those held out among them: `refit_pulls_` is what that
-    cost on top. With `refit=False` it stays as the race trained it.
+    (40 for each if not given); `policy` is as in `race`. With `refit=True` the winner is then
+    trained on to `horizon` pulls (the budget if not given) on all rows, those held out among them:
+    `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -56,7 +56,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     >>> models = {"bayes": GaussianNB(), "linear": SGDClassifier(alpha=10)}
     >>> search = RaceSearchCV(models, budget=40, batch=10, random_state=0).fit(X, y)
     >>> search.best_name_, search.results_["pulls"], search.refit_pulls_
-    ('bayes', array([21, 19]), 19)
+    ('bayes', array([20, 20]), 20)
     >>> search.predict(X[:3])
     array([0, 0, 0])
     """
@@ -66,7 +66,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         estimators: Any,
         *,
         budget: int | None = None,
-        policy: Any = "r-sr",
+        policy: Any = "auto",
         scoring: Any = None,
         validation: Any = 0.2,
         horizon: int | None = None,
