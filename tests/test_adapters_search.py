@@ -248,11 +248,27 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
 def test_a_search_leaves_others_journals_alone(tmp_path):
     journal = tmp_path / "search.db"
     search(journal=journal).fit(X, Y)
-    for other in ({"random_state": 1}, {"budget": 70}, {"batch": 8}, {"policy": "sh"}):
+    others = (
+        {"random_state": 1},
+        {"budget": 70},
+        {"batch": 8},
+        {"policy": "sh"},
+        {"deliver": 0.3},
+    )
+    for other in others:
         with pytest.raises(OtherRace):
             search(journal=journal, **other).fit(X, Y)
     with pytest.raises(OtherRace, match=r"of another race \(its seed differs\)"):
         search(journal=journal).fit(X[::-1], Y)
+
+
+def test_a_search_can_keep_a_share_for_its_winner(tmp_path):
+    found = search(deliver=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
+    assert found.results_["pulls"].sum() == 60 and found.refit_pulls_ == 0
+    assert found.verdict_.delivered.since == 30
+    assert found.best_score_ == found.verdict_.delivered.score
+    again = search(deliver=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
+    assert np.array_equal(again.predict(X), found.predict(X))
 
 
 class Crash(SGDClassifier):

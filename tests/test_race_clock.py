@@ -63,6 +63,46 @@ def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
         assert sum(arm.state in ("racing", "winner") for arm in verdict.arms) <= 2
 
 
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])
+@pytest.mark.parametrize("pace", PACES)
+@pytest.mark.parametrize("deliver", [0.3, 0.7])
+def test_the_winner_has_its_share_of_the_time(time, policy, pace, deliver, tmp_path):
+    path = tmp_path / "race.db"
+    learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(6)}
+    verdict = race(
+        learners, seconds=600, deliver=deliver, policy=policy, journal=path, progress=False
+    )
+    assert abs(time.now - 600) <= 0.05 * 600, time.now
+    with sqlite3.connect(path) as db:
+        (before,) = db.execute(
+            "SELECT sum(seconds) FROM pulls WHERE t <= ?", (verdict.named.at,)
+        ).fetchone()
+    assert abs(before - (1 - deliver) * 600) <= 0.05 * 600, before
+    assert verdict.over and look(path).summary() == verdict.summary()
+
+
+def test_a_winner_trained_by_the_clock_goes_on_after_a_stop(time, tmp_path, monkeypatch):
+    class Stop(BaseException):
+        pass
+
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    path, real = tmp_path / "race.db", Journal.pull
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == 450:
+            raise Stop
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Stop):
+        race(learners, seconds=600, deliver=0.5, journal=path, progress=False)
+    monkeypatch.setattr(Journal, "pull", real)
+    named = look(path).named
+    verdict = resume(path, learners, progress=False)
+    assert abs(verdict.spent - 600) <= 30 and verdict.named == named
+    assert abs(named.at - 300) <= 15
+
+
 def test_the_first_sweep_sets_the_budget_and_it_is_set_anew_when_it_was_wrong(time, tmp_path):
     learners = {str(k): time.learner(slow_start(0.2), 0.5 + k / 20) for k in range(8)}
     race(learners, seconds=600, journal=tmp_path / "race.db", progress=False)

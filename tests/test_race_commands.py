@@ -70,7 +70,15 @@ def test_a_race_from_the_command_line(run, tmp_path):
     assert run("report", "race.db", "--out", "again.html").stdout == "wrote again.html\n"
     assert (tmp_path / "again.html").read_text() == (tmp_path / "race.html").read_text()
     again = run("resume", "race.db", "mine:learners", "--quiet")
-    assert again.exit_code == 0 and again.stdout == ran.stdout.splitlines(True)[0]
+    assert again.exit_code == 0 and again.stdout == "".join(ran.stdout.splitlines(True)[:3])
+
+
+def test_a_share_for_the_winner_from_the_command_line(run):
+    ran = run("race", "mine:learners", "--budget", 40, "--deliver", 0.5)
+    assert ran.exit_code == 0, ran.stderr
+    assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
+    assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
+    assert "then trained on for 20 pulls" in run("show", "race.db").stdout
 
 
 def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):

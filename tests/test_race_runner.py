@@ -60,6 +60,20 @@ def test_phases_in_any_order_give_the_same_verdict_and_rewards(tmp_path, policy)
     assert scores(paths[0]) == scores(paths[1]) == scores(paths[2])
 
 
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "sh"])
+def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
+    paths = [tmp_path / f"{k}.db" for k in range(2)]
+    verdicts = [
+        race(
+            TROUBLED, 200, policy=policy, journal=path, runner=runner, deliver=0.3, progress=False
+        )
+        for path, runner in zip(paths, ("local", Scrambled(1)), strict=True)
+    ]
+    assert verdicts[0].spent == verdicts[1].spent == 200
+    assert verdicts[0].delivered == verdicts[1].delivered
+    assert look(paths[1]).summary() == verdicts[1].summary()
+
+
 @pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_batches_and_phases_survive_an_interruption(tmp_path, monkeypatch, policy, batch):

@@ -352,7 +352,7 @@ class Session:
         at: int,
         word: str,
     ) -> Explanation:
-        n = self._ledger.n[i]
+        n = self._had_then(i)
         sentence = (
             f"{self.names[i]}: {word} at pull {at} of {self.budget} after {n} pulls of its own"
         )
@@ -363,6 +363,10 @@ class Session:
         return Explanation(
             i, self.names[i], self._state(i), n, score, rival, rival_score, at, sentence
         )
+
+    def _had_then(self, i: int) -> int:
+        """Pulls that an arm had when it was judged last."""
+        return self._ledger.n[i]
 
     # --- the same again ---
 

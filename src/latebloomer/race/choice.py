@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from latebloomer.errors import need_whole
-from latebloomer.policies.auto import choose_policy, favoured, is_auto
+from latebloomer.policies.auto import favoured, is_auto
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import make_policy
+from latebloomer.race.delivery import check_share, kept
 
 
-def chosen(policy: str | Policy, arms: int, budget: int | None, horizon: int | None) -> Policy:
+def chosen(
+    policy: str | Policy,
+    arms: int,
+    budget: int | None,
+    horizon: int | None,
+    deliver: float = 0.0,
+) -> Policy:
     """The policy itself, made of its name; "auto" by the rule in docs/which-policy.md.
+
+    Its T is what names the best: the budget without what `deliver` keeps for the winner.
 
     >>> chosen("auto", 8, 400, None), chosen("auto", 8, None, 100)
     (AdaptiveRejects(power=1.0, shortest=0.0), AdaptiveRejects(power=1.5, shortest=0.0))
@@ -18,10 +27,10 @@ def chosen(policy: str | Policy, arms: int, budget: int | None, horizon: int | N
         return make_policy(policy)
     if budget is None:
         return _by_the_clock(arms, horizon)
-    budget = need_whole("budget", budget)
-    return choose_policy(
-        arms, budget, budget if horizon is None else need_whole("horizon", horizon)
-    )
+    check_share(deliver)
+    whole = need_whole("budget", budget)
+    at = whole if horizon is None else need_whole("horizon", horizon)
+    return favoured(arms, whole - kept(whole, deliver), at)
 
 
 def _by_the_clock(arms: int, horizon: int | None) -> Policy:

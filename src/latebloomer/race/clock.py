@@ -40,6 +40,10 @@ class Clock:
         """Seconds of the race so far."""
         return self._before + perf_counter() - self._began
 
+    def until(self, seconds: float) -> None:
+        """Another end: what comes now has a plan of its own."""
+        self.seconds, self._planned_at, self._phase = seconds, -seconds, None
+
     def pause(self, seconds: float) -> None:
         """Take time out that is not the race's: restoring learners."""
         self._began += seconds
@@ -78,15 +82,20 @@ class Clock:
     def budget(self, session: Field) -> int | None:
         """A new budget where the plan needs one, else None."""
         movers = session.movers
-        if session.spent < len(session.names) - self._failed(session) or not movers:
+        swept = session.spent >= len(session.names) - self._failed(session)
+        if not movers or not (swept or session.winner is not None):
             return None
-        fits = session.spent + max(0, round(self.left() / self.pull_length(movers)))
+        fits = self.forecast(session, movers)
         if session.over:
             return fits if fits > session.spent else None
         if not self._due(session, fits):
             return None
         self._planned_at, self._phase = self.elapsed, session.phase
         return None if fits == session.budget else max(fits, session.spent)
+
+    def forecast(self, session: Field, arms: list[int]) -> int:
+        """Pulls in all, if these arms have the time that is left."""
+        return session.spent + max(0, round(self.left() / self.pull_length(arms)))
 
     def _failed(self, session: Field) -> int:
         return sum(session.left(i) is not None and session.pulls[i] == 0

@@ -66,6 +66,9 @@ def race(
     seed: Annotated[int, typer.Option(help="For learners that take one.")] = 0,
     minimize: Annotated[bool, typer.Option("--minimize", help="Scores are losses.")] = False,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one pull may take.")] = None,
+    deliver: Annotated[
+        float, typer.Option(help="Share of the budget kept to train the winner on.")
+    ] = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one."""
@@ -73,7 +76,8 @@ def race(
 
     verdict = run(
         learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
-        journal=journal, seed=seed, maximize=not minimize, timeout=timeout, progress=not quiet,
+        journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
+        progress=not quiet,
     )  # fmt: skip
     _finish(verdict, report, save)
 
@@ -135,7 +139,7 @@ def learners_at(where: str) -> Mapping[str, Given]:
 
 def _finish(verdict: Verdict, report: Path | None, save: Path | None) -> None:
     """The verdict on stdout; the winner and the report into files."""
-    typer.echo(verdict.sentence)
+    typer.echo("\n".join([verdict.sentence, *verdict.both]))
     if report is not None:
         typer.echo(f"wrote {verdict.report(report)}")
     if save is not None:

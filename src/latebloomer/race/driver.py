@@ -67,7 +67,10 @@ class Driver:
         if self.settings.seconds is None:
             return None
         before = sum(self.journal.seconds().values()) / lanes
-        clock = Clock(self.settings.seconds, len(self.entries), before, lanes)
+        named = self.session.winner is not None
+        share = 1.0 if named else 1.0 - self.settings.deliver  # of the time, until the next end
+        seconds = share * self.settings.seconds
+        clock = Clock(seconds, len(self.entries), before, lanes)
         for arm in self.session.movers:
             if self.session.had(arm):
                 pace = self.journal.pace(arm, NEWEST)
@@ -86,6 +89,7 @@ class Driver:
         """Race until the session is over."""
         with Interrupt() as interrupt, self.progress.shown(self.session, self.clock):
             self._keep_time()
+            self._deliver()
             while not (self.session.over or self.runner.held):
                 self._work(interrupt)
             if not self.session.over:
@@ -110,6 +114,7 @@ class Driver:
         else:
             self._hear(report)
         self._keep_time()
+        self._deliver()
 
     def _hear(self, report: Note | Restored | Saved | Unsaved | Waiting) -> None:
         """What is not about a pull."""
@@ -142,9 +147,10 @@ class Driver:
 
     def _let_go(self) -> None:
         """Learners that are out need no more memory."""
-        racing = set(self.session.racing)
+        session = self.session
+        needed = set(session.racing) if session.winner is None else {session.winner}
         for arm in range(len(self.entries)):
-            if arm not in racing:
+            if arm not in needed:
                 self.runner.release(arm)
 
     def _write_batch(self) -> None:
@@ -157,6 +163,20 @@ class Driver:
         name = self.session.names[report.arm]
         self.journal.change(self.session.spent, "note", report.text, report.arm)
         self.progress.say(f"{name}: {report.text}")
+
+    def _deliver(self) -> None:
+        """Once the best is named, what was kept of the budget or of the time is its own."""
+        session = self.session
+        if not session.owes:
+            return
+        arm, budget = session.naming.arm, session.whole
+        if self.clock is not None and self.settings.seconds is not None:
+            self.clock.until(self.settings.seconds)
+            budget = self.clock.forecast(session, [arm])
+        estimate = self.settings.sign * session.naming.estimates[arm]
+        self._change("deliver", f"named the best by {estimate:.6g}, trained on", arm, budget)
+        self._let_go()
+        self.progress.named(session)
 
     # --- the clock ---
 
@@ -200,7 +220,7 @@ class Driver:
         self.journal.failure(failure, why)
         session.retire(arm, FAILED)
         self.runner.again(arm)
-        self.progress.say(f"{name}: out, {why}")
+        self.progress.say(f"{name}: {'no more' if arm == session.winner else 'out'}, {why}")
 
     def _cannot_resume(self, name: str, n: int, trouble: Trouble) -> NoReturn:
         """One that trained before and cannot be brought back is the new process's trouble."""
@@ -218,7 +238,8 @@ class Driver:
             self._failed(Trouble(arm, "score", "it ended before its first score", hopeless=True))
             return
         self._change(FINISHED, f"ended by itself after {n} pulls", arm)
-        self.progress.say(f"{name}: finished after {n} pulls; the budget goes to the others")
+        others = "" if arm == session.winner else "; the budget goes to the others"
+        self.progress.say(f"{name}: finished after {n} pulls{others}")
 
     # --- saving ---
 
@@ -238,7 +259,7 @@ class Driver:
     def _leave(self) -> None:
         self.save(self.session.racing)
         session = self.session
-        text = f"stopped after pull {session.spent} of {session.budget}; "
+        text = f"stopped after pull {session.spent} of {session.whole}; "
         if self.journal.path is None:
             raise Interrupted(text + "it had no journal, so it cannot be resumed", None)
         call = resume_call(self.journal.path)

@@ -1,7 +1,8 @@
 """A session whose arms may leave it and whose budget may move, as happens with real learners.
 
 It stays a pure function of its settings and of what it was told, in order: rewards (`tell`), arms
-that take no more pulls (`retire`) and new budgets (`replan`). A journal holds all three.
+that take no more pulls (`retire`), new budgets (`replan`) and whose turn it is once the best is
+named (`deliver`). A journal holds all four.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from latebloomer.core.ledger import (
     fresh_leader,
 )
 from latebloomer.core.random import key
-from latebloomer.engine.session import Session
 from latebloomer.engine.setup import game_of, lists_for, rows_in_use
 from latebloomer.policies.base import Policy
+from latebloomer.race.delivery import with_kept
+from latebloomer.race.finale import Finale
 from latebloomer.race.refit import Place, largest_that_fits, phase_of
 
 FAILED, FINISHED = "failed", "finished"
 
 
-class Field(Session):
-    """A `Session` with `retire` and `replan`. It belongs in the engine and may move there.
+class Field(Finale):
+    """A `Session` with `retire`, `replan` and `deliver`. It may move to the engine.
 
     >>> field = Field("r-sr", ["a", "b", "c"], 30)
     >>> for arm in "abc":
@@ -49,18 +51,19 @@ class Field(Session):
         budget: int,
         horizon: int | None = None,
         seed: int = 0,
+        deliver: float = 0.0,
     ) -> None:
         self._left: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
         self._last_words: dict[int, float] = {}  # estimates of the failed ones
         self._follows = horizon is None  # the horizon is the budget, also when that moves
-        super().__init__(policy, arms, budget, horizon, seed)
+        super().__init__(policy, arms, budget, horizon, seed, deliver)
         self._effective = self.budget  # whose plan is played
         self._open = ANY in self._game.plan.keep
 
     def _bind(self) -> None:
         super()._bind()
         self._step = self._advance
-        if self._left:
+        if self._left and self._naming is None:
             self._look_past_the_left()
 
     def _look_past_the_left(self) -> None:
@@ -76,6 +79,9 @@ class Field(Session):
         """
         i = self._index(arm)
         self._left[i] = kind
+        if self._naming is not None:  # who is named stays named, as trained as it is
+            self._go_on(self.budget)
+            return
         self._look_past_the_left()
         if kind == FAILED or self.policy.reviews():
             if self._ledger.n[i]:
@@ -92,16 +98,20 @@ class Field(Session):
         """Go on with another budget (in all); the phases to come are fitted to what is left."""
         before = self.horizon
         self.budget = budget
+        self.whole = with_kept(budget, self._share) if self._naming is None else budget
         if self._follows:
-            self.horizon = max(budget, *self._ledger.n, 1)
+            self.horizon = max(self.whole, *self._ledger.n, 1)
+        if self._naming is not None:
+            self._go_on(budget)
+            return
         self._game = self._made()
         if self._open and before != self.horizon and self._remembers():
             self._score_anew()
         self._move_on()
 
     def stop(self) -> None:
-        """End now: the budget is what was spent."""
-        self.budget = self.spent
+        """End now (what is kept for the winner is still to come): the budget is what was spent."""
+        self.budget = self.whole = self.spent
         self._game = self._game._replace(budget=self.budget)
         self._batch, self._due = [], OVER
 
@@ -134,10 +144,6 @@ class Field(Session):
         """Whether a reward of this arm would be taken now."""
         return not self.over and (arm == self._due or self._may_tell(arm))
 
-    def had(self, arm: int) -> int:
-        """Pulls that an arm has had: `pulls[arm]` without listing them all."""
-        return int(self._ledger.n[arm])
-
     @property
     def racing(self) -> list[int]:
         """The arms that may still be recommended."""
@@ -150,6 +156,8 @@ class Field(Session):
     @property
     def movers(self) -> list[int]:
         """The racing arms that take pulls."""
+        if self._naming is not None:
+            return [self._naming.arm] if self._naming.arm not in self._left else []
         return [i for i in self.racing if i not in self._left]
 
     @property
@@ -169,6 +177,13 @@ class Field(Session):
         return self._open or len({self._ledger.n[i] for i in self.movers}) <= 1
 
     # --- how ---
+
+    def _who_left(self) -> dict[int, str]:
+        return dict(self._left)
+
+    def _go_on(self, budget: int) -> None:
+        super()._go_on(budget)
+        self._game = self._made()
 
     def _move_on(self) -> None:
         """Fit the plan to what is left, then find whose turn it is."""
@@ -265,6 +280,8 @@ class Field(Session):
         return max(pulled, key=lambda i: (self._estimate(i), -i)) if pulled else OVER
 
     def _estimate(self, i: int) -> float:
+        if self._naming is not None:
+            return super()._estimate(i)
         if i in self._last_words:
             return self._last_words[i]
         if self._open and self._left.get(i) == FINISHED:
@@ -288,7 +305,7 @@ class Field(Session):
         return (upto, 0) if base + each >= upto else (base + each, more)
 
     def _may_tell(self, i: int) -> bool:
-        if not self._left:
+        if not self._left or self._naming is not None:
             return super()._may_tell(i)
         if i in self._left or self._due == OVER:
             return False

@@ -8,6 +8,7 @@ from typing import Any
 
 from latebloomer.errors import SettingError
 from latebloomer.race.assumptions import check_curves
+from latebloomer.race.delivery import Delivered, Named
 from latebloomer.race.field import Field
 from latebloomer.race.hindsight import hindsight
 from latebloomer.race.journal import Journal
@@ -23,37 +24,51 @@ CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls
 def judge(session: Field, settings: Settings, journal: Journal, learner: Any = None) -> Verdict:
     """The verdict by what is known now."""
     need_one(session, journal)
-    best = session.recommend().arm
-    record = Record.of(session, settings.sign)
-    rewards = record.rewards()
+    naming, record = session.naming, Record.of(session, settings.sign)
+    best = naming.arm
+    decided = record.upto(naming.at)  # half-time and hindsight are about who was named
     proof = _certificate(session)
     left = {c.arm: c.why for c in journal.changes() if c.kind in (FAILED, FINISHED)}
     arms = _arms(session, settings, record, proof, left, journal.seconds(), best)
-    findings = check_curves(session.names, rewards)
-    leader = record.leader_at_half(swept=not session.opens)
+    # Certificate and test are about the curves: what the winner showed since is welcome to both.
+    findings = check_curves(session.names, record.rewards())
+    leader = decided.leader_at_half(swept=not session.opens)
+    gone = [naming.left.get(i) for i in range(len(arms))]
+    named, delivered = _both(session, arms[best])
     return Verdict(
         name=session.names[best],
         learner=learner,
-        score=float(record.scores_of(best)[-1]),
+        score=delivered.score,
+        named=named,
+        delivered=delivered,
         estimate=arms[best].estimate,
         arms=tuple(arms),
         spent=session.spent,
-        budget=session.budget,
+        budget=session.whole,
         horizon=session.horizon,
-        over=session.over,
+        over=delivered.final,
         reason=session.reason,
         certified=proof is not None and proof.certified(best),
         certificate=_missing(session, settings.sign, proof, best),
         half_time=None if leader is None else session.names[leader],
-        hindsight=hindsight(
-            session.names, rewards, session.spent, [session.left(i) for i in range(len(arms))]
-        ),
+        hindsight=hindsight(session.names, decided.rewards(), naming.at, gone),
         findings=findings,
         warnings=(*_warnings(session, settings, journal), *map(str, findings)),
         settings=settings.as_dict(),
         versions=versions(),
         journal=None if journal.path is None else str(journal.path),
         record=record,
+    )
+
+
+def _both(session: Field, best: ArmResult) -> tuple[Named, Delivered]:
+    """Who was named the best, and what is delivered."""
+    naming, over = session.naming, session.over and not session.owes
+    final = over or session.winner is not None
+    since = best.pulls - naming.pulls
+    return (
+        Named(best.name, best.estimate, naming.pulls, naming.at, final),
+        Delivered(best.score, best.pulls, since, over),
     )
 
 
@@ -149,9 +164,10 @@ def _warnings(session: Field, settings: Settings, journal: Journal) -> list[str]
             found.append(f"{session.names[arm]}: pull {n} failed and was made again")
     if settings.seconds is not None:
         found += _by_the_clock(settings.seconds, journal)
-    if settings.horizon is None and session.policy.advised(len(session.names))[0] > session.budget:
-        least, why = session.policy.advised(len(session.names))
-        found.append(f"the budget of {session.budget} is small: {least} make sense ({why})")
+    budget, (least, why) = session.naming.budget, session.policy.advised(len(session.names))
+    if settings.horizon is None and least > budget:
+        kept = f" to name the best of {session.whole}" if settings.deliver else ""
+        found.append(f"the budget of {budget}{kept} is small: {least} make sense ({why})")
     return found
 
 

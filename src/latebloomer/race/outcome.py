@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.errors import extra
 from latebloomer.race.assumptions import Finding
+from latebloomer.race.delivery import Delivered, Named
 from latebloomer.race.errors import LearnerError
 from latebloomer.race.hindsight import Hindsight
 from latebloomer.race.record import Record
@@ -45,6 +46,8 @@ class Verdict:
     learner: Any = field(repr=False)  # the trained object; None when read from a journal alone
     score: float  # the last one it showed: what is delivered
     estimate: float  # what it was chosen by
+    named: Named  # the best, by the policy: when, and by what
+    delivered: Delivered  # what one gets: the score now, after how many pulls
     arms: tuple[ArmResult, ...]
     spent: int
     budget: int
@@ -93,6 +96,11 @@ class Verdict:
         return f"{'Keep' if self.over else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
+    def both(self) -> tuple[str, str]:
+        """Who was named the best, and what is delivered."""
+        return f"{self.named}.", f"{self.delivered}."
+
+    @property
     def detail(self) -> str:
         """What the sentence says about the winner."""
         bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
@@ -104,7 +112,7 @@ class Verdict:
 
     def __str__(self) -> str:
         reason = f"{self.reason}, by {self.policy}; {self.certificate}."
-        lines = [self.sentence, reason, ""]
+        lines = [self.sentence, *self.both, reason, ""]
         width = max(len(arm.name) for arm in self.arms)
         for arm in self.arms:
             lines.append(
@@ -118,6 +126,7 @@ class Verdict:
         """What the journal keeps: the same for the same race, however often it was interrupted."""
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
+            "named": asdict(self.named), "delivered": asdict(self.delivered),
             "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
             "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
@@ -144,10 +153,8 @@ class Verdict:
 
     def to_frame(self) -> Any:
         """One row per learner, as a pandas data frame."""
-        import dataclasses
-
         pandas = extra("pandas", "data frames", "pandas")
-        return pandas.DataFrame([dataclasses.asdict(arm) for arm in self.arms]).set_index("name")
+        return pandas.DataFrame([asdict(arm) for arm in self.arms]).set_index("name")
 
     def plot(self, ax: Any = None) -> Figure:
         """The learning curves, with matplotlib."""

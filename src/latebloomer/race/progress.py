@@ -69,6 +69,7 @@ class Progress:
         self.traces = [Trace() for _ in names]
         self.rows: list[Standing] = []
         self.phase = (1, 1)
+        self.winner: Standing | None = None  # while it is trained on
         self._next = 0.0
         self._racing = len(names)
         self._said = self._began = time.monotonic()
@@ -117,11 +118,22 @@ class Progress:
         """Take what the table shows; it is drawn by another thread, which must not read ahead."""
         self._next = time.monotonic() + 1 / REFRESH
         self.rows, self.phase = session.standings(), session.phase
+        self.winner = next((row for row in self.rows if row.arm == session.winner), None)
 
     def planned(self, session: Field) -> None:
         """The clock has set a new budget."""
         if self.mode == "lines":
-            self.say(f"the time left is good for {session.budget - session.spent} more pulls")
+            self.say(f"the time left is good for {session.whole - session.spent} more pulls")
+
+    def named(self, session: Field) -> None:
+        """The best is named and trained on from here."""
+        naming, left = session.naming, session.budget - session.spent
+        if self.mode == "lines":
+            self.say(
+                f"{session.names[naming.arm]}: named the best at pull {naming.at} by "
+                f"{self.settings.sign * naming.estimates[naming.arm]:.6g}; trained on with the "
+                f"{left} pulls left"
+            )
 
     def waits(self, session: Field, arms: tuple[int, ...]) -> None:
         """Who keeps the others waiting."""
@@ -149,14 +161,20 @@ class Progress:
             for row in gone:
                 self.say(f"{row.name}: {story(session, row.arm, self.settings.sign)}")
         elif now - self._said >= EVERY:
-            best = session.recommend()
             self.say(
-                f"pull {session.spent} of {session.budget}: {best.name} leads with "
-                f"{self.settings.sign * best.estimates[best.arm]:.6g}; {self.time_left()}"
+                f"pull {session.spent} of {session.whole}: {self._newest(session)}; "
+                f"{self.time_left()}"
             )
         else:
             return
         self._said = now
+
+    def _newest(self, session: Field) -> str:
+        best, sign = session.recommend(), self.settings.sign
+        if session.winner is None:
+            return f"{best.name} leads with {sign * best.estimates[best.arm]:.6g}"
+        now = sign * session.rewards(best.arm)[-1]
+        return f"{best.name}, named the best, is trained on; it scores {now:.6g}"
 
     def time_left(self) -> str:
         """How long the rest will take, by the pulls so far."""
@@ -166,7 +184,7 @@ class Progress:
         if self._clock is not None:
             return f"{_span(max(0.0, self._clock.left()))} left"
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {_span(pace * (session.budget - session.spent))} left"
+        return f"about {_span(pace * (session.whole - session.spent))} left"
 
     @property
     def session(self) -> Field | None:

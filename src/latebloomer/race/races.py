@@ -44,6 +44,7 @@ def race(
     retries: int = 1,
     checkpoint_every: int | None = None,
     durability: str = "normal",
+    deliver: float = 0.0,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -52,6 +53,7 @@ def race(
     pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
     next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
+    `deliver=0.3` keeps that share of the budget to train the winner on once it is named.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -67,8 +69,8 @@ def race(
     """
     entries = entries_of(learners, seed)
     settings = Settings(
-        policy=chosen(policy, len(entries), budget, horizon), auto=is_auto(policy),
-        budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        policy=chosen(policy, len(entries), budget, horizon, deliver), auto=is_auto(policy),
+        deliver=deliver, budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability,
     )  # fmt: skip
@@ -147,15 +149,25 @@ def _announce(driver: Driver, progress: Progress) -> None:
     """The plan before the first pull; what a resume costs before it is paid."""
     session = driver.session
     if session.spent:
-        progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
+        progress.say(f"resumed at pull {session.spent} of {session.whole}; {_repeats(driver)}")
     elif driver.settings.seconds is not None:
         progress.say(
             f"{driver.settings.rule} over {len(session.names)} learners for "
-            f"{driver.settings.seconds:g} s: the first sweep measures how many pulls that is"
+            f"{driver.settings.seconds:g} s{_kept(driver)}: the first sweep measures how many "
+            "pulls that is"
         )
     else:
         auto = "auto: " if driver.settings.auto else ""
-        progress.say(f"{auto}{_plan(session)}")
+        progress.say(f"{auto}{_plan(session)}{_kept(driver)}")
+
+
+def _kept(driver: Driver) -> str:
+    """What comes after the plan."""
+    session, share = driver.session, driver.settings.deliver
+    if driver.settings.seconds is not None:
+        return f", {share:.0%} of them for the winner" if share else ""
+    pulls = session.whole - session.budget
+    return f"\nThen {pulls} of {session.whole} pulls train the winner on." if share else ""
 
 
 def _plan(session: Field) -> Any:

@@ -29,6 +29,10 @@ class Record:
         told = np.array(session._told_rewards, dtype=np.float64)
         return cls(session.names, arms, sign * told, sign)
 
+    def upto(self, pulls: int) -> Record:
+        """The first so many pulls of the race."""
+        return Record(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
+
     def scores_of(self, arm: int) -> Floats:
         """An arm's scores, pull by pull."""
         return self.scores[self.arms == arm]

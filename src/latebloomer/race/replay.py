@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import partial
 
 from latebloomer.engine.session import Session
-from latebloomer.errors import LatebloomerError, TellError
+from latebloomer.errors import BudgetError, LatebloomerError, TellError
 from latebloomer.race.clock import PROVISIONAL
+from latebloomer.race.delivery import kept, with_kept
 from latebloomer.race.errors import OtherRace
 from latebloomer.race.field import FAILED, FINISHED, Field
 from latebloomer.race.journal import Change, Journal
@@ -16,11 +17,19 @@ from latebloomer.race.settings import Settings
 
 def fresh(settings: Settings, names: list[str]) -> Field:
     """The session of a race that has not begun; by the clock, the first sweep sets its budget."""
-    budget = settings.budget
+    budget, share = settings.budget, settings.deliver
     if budget is None:
         least = settings.policy.advised(len(names))[0]
-        budget = max(PROVISIONAL * len(names), 2 * least)
-    return Field(settings.policy, names, budget, settings.horizon, settings.seed)
+        budget = with_kept(max(PROVISIONAL * len(names), 2 * least), share)
+    try:
+        return Field(settings.policy, names, budget, settings.horizon, settings.seed, share)
+    except BudgetError as error:
+        if share == 0:
+            raise
+        raise BudgetError(
+            f"deliver={share:g} keeps {kept(budget, share)} of budget={budget} for the winner, "
+            f"and the rest is too little: {error}"
+        ) from None
 
 
 def replay(journal: Journal, settings: Settings) -> Field:
@@ -46,6 +55,14 @@ def apply(session: Field, change: Change) -> None:
         session.ask_phase(change.value)
     elif change.kind == "stop":
         session.stop()
+    elif change.kind == "deliver" and change.value is not None:
+        if change.arm != session.naming.arm:
+            raise OtherRace(
+                f"the journal says that arm {change.arm} was named the best, but "
+                f"{session.policy!r} names arm {session.naming.arm}: it was written by another "
+                "version of this rule or has been changed"
+            )
+        session.deliver(change.arm, change.value)
     else:
         raise OtherRace(
             f"the journal has a change {change.kind!r} that this version cannot replay"

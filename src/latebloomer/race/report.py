@@ -71,17 +71,21 @@ def _head(verdict: Verdict) -> str:
     )
     bloom = "led at half-time" + (": a late bloomer won" if verdict.late_bloomer else " too")
     facts = [
-        f"<b>{verdict.score:.5g}</b><span>score of the learner delivered</span>",
+        f"<b>{verdict.named.estimate:.5g}</b><span>named the best by, after "
+        f"{verdict.named.pulls:,} pulls</span>",
+        f"<b>{verdict.delivered.score:.5g}</b><span>delivered score, after "
+        f"{verdict.delivered.pulls:,} pulls</span>",
         f"<b>{arm.pulls:,}</b><span>of {verdict.spent:,} pulls were its own</span>",
         f"<b>{escape(verdict.half_time or '–')}</b><span>{bloom}</span>",
         f"{proof}<span>best at {verdict.horizon:,} pulls?</span>",
     ]
     cards = "".join(f'<div class="fact">{fact}</div>' for fact in facts)
     certificate = escape(_sentence(verdict.certificate))
+    lead = escape(" ".join([_sentence(verdict.detail), _sentence(verdict.reason), *verdict.both]))
     return (
         f'<p class="eyebrow">latebloomer race · {len(verdict.arms)} learners</p>'
         f"<h1>{'Keep' if verdict.over else 'Ahead so far:'} {escape(verdict.name)}</h1>"
-        f'<p class="lead">{escape(f"{_sentence(verdict.detail)} {_sentence(verdict.reason)}")}</p>'
+        f'<p class="lead">{lead}</p>'
         f'<div class="facts">{cards}</div><p class="soft small proof">{certificate}</p>'
     )
 

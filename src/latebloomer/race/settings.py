@@ -17,6 +17,7 @@ from latebloomer.errors import SettingError, need_number, require
 from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import REGISTRY, make_policy
+from latebloomer.race.delivery import check_share
 from latebloomer.race.errors import OtherRace
 from latebloomer.version import __version__
 
@@ -37,6 +38,7 @@ class Settings:
     retries: int = 1
     checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
     durability: str = "normal"
+    deliver: float = 0.0  # share of the budget, or of the time, kept to train the winner on
     auto: bool = False  # whether the policy was left to the library, which chose this one
 
     def __post_init__(self) -> None:
@@ -45,6 +47,7 @@ class Settings:
                 f"budget={self.budget} and seconds={self.seconds}, but a race needs exactly one: "
                 "budget=2000 counts pulls, seconds=600 counts time"
             )
+        check_share(self.deliver)
         _positive("seconds", self.seconds, "it is the time that the race may take")
         _positive("timeout", self.timeout, "it is the time that one pull may take")
         _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")

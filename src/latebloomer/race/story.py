@@ -9,7 +9,7 @@ from latebloomer.race.journal import Journal
 
 def story(session: Field, arm: int, sign: float, left: str | None = None) -> str:
     """How an arm's race went; `left` is what the journal says of one that takes no more pulls."""
-    if left is not None and session.left(arm) == FAILED:
+    if left is not None and session.left(arm) == FAILED and arm != session.winner:
         return left
     text = _decided(session, arm, sign)
     return f"{left}; {text}" if left else text
@@ -20,7 +20,10 @@ def _decided(session: Field, arm: int, sign: float) -> str:
     if told.pulls == 0:
         return "was not pulled"
     if arm == session.recommend().arm:
-        return f"recommended with {sign * told.score:.6g}"
+        text = f"recommended with {sign * told.score:.6g}"
+        if session.winner is None:
+            return text
+        return f"{text}, then trained on for {session.had(arm) - told.pulls} pulls"
     word = "passed over" if arm in session.racing else "dropped"
     text = f"{word} at pull {told.at} with {sign * told.score:.6g}"
     if told.rival is None or told.rival_score is None:

@@ -26,7 +26,8 @@ def table(progress: Progress) -> Any:
                             ("estimate", "right"), ("state", "left")):  # fmt: skip
         shown.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows[:MOST]:
-        state = session.left(row.arm) or row.state
+        named = progress.winner is not None and row.arm == progress.winner.arm
+        state = session.left(row.arm) or ("trained on" if named else row.state)
         curve = progress.traces[row.arm].line(low, high)
         estimate = "" if row.estimate != row.estimate else f"{_shown(progress, row.estimate):.5g}"
         when = f" at pull {row.out_at}" if row.out_at else ""
@@ -46,7 +47,7 @@ def _title(progress: Progress) -> str:
     session = progress.session
     assert session is not None  # `table` has looked
     phase, phases = progress.phase
-    return (
-        f"pull {session.spent} of {session.budget} · phase {phase} of {phases} · "
-        f"{progress.time_left()}"
-    )
+    what = f"phase {phase} of {phases}"
+    if progress.winner is not None:
+        what = f"training {progress.winner.name} on"
+    return f"pull {session.spent} of {session.whole} · {what} · {progress.time_left()}"

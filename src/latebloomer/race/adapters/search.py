@@ -47,7 +47,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     dropped, the others keep what they have learned. `budget` counts pulls over all estimators
     (40 for each if not given); `policy` is as in `race`. With `refit=True` the winner is then
     trained on to `horizon` pulls (the budget if not given) on all rows, those held out among them:
-    `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it.
+    `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it:
+    `deliver=0.3` keeps that share of the budget for it.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -70,6 +71,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         scoring: Any = None,
         validation: Any = 0.2,
         horizon: int | None = None,
+        deliver: float = 0.0,
         refit: bool = True,
         batch: int = 64,
         step: int = 1,
@@ -84,6 +86,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.scoring = scoring
         self.validation = validation
         self.horizon = horizon
+        self.deliver = deliver
         self.refit = refit
         self.batch = batch
         self.step = step
@@ -153,8 +156,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return resume(self.journal, learners, policy=self.policy, progress=bool(self.verbose))
         try:
             return race(
-                learners, budget, policy=self.policy, horizon=self.horizon, journal=self.journal,
-                seed=squad.token, progress=bool(self.verbose), retries=0,
+                learners, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
+                journal=self.journal, seed=squad.token, progress=bool(self.verbose), retries=0,
             )  # fmt: skip
         except AllFailed as error:
             if all(isinstance(e, ValueError | TypeError) for e in squad.errors.values()):

@@ -87,7 +87,10 @@ class Squad:
         """Raise `OtherRace` unless a journal is of this search on these rows."""
         with closing(opening.read(journal)) as opened:
             values = opened.values
-        mine = {"seed": self.token, "horizon": self._search.horizon, "budget": budget}
+        search = self._search
+        mine = {"seed": self.token, "horizon": search.horizon, "budget": budget,
+                "deliver": search.deliver}  # fmt: skip
+        values.setdefault("deliver", 0.0)  # written before there was such a thing
         other = [name for name, value in mine.items() if values[name] != value]
         if other:
             raise OtherRace(
