@@ -404,3 +404,8 @@ def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, monkeypatch
     seen = look(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
     assert "Named the best so far" in str(seen) and not seen.named.final
+
+
+def test_the_report_marks_where_the_winner_was_named():
+    assert page(quiet(deliver=0.4)).count('class="ring"') == 1
+    assert 'class="ring"' not in page(quiet())

@@ -61,7 +61,8 @@ def make_policy(text: str | Policy) -> Policy:
     if name == AUTO:
         raise SettingError(
             f"policy={text!r}, but which policy that is depends on the arms, the budget and the "
-            "horizon, and it takes no settings: choose_policy(arms, budget, horizon) gives it"
+            "horizon, and it takes no settings: latebloomer.policies.choose_policy(arms, budget, "
+            "horizon) gives it"
         )
     if name not in REGISTRY:
         raise unknown("policy", name, [*REGISTRY, AUTO])

@@ -93,7 +93,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
-        return f"{'Keep' if self.over else 'Ahead so far,'} {self.name}: {self.detail}."
+        return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
     def both(self) -> tuple[str, str]:

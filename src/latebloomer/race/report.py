@@ -81,10 +81,10 @@ def _head(verdict: Verdict) -> str:
     ]
     cards = "".join(f'<div class="fact">{fact}</div>' for fact in facts)
     certificate = escape(_sentence(verdict.certificate))
-    lead = escape(" ".join([_sentence(verdict.detail), _sentence(verdict.reason), *verdict.both]))
+    lead = escape(" ".join([*verdict.both, _sentence(verdict.reason)]))
     return (
         f'<p class="eyebrow">latebloomer race · {len(verdict.arms)} learners</p>'
-        f"<h1>{'Keep' if verdict.over else 'Ahead so far:'} {escape(verdict.name)}</h1>"
+        f"<h1>{'Keep' if verdict.named.final else 'Ahead so far:'} {escape(verdict.name)}</h1>"
         f'<p class="lead">{lead}</p>'
         f'<div class="facts">{cards}</div><p class="soft small proof">{certificate}</p>'
     )
@@ -94,10 +94,12 @@ def _curves(verdict: Verdict, order: list[ArmResult], css: Mapping[str, str]) ->
     lines = [_line(verdict, arm, css[arm.name]) for arm in reversed(order)]
     better = "higher" if verdict.record.sign > 0 else "lower"
     picture = curves(lines, "pulls of the learner", f"score ({better} is better)")
+    note = "A cross marks where a learner was dropped or failed, a dot where it ended."
+    note += " A ring: from there on the winner was trained on." if verdict.delivered.since else ""
     hidden = f" The {len(order) - COLOURS} lowest ranked are grey." if len(order) > COLOURS else ""
     return _section(
         "Learning curves",
-        f"A cross marks where a learner was dropped or failed, a dot where it ended.{hidden}",
+        f"{note}{hidden}",
         picture,
     )
 
@@ -105,7 +107,9 @@ def _curves(verdict: Verdict, order: list[ArmResult], css: Mapping[str, str]) ->
 def _line(verdict: Verdict, arm: ArmResult, css: str) -> Line:
     pulls, scores = thin(verdict.record.scores_of(verdict.record.names.index(arm.name)))
     end = arm.state if arm.state in (OUT, FAILED) else ""
-    return Line(arm.name, css, pulls, scores, end, f"{arm.name}: {arm.why}")
+    since = arm.state == WINNER and verdict.delivered.since
+    named = verdict.named.pulls if since else None
+    return Line(arm.name, css, pulls, scores, end, f"{arm.name}: {arm.why}", named)
 
 
 def _arms(verdict: Verdict, order: list[ArmResult], css: Mapping[str, str]) -> str:

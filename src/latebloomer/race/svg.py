@@ -23,6 +23,7 @@ class Line(NamedTuple):
     scores: Floats
     end: str  # what ended it: "", "out" or "failed"
     title: str
+    ring: int | None = None  # a pull to mark
 
 
 class Frame(NamedTuple):
@@ -122,6 +123,9 @@ def _curve(frame: Frame, line: Line) -> str:
     end = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
     if line.end:
         end = f'<path class="cross" d="M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"/>'
+    if line.ring is not None:
+        y = frame.y(float(np.interp(line.ring, line.pulls, line.scores)))
+        end += f'<circle class="ring" cx="{frame.x(line.ring):.1f}" cy="{y:.1f}" r="5"/>'
     title = f"<title>{escape(line.title)}</title>"
     return f'<g class="curve {line.css}">{title}<path d="M{"L".join(dots)}"/>{end}</g>'
 
