@@ -1,0 +1,78 @@
+"""Does it pay to keep a share of the budget for the winner?
+
+`python -m benchmarks.deliver` plays Adaptive Rejects on the five public sets with what is not
+kept, trains the pick on with the rest, and says how far what comes out is from the best arm fully
+trained: best final value minus the pick's value at the pulls that it has then, in shares
+of the range between the problem's worst and best arm. LATEBLOOMER_DATA names the curves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from latebloomer.lab.realcurves.catalogue import names_of, read_sets
+from latebloomer.lab.realcurves.curves import Curves, Floats
+from latebloomer.lab.realcurves.losses import ALL, Line, Losses
+from latebloomer.lab.realcurves.play import play, playable, shuffled
+from latebloomer.lab.realcurves.report import decimals, table
+from latebloomer.policies import AdaptiveRejects
+from latebloomer.race.delivery import kept
+
+POLICY, DRAWS, SEED = AdaptiveRejects(), 10, 0
+SHARES = (0.0, 0.1, 0.3, 0.5)
+BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
+
+
+def costs(curves: Curves, share: float, budget: float) -> Floats:
+    """Rank loss of the pick, regret of what is delivered, error, spent, left out: draws' means."""
+    whole = max(2, round(budget * curves.length))
+    given = whole - kept(whole, share)
+    tables, order = shuffled(curves, DRAWS, SEED)
+    played = play(POLICY, curves, tables, given, DRAWS, SEED)
+    picks = order[np.arange(DRAWS), played.picks]
+    arms = playable(POLICY, curves.arms, given)
+    own = POLICY.plan(arms, given, curves.length).upto[-1] if arms else 0
+    pulls = own + (whole - played.spent if share else 0)
+    truth = curves.truth
+    rank = (truth[None, :] > truth[picks][:, None]).mean()
+    regret = (truth.max() - _values(curves, picks, pulls)).mean() / (np.ptp(truth) or 1.0)
+    error = (truth[picks] < truth.max()).mean()
+    return np.array([rank, regret, error, (played.spent / whole).mean(), played.left_out])
+
+
+def _values(curves: Curves, picks: Floats, pulls: Floats) -> Floats:
+    """What each pick is worth then: the mean of its last L/50 pulls, as for the truth."""
+    width = max(1, curves.length // 50)
+    ends = np.clip(pulls + np.zeros(DRAWS, np.int64), 1, curves.length)
+    return np.array(
+        [curves.means[i, max(0, n - width) : n].mean() for i, n in zip(picks, ends, strict=True)]
+    )
+
+
+def losses() -> Losses:
+    groups: dict[str, list[Floats]] = {}
+    for curves in read_sets(names_of(["public"]))[0]:
+        cells = [[costs(curves, share, budget) for budget in BUDGETS] for share in SHARES]
+        groups.setdefault(curves.group, []).append(np.array(cells))
+    by_group = {group: np.stack(part, axis=1) for group, part in groups.items()}
+    return Losses([f"{share:g}" for share in SHARES], list(BUDGETS), "0", by_group)
+
+
+def show(lines: list[Line]) -> None:
+    found = {(line.policy, line.budget): line for line in lines if line.group == ALL}
+    for what in ("rank_loss", "regret"):
+        rows = []
+        for share in dict.fromkeys(policy for policy, _ in found):
+            cells = [found[share, f"{budget:g}"] for budget in BUDGETS]
+            rows.append([share, *(_cell(line, what) for line in cells)])
+        print(f"{what}\n{table(['deliver', *(f'c = {c:g}' for c in BUDGETS)], rows)}\n")
+
+
+def _cell(line: Line, what: str) -> str:
+    less, error = getattr(line, f"{what}_less"), getattr(line, f"{what}_se")
+    shown = decimals(getattr(line, what))
+    return shown if line.policy == "0" else f"{shown} ({decimals(-less)} ± {decimals(error)})"
+
+
+if __name__ == "__main__":
+    show(losses().lines())
