@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from latebloomer.errors import BudgetError, SettingError
+from latebloomer.errors import BudgetError, SettingError, TellError
 from latebloomer.policies import REGISTRY, RisingSR
 from latebloomer.race import AllFailed, LearnerError, OtherRace, look, race, resume
 from latebloomer.race import progress as progress_module
@@ -146,7 +146,7 @@ def test_it_is_the_same_again_from_a_pickle_and_with_another_budget(policy, made
 def test_only_the_winner_may_be_told():
     field = named("rr", 100, 0.5)
     other = next(i for i in range(ARMS) if i != field.winner)
-    with pytest.raises(Exception, match="told arm"):
+    with pytest.raises(TellError, match="told arm"):
         field.tell(other, 0.5)
 
 
