@@ -1,6 +1,7 @@
 """`RaceSearchCV`: a scikit-learn estimator in every respect."""
 
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from latebloomer.errors import BudgetError, SettingError, UnknownName
+from latebloomer.errors import BudgetError, MissingExtra, SettingError, UnknownName
 from latebloomer.race import AllFailed, LearnerError, OtherRace, look
 from latebloomer.race.adapters.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
 
@@ -336,11 +337,8 @@ def test_wrong_estimators_are_named(estimators, error, words):
         ({"budget": 2}, BudgetError, "budget=2 for 3 arms"),
         ({"policy": "r-st"}, UnknownName, "did you mean 'r-sr'"),
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
-        (
-            {"n_jobs": 4},
-            SettingError,
-            r"n_jobs=4, .* Ray runner \(pip install 'latebloomer\[ray\]'",
-        ),
+        ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be from 1 on, or from -"),
+        ({"n_jobs": 1.5}, SettingError, "n_jobs=1.5, but n_jobs must be a whole number"),
         ({"validation": (X, Y)}, SettingError, "a share of the rows, such as 0.2, or a splitter"),
         ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
         ({"step": 0}, SettingError, "step=0, but step must be at least 1"),
@@ -384,3 +382,21 @@ def test_a_search_splits_as_a_learner_does():
         learner = SklearnLearner(GaussianNB(), X, Y, batch=1000, random_state=0)
         found = search({"a": GaussianNB(), "b": GaussianNB(priors=[1, 0, 0])}, batch=1000)
         assert found.fit(X, Y).best_score_ == learner.pull()
+
+
+# --- several at once ---
+
+
+@pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
+def test_several_jobs_find_what_one_finds():
+    one = search(n_jobs=1).fit(X, Y)
+    two = search(n_jobs=2).fit(X, Y)
+    assert two.verdict_.summary() == one.verdict_.summary()
+    assert np.array_equal(two.predict(X), one.predict(X))
+    assert two.refit_pulls_ == one.refit_pulls_ and two.best_score_ == one.best_score_
+
+
+def test_several_jobs_without_ray_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"need ray: pip install 'latebloomer\[ray\]'"):
+        search(n_jobs=2).fit(X, Y)

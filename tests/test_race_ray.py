@@ -67,7 +67,7 @@ def stream(best, slow, last=10**9, fail=None):
 
 
 LEARNERS = {"late": kept(1.0, 20), "early": kept(0.6, 1), "middle": stream(0.8, 6),
-            "slow": stream(0.4, 9), "low": kept(0.3, 2)}  # fmt: skip
+            "low": kept(0.3, 2)}  # fmt: skip
 TROUBLED = LEARNERS | {"fails": stream(0.5, 3, fail=9), "ends": stream(0.55, 3, last=7)}
 
 
@@ -105,6 +105,13 @@ def test_failures_and_ends_are_those_of_the_local_runner(ray, tmp_path):
     assert there["fails"].why == "pull 9 failed twice: RuntimeError: boom"
 
 
+def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
+    here = run(LEARNERS, 120, tmp_path / "here.db", "local", deliver=0.3)
+    there = run(LEARNERS, 120, tmp_path / "there.db", deliver=0.3)
+    assert there.summary() == here.summary() and there.delivered.since >= 36
+    assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
+
+
 @pytest.mark.parametrize("policy", ["r-ucbe", "ucb-e:exploration=1", "prob-1"])
 def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     path = tmp_path / "race.db"
@@ -128,7 +135,7 @@ def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, m
     monkeypatch.setattr(Journal, "pull", real)
     assert 60 <= len(rows(path)) < 150
     saved = {arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")}
-    assert saved <= {0, 1, 4} and saved  # those that can be saved
+    assert saved <= {0, 1, 3} and saved  # those that can be saved
     here = run(LEARNERS, 150, tmp_path / "here.db", "local")
     for how in (RayRunner(), "local"):  # the second finds it finished
         assert resume(path, LEARNERS, runner=how, progress=False).summary() == here.summary()
@@ -313,8 +320,7 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
 def test_what_cannot_work_is_said_before_the_first_pull(ray, tmp_path, how, error, text):
     with pytest.raises(error, match=text):
         run(LEARNERS, 60, tmp_path / "race.db", RayRunner(**how))
-    assert rows(tmp_path / "race.db") == []  # and the file may be used by the next race
-    assert run(LEARNERS, 60, tmp_path / "race.db").spent == 60
+    assert rows(tmp_path / "race.db") == []  # so that the next race may use the file
 
 
 def test_a_learner_that_cannot_travel_is_named(ray, tmp_path):
@@ -405,5 +411,5 @@ def test_a_ray_that_is_started_is_private_and_ended(first, tmp_path):
 def test_a_ray_that_runs_is_left_running(ray, tmp_path):
     run(LEARNERS, 60, tmp_path / "race.db")
     assert ray.is_initialized()
-    assert not [a for a in ray.util.list_named_actors()]
     assert run(LEARNERS, 60, tmp_path / "other.db").spent == 60
+    assert ray.available_resources()["CPU"] == 4  # what was reserved is given back

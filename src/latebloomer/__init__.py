@@ -11,6 +11,7 @@
 'tortoise'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.citation import cite
@@ -38,6 +39,7 @@ from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from latebloomer.race.adapters.sklearn import RaceSearchCV
+    from latebloomer.race.remote import RayRunner
 
 __all__ = [
     "UCBE",
@@ -47,6 +49,7 @@ __all__ = [
     "ProbOne",
     "Problem",
     "RaceSearchCV",
+    "RayRunner",
     "RestSure",
     "Results",
     "RisingSR",
@@ -66,10 +69,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`RaceSearchCV` needs scikit-learn, so it is loaded when it is first asked for."""
-    if name == "RaceSearchCV":
-        from latebloomer.race.adapters.sklearn import RaceSearchCV
+# What needs an extra is loaded when it is first asked for.
+LATER = {
+    "RaceSearchCV": "latebloomer.race.adapters.sklearn",
+    "RayRunner": "latebloomer.race.remote",
+}
 
-        return RaceSearchCV
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

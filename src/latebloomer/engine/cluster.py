@@ -27,7 +27,7 @@ WAIT = 60.0  # seconds in which a node must answer a question
 
 def ray_module() -> Any:
     """Ray, or an error that says what to install."""
-    ray = extra("ray", "work on several cores or machines", "ray")
+    ray = extra("ray", "races and simulations on several cores or machines", "ray")
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < OLDEST:
         raise ClusterError(

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from latebloomer.errors import LatebloomerError
+from latebloomer.errors import LatebloomerError, SettingError
 from latebloomer.race.errors import Interrupted, LearnerError
 from latebloomer.race.learner import Given, keeps
 from latebloomer.race.outcome import Verdict
+from latebloomer.race.runner import Runner
 
 Where = Annotated[
     str, typer.Argument(help="module:function that returns the learners, a dict of names.")
@@ -23,6 +24,11 @@ Where = Annotated[
 File = Annotated[Path, typer.Argument(help="The race's journal.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+On = Annotated[str, typer.Option(help="local, or ray: every learner in a process of its own.")]
+Address = Annotated[str | None, typer.Option(help="Of a Ray that runs: auto or ray://host:10001.")]
+Store = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
+Cores = Annotated[float, typer.Option(help="CPUs that one learner takes, on Ray.")]
+Cards = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray.")]
 Keep = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
 
@@ -69,6 +75,11 @@ def race(
     deliver: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
+    runner: On = "local",
+    address: Address = None,
+    storage: Store = None,
+    cpus: Cores = 1.0,
+    gpus: Cards = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one."""
@@ -77,18 +88,28 @@ def race(
     verdict = run(
         learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
         journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-        progress=not quiet,
+        runner=runner_at(runner, address, storage, cpus, gpus), progress=not quiet,
     )  # fmt: skip
     _finish(verdict, report, save)
 
 
 def resume(
-    journal: File, learners: Where, report: Report = None, save: Keep = None, quiet: Quiet = False
+    journal: File,
+    learners: Where,
+    report: Report = None,
+    save: Keep = None,
+    runner: On = "local",
+    address: Address = None,
+    storage: Store = None,
+    cpus: Cores = 1.0,
+    gpus: Cards = 0.0,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption."""
     from latebloomer.race.races import resume as run
 
-    _finish(run(journal, learners_at(learners), progress=not quiet), report, save)
+    where = runner_at(runner, address, storage, cpus, gpus)
+    _finish(run(journal, learners_at(learners), runner=where, progress=not quiet), report, save)
 
 
 def report(
@@ -135,6 +156,22 @@ def learners_at(where: str) -> Mapping[str, Given]:
             f"{where} gave {type(made).__name__}, but it must give a dict of learners"
         )
     return made
+
+
+def runner_at(
+    name: str, address: str | None, storage: str | None, cpus: float, gpus: float
+) -> str | Runner:
+    """The runner that the options describe."""
+    if name != "ray":
+        if address is not None or storage is not None or (cpus, gpus) != (1.0, 0.0):
+            raise SettingError(
+                f"--runner {name}, but --address, --storage, --cpus and --gpus are for Ray: add "
+                "--runner ray"
+            )
+        return name
+    from latebloomer.race.remote import RayRunner
+
+    return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage)
 
 
 def _finish(verdict: Verdict, report: Path | None, save: Path | None) -> None:

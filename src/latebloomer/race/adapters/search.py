@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from latebloomer.race.adapters.candidates import checked, pairs_of, with_replaced
 from latebloomer.race.adapters.estimator import scorer_for
 from latebloomer.race.adapters.rows import results_of
-from latebloomer.race.adapters.squad import Squad, data_of, one_job
+from latebloomer.race.adapters.squad import Squad, data_of, runner_for
 from latebloomer.race.errors import AllFailed
 from latebloomer.race.outcome import Verdict
 from latebloomer.race.races import race, resume
+from latebloomer.race.runner import Runner
 
 EACH = 40  # pulls per estimator where no budget is given
 
@@ -133,10 +134,10 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> RaceSearchCV:
         """Race, then train the winner on to the horizon where `refit` says so."""
         candidates = checked(self.estimators, set(self.get_params(deep=False)))
-        one_job(self.n_jobs)
+        runner = runner_for(self.n_jobs)
         X, y = data_of(X, y, self)
         squad = Squad(self, candidates, X, y)
-        verdict = self._race(squad)
+        verdict = self._race(squad, runner)
         learner = verdict.learner
         self.refit_pulls_ = squad.train_on(verdict) if self.refit else 0
         self.best_name_ = verdict.name
@@ -148,16 +149,18 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.verdict_ = replace(verdict, learner=None)
         return self
 
-    def _race(self, squad: Squad) -> Verdict:
+    def _race(self, squad: Squad, runner: str | Runner) -> Verdict:
         learners = {name: squad.factory(name) for name in squad.candidates}
         budget = EACH * len(learners) if self.budget is None else self.budget
         if self.journal is not None and Path(self.journal).exists():
             squad.must_be_mine(self.journal, budget)
-            return resume(self.journal, learners, policy=self.policy, progress=bool(self.verbose))
+            return resume(self.journal, learners, policy=self.policy, runner=runner,
+                          progress=bool(self.verbose))  # fmt: skip
         try:
             return race(
                 learners, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
-                journal=self.journal, seed=squad.token, progress=bool(self.verbose), retries=0,
+                journal=self.journal, runner=runner, seed=squad.token, retries=0,
+                progress=bool(self.verbose),
             )  # fmt: skip
         except AllFailed as error:
             if all(isinstance(e, ValueError | TypeError) for e in squad.errors.values()):

@@ -13,7 +13,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from latebloomer.errors import SettingError
+from latebloomer.engine.cluster import ray_module
+from latebloomer.engine.simulate import cores
+from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.race import opening
 from latebloomer.race.adapters.estimator import (
     SklearnLearner,
@@ -27,6 +29,7 @@ from latebloomer.race.adapters.ways import last_step
 from latebloomer.race.errors import OtherRace
 from latebloomer.race.learner import seed_of
 from latebloomer.race.outcome import Verdict
+from latebloomer.race.runner import Runner
 
 
 class Squad:
@@ -141,10 +144,17 @@ def data_of(X: Any, y: Any, search: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def one_job(n_jobs: Any) -> None:
-    if n_jobs not in (None, 1):
-        raise SettingError(
-            f"n_jobs={n_jobs!r}, but n_jobs must be None or 1: pulls at the same time come with "
-            "the Ray runner (pip install 'latebloomer[ray]'; race(..., runner='ray')); many "
-            "estimators take n_jobs themselves"
-        )
+def runner_for(n_jobs: Any) -> str | Runner:
+    """Here for one job; on Ray for several, -1 being all cores, as scikit-learn counts them."""
+    if n_jobs is None:
+        return "local"
+    jobs = need_whole("n_jobs", n_jobs)
+    found = jobs if jobs > 0 else cores() + 1 + jobs
+    require(jobs != 0 and found >= 1, "n_jobs", n_jobs, f"from 1 on, or from -{cores()} to -1",
+            "it is how many estimators train at once; -1 is one for every core")  # fmt: skip
+    if found == 1:
+        return "local"
+    ray_module()  # says what to install
+    from latebloomer.race.remote import RayRunner
+
+    return RayRunner(cores=found)

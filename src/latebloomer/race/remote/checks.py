@@ -8,29 +8,24 @@ from typing import Any
 from latebloomer.engine.cluster import Cluster
 from latebloomer.errors import ClusterError
 from latebloomer.race.errors import LearnerError
-from latebloomer.race.remote.recipes import Recipe, unpacked
+from latebloomer.race.remote.recipes import Recipes, unpacked
 from latebloomer.race.storage import Storage
 
 
 def need_recipes(cluster: Cluster, recipes: Any) -> None:
-    """Raise unless every node has the modules of every learner."""
-    for node, answer in cluster.ask_nodes(_cannot_unpack, recipes).items():
-        for name, why in answer.items() if isinstance(answer, dict) else [("", str(answer))]:
+    """Raise unless every node has the modules of the learners."""
+    for node, answer in cluster.ask_nodes(_unpack, recipes).items():
+        if isinstance(answer, Exception):
             raise LearnerError(
-                f"learner {name!r} cannot be built on node {node[:8]} of the Ray cluster ({why}): "
-                "install what it imports on every node, or put it into a folder that all share"
-            )
+                f"the learners cannot be built on node {node[:8]} of the Ray cluster "
+                f"({type(answer).__name__}: {answer}): install what they import on every node, or "
+                "put it into a folder that all nodes share"
+            ) from answer
 
 
-def _cannot_unpack(recipes: list[Recipe]) -> dict[str, str]:
-    """On a node: which learners cannot be built there, and why."""
-    failed = {}
-    for recipe in recipes:
-        try:
-            unpacked(recipe)
-        except Exception as error:  # of the modules that it imports
-            failed[recipe.name] = f"{type(error).__name__}: {error}"
-    return failed
+def _unpack(recipes: Recipes) -> int:
+    """On a node: how many learners can be built."""
+    return len(unpacked(recipes))
 
 
 def need_shared(cluster: Cluster, storage: Storage, given: str | None) -> None:

@@ -20,6 +20,8 @@ from latebloomer.errors import ClusterError, SettingError, need_number, require
 
 KNOWN = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 FINEST = 1e-4  # of a resource: Ray counts no smaller shares
+PROMPT = 5.0  # seconds in which what is free is reserved
+AGAIN = 5.0  # seconds between two looks for slots that have no machine
 PATIENCE = 120.0  # seconds to wait for resources that others use
 
 
@@ -58,6 +60,7 @@ class Places:
         # A GPU belongs to its slot; cores are shared out by the operating system.
         self._apart = bool(wanted.get("GPU"))
         self.slots: list[Slot] = []
+        self._looked = 0.0
 
     def open(self) -> None:
         """Reserve what fits, and wait until something is there."""
@@ -72,6 +75,9 @@ class Places:
             )
         bundle = dict(self._wanted) or {"CPU": FINEST}
         self.slots = [Slot(placement_group([bundle]), k) for k in range(count)]
+        until = monotonic() + PROMPT
+        for slot in self.slots:
+            slot.group.wait(timeout_seconds=max(0.0, until - monotonic()))
         self.need_one()
 
     def need_one(self, patience: float = PATIENCE) -> None:
@@ -92,6 +98,7 @@ class Places:
         """See which slots have a machine; whether any has."""
         from ray.util.placement_group import placement_group_table
 
+        self._looked = monotonic()
         alive = {node["NodeID"] for node in self._cluster.nodes()}
         for slot in self.slots:
             state = placement_group_table(slot.group)
@@ -99,6 +106,11 @@ class Places:
             there = state.get("state") == "CREATED" and node in alive
             slot.node = node if there else None
         return any(slot.node for slot in self.slots)
+
+    def look_for_more(self) -> None:
+        """See now and then whether slots without a machine have got one."""
+        if self.lanes < len(self.slots) and monotonic() - self._looked > AGAIN:
+            self.look()
 
     # --- who lives where, and who may train ---
 

@@ -1,4 +1,4 @@
-"""How a learner travels: the function that builds it, pickled, and where its modules are.
+"""How learners travel: the functions that build them, pickled, and where their modules are.
 
 Pickles go from the driver to its own actors and back, never to or from anyone else.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from latebloomer.errors import extra
@@ -15,32 +16,40 @@ from latebloomer.race.learner import Entry
 from latebloomer.race.odometer import already_had
 
 
-class Recipe(NamedTuple):
-    """A learner that is to be built in another process."""
+class Recipes(NamedTuple):
+    """The learners of a race, to be built in other processes."""
 
-    name: str
-    entry: bytes
+    entries: bytes  # in one pickle: data that learners share travels once
     path: tuple[str, ...]  # where the driver looks for modules
 
 
-def recipe_of(entry: Entry) -> Recipe:
-    """Pack a learner, or say which one cannot be sent and why."""
-    cloudpickle = extra("ray.cloudpickle", "work on several cores or machines", "ray")
-    if not entry.rebuilds:
-        already_had(entry.given, 0)  # one that was trained here is not the one that begins there
+def recipes_of(entries: Sequence[Entry]) -> Recipes:
+    """Pack the learners, or say which one cannot be sent and why."""
+    cloudpickle = extra("ray.cloudpickle", "races on Ray", "ray")
+    for entry in entries:
+        if not entry.rebuilds:
+            already_had(entry.given, 0)  # one that was trained here does not begin there
     try:
-        packed = bytes(cloudpickle.dumps(entry))
-    except Exception as error:  # whatever pickling the user's object raises
+        return Recipes(bytes(cloudpickle.dumps(list(entries))), tuple(sys.path))
+    except Exception:  # whatever pickling a user's object raises
+        for entry in entries:
+            _need_packable(entry, cloudpickle.dumps)
+        raise
+
+
+def _need_packable(entry: Entry, dumps: object) -> None:
+    try:
+        dumps(entry)  # type: ignore[operator]
+    except Exception as error:
         raise LearnerError(
             f"learner {entry.name!r} cannot be sent to another process ({type(error).__name__}: "
             f"{error}): give a function that makes what it needs (files, locks, connections, "
             "models on a GPU) when it is called, instead of an object that holds it"
         ) from error
-    return Recipe(entry.name, packed, tuple(sys.path))
 
 
-def unpacked(recipe: Recipe) -> Entry:
-    """The learner's entry, where it is to be built. Folders that exist here too are looked in."""
-    sys.path += [folder for folder in recipe.path if folder not in sys.path]
-    entry: Entry = pickle.loads(recipe.entry)
-    return entry
+def unpacked(recipes: Recipes) -> list[Entry]:
+    """The learners, where they are to be built; folders of the driver are looked in too."""
+    sys.path += [folder for folder in recipes.path if folder not in sys.path]
+    entries: list[Entry] = pickle.loads(recipes.entries)
+    return entries

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from latebloomer.engine.cluster import Cluster
-from latebloomer.errors import ClusterError, SettingError, need_whole, require
+from latebloomer.errors import need_whole, require
 from latebloomer.race.bringing import Order, bring
 from latebloomer.race.checkpoints import place_of
 from latebloomer.race.errors import LearnerError, TooLong
@@ -20,8 +20,8 @@ from latebloomer.race.journal import Kept
 from latebloomer.race.learner import trained
 from latebloomer.race.remote.checks import need_recipes, need_shared
 from latebloomer.race.remote.places import Places, Slot, needed
-from latebloomer.race.remote.recipes import recipe_of
-from latebloomer.race.remote.trainer import SLICE, Batch, Ready, Setup, Trainer
+from latebloomer.race.remote.recipes import recipes_of
+from latebloomer.race.remote.trainer import HELLO, SLICE, Batch, Ready, Setup, Trainer
 from latebloomer.race.runner import (
     Note,
     Pulled,
@@ -51,7 +51,8 @@ class Hand:
 
     actor: Any
     slot: Slot
-    ready: bool = False
+    up: bool = False  # its process answers
+    ready: bool = False  # its learner is built
     done: int = 0  # pulls that it has had, as far as the race knows
 
 
@@ -62,8 +63,13 @@ class Call:
     hand: Hand
     arm: int
     sent: float
-    pulls: int = 0  # to be made; 0: the learner is being brought to `start` pulls
+    pulls: int = 0  # to be made; 0: its process starts, or it is brought to `start` pulls
     start: int = 0
+
+    @property
+    def trains(self) -> bool:
+        """Whether it takes a lane; a process that starts does not."""
+        return self.hand.up
 
 
 class RayRunner(Runner):
@@ -111,7 +117,7 @@ class RayRunner(Runner):
         self._heard = self._said = monotonic()
         self._ray = self._cluster.open().ray
         self._places = Places(self._cluster, self._wanted, len(stage.entries))
-        recipes = [recipe_of(entry) for entry in stage.entries]
+        recipes = recipes_of(stage.entries)
         self._cluster.need_same_version()
         self._recipes = self._ray.put(recipes)  # once for each machine
         need_recipes(self._cluster, self._recipes)
@@ -139,14 +145,20 @@ class RayRunner(Runner):
 
     def _send(self, session: Field) -> None:
         """Give work to the racing learners that have none, the longest first."""
-        wanted = session.ask_phase(self._batch or max(1, self._places.lanes))
+        self._places.look_for_more()
+        self.lanes = max(1, self._places.lanes)
+        wanted = session.ask_phase(self._batch or self.lanes)
+        for arm in wanted:
+            if arm not in self._hands:
+                self._hire(arm)
         busy = {call.arm for call in self._calls.values()}
-        idle = [arm for arm in wanted if arm not in busy]
-        idle.sort(key=lambda arm: (-wanted[arm] * self._pace[arm], arm))
-        free = self._places.free(call.hand.slot for call in self._calls.values())
+        idle = [arm for arm in wanted if arm in self._hands and arm not in busy]
+        idle.sort(key=lambda arm: (-wanted[arm] * self._expected(arm), arm))
+        training = [call.hand.slot for call in self._calls.values() if call.trains]
+        free = self._places.free(training)
         for arm in idle:
-            hand = self._hands.get(arm) or self._hire(arm)
-            if hand is None or free[self._places.key(hand.slot)] <= 0:
+            hand = self._hands[arm]
+            if free[self._places.key(hand.slot)] <= 0:
                 continue
             free[self._places.key(hand.slot)] -= 1
             if hand.ready:
@@ -156,24 +168,32 @@ class RayRunner(Runner):
             else:
                 self._prepare(arm, hand, session.had(arm))
 
-    def _hire(self, arm: int) -> Hand | None:
-        """A process for a learner; it is built there when it is first called."""
+    def _expected(self, arm: int) -> float:
+        """Seconds of its next pull: those of its newest, or of the others' at first."""
+        known = [pace for pace in self._pace if pace]
+        return self._pace[arm] or (sum(known) / len(known) if known else 1.0)
+
+    def _hire(self, arm: int) -> None:
+        """Start a process for a learner, where there is a machine."""
         slot = self._places.settle(arm, self._fled.pop(arm, None))
         if slot is None:
-            return None
+            return
         stage = self._stage
         setup = Setup(arm, stage.checkpoints.storage, stage.saving.every, stage.timeout)
         kind = self._ray.remote(max_restarts=0, max_task_retries=0)(Trainer)
         made = kind.options(**self._places.options(slot)).remote(setup, self._recipes)
-        hand = Hand(made, slot)
-        self._hands[arm] = hand
-        return hand
+        hand = self._hands[arm] = Hand(made, slot)
+        self._calls[made.hello.remote()] = Call(hand, arm, monotonic())
 
     def _prepare(self, arm: int, hand: Hand, done: int) -> None:
-        known = self._stage.checkpoints.known(arm, done) if done else []
-        recorded = self._stage.recorded(arm) if done else []
-        ref = hand.actor.prepare.remote(done, known, recorded)
+        ref = hand.actor.prepare.remote(*self._where(arm, done))
         self._calls[ref] = Call(hand, arm, monotonic(), start=done)
+
+    def _where(self, arm: int, done: int) -> tuple[int, list[Kept], list[float]]:
+        """What brings a learner to `done` pulls."""
+        if not done:
+            return 0, [], []
+        return done, self._stage.checkpoints.known(arm, done), self._stage.recorded(arm)
 
     def _train(self, arm: int, hand: Hand, count: int, ends_phase: bool) -> None:
         ref = hand.actor.train.remote(hand.done, count, ends_phase)
@@ -207,6 +227,8 @@ class RayRunner(Runner):
             return
         if isinstance(answer, Batch):
             yield from self._batch_of(session, call, answer)
+        elif answer == HELLO:
+            call.hand.up = True
         elif isinstance(answer, Ready):
             call.hand.ready, call.hand.done = True, call.start
             yield from (Note(arm, text) for text in answer.notes)
@@ -267,7 +289,7 @@ class RayRunner(Runner):
 
     def _move_from_lost_machines(self) -> None:
         """A learner that is to be built on a machine that has left is built elsewhere."""
-        waits = [call for call in self._calls.values() if not call.pulls]
+        waits = [call for call in self._calls.values() if not call.hand.ready]
         if any(monotonic() - call.sent > LATE for call in waits):
             self._look()
             for call in waits:
@@ -334,13 +356,10 @@ class RayRunner(Runner):
             return hand
         self.again(arm)
         self._places.need_one()
-        hand = self._hire(arm)
-        if hand is None:
-            raise ClusterError("the Ray cluster has no machine left for the winner: resume later")
-        self._prepare(arm, hand, pulls)
-        ref = next(ref for ref, call in self._calls.items() if call.hand is hand)
-        answer = self._ray.get(ref)
-        self._calls.pop(ref)
+        self._hire(arm)
+        hand = self._hands[arm]
+        answer = self._ray.get(hand.actor.prepare.remote(*self._where(arm, pulls)))
+        self._calls = {ref: call for ref, call in self._calls.items() if call.hand is not hand}
         if isinstance(answer, Trouble):
             raise LearnerError(answer.reason)
         hand.ready, hand.done = True, pulls
@@ -373,15 +392,3 @@ class RayRunner(Runner):
                 self.again(arm)
             self._places.close()
         self._cluster.close()
-
-
-def need_local_cores(cores: int) -> int:
-    """`n_jobs` as scikit-learn means it: -1 is every core, -2 all but one."""
-    if cores >= 1:
-        return cores
-    from latebloomer.engine.simulate import cores as all_cores
-
-    found = all_cores() + 1 + cores
-    if cores == 0 or found < 1:
-        raise SettingError(f"n_jobs={cores}, but this machine has {all_cores()} cores")
-    return found

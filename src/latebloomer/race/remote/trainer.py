@@ -16,11 +16,12 @@ from latebloomer.race.checkpoints import place_of
 from latebloomer.race.errors import TooLong
 from latebloomer.race.journal import Kept
 from latebloomer.race.learner import keeps, trained
-from latebloomer.race.remote.recipes import Recipe, unpacked
+from latebloomer.race.remote.recipes import Recipes, unpacked
 from latebloomer.race.runner import Ended, Pulled, Trouble, directly, kept, one_pull, trouble_of
 from latebloomer.race.saving import Saving
 from latebloomer.race.storage import Storage, Stored
 
+HELLO = "hello"
 SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
 
 
@@ -51,11 +52,15 @@ class Batch(NamedTuple):
 class Trainer:
     """Holds a learner and trains it when called."""
 
-    def __init__(self, setup: Setup, recipes: list[Recipe]) -> None:
-        self._setup, self._recipe = setup, recipes[setup.arm]
+    def __init__(self, setup: Setup, recipes: Recipes) -> None:
+        self._setup, self._recipes = setup, recipes
         self._saving = Saving(setup.every, 1)
         self._learner: Any = None
         self._done = -1
+
+    def hello(self) -> str:
+        """Answer: the process is up."""
+        return HELLO
 
     def prepare(
         self, done: int, known: Sequence[Kept], recorded: Sequence[float]
@@ -63,7 +68,8 @@ class Trainer:
         """Build the learner and bring it to `done` pulls."""
         began = perf_counter()
         try:
-            order = Order(unpacked(self._recipe), done, known, recorded, self._setup.storage)
+            entry = unpacked(self._recipes)[self._setup.arm]
+            order = Order(entry, done, known, recorded, self._setup.storage)
             self._learner, notes = bring(order, directly, lambda learner: 0)
         except BaseException as error:  # SystemExit too: it is the learner's, not ours
             return trouble_of(self._setup.arm, error, "restore")
@@ -116,7 +122,7 @@ class Trainer:
 
     def fetch(self) -> bytes | str:
         """The trained learner, pickled; or why it cannot be."""
-        cloudpickle = extra("ray.cloudpickle", "work on several cores or machines", "ray")
+        cloudpickle = extra("ray.cloudpickle", "races on Ray", "ray")
         try:
             return bytes(cloudpickle.dumps(trained(self._learner)))
         except Exception as error:  # of the learner's own pickling

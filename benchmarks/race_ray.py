@@ -1,0 +1,103 @@
+"""What a race on Ray costs beside the training, and how it scales with the room that there is.
+
+    python -m benchmarks.race_ray [--quick]
+
+Learners whose pull is 50 ms of waiting stand for training elsewhere: eight of them are raced by
+R-SR where Ray is told of 1, 2, 4 and 8 CPUs. The ideal of the phase structure is, for each phase
+of m learners with d pulls each on c CPUs, max(d, m d / c) pulls one after the other. Wall times
+are those between the start of the first pull and the end of the last, by the journal; what it
+takes to start Ray is shown apart. Learners that return at once show the driver's overhead.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import statistics
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter, process_time
+
+from latebloomer.engine.cluster import Cluster
+from latebloomer.policies import RisingSR
+from latebloomer.race import race
+from latebloomer.race.remote import RayRunner
+
+LEARNERS = 8
+PULL = 0.05  # seconds
+
+
+def waiting(best: float, seconds: float) -> Callable[[], Iterator[float]]:
+    def scores() -> Iterator[float]:
+        event = threading.Event()
+        for n in range(1, 10**9):
+            if seconds:
+                event.wait(seconds)
+            yield best * n / (n + 5)
+
+    return scores
+
+
+def learners(seconds: float) -> dict[str, Callable[[], Iterator[float]]]:
+    return {f"arm {i}": waiting(0.5 + i / 20, seconds) for i in range(LEARNERS)}
+
+
+def ideal(budget: int, cpus: int) -> float:
+    """Seconds that the phases take if nothing but the pulls takes time."""
+    plan = RisingSR().plan(LEARNERS, budget, budget)
+    levels = [0, *(int(level) for level in plan.upto)]
+    pulls, left = 0.0, budget
+    for (before, after), keep in zip(pairwise(levels), plan.keep, strict=True):
+        each = min(after - before, left // int(keep))
+        pulls += max(each, each * int(keep) / cpus)
+        left -= each * int(keep)
+    return pulls * PULL
+
+
+def raced(budget: int, seconds: float, folder: Path) -> tuple[float, float, float]:
+    """Of one race: from the first pull to the last, the whole call, the driver's CPU time."""
+    path = folder / f"{perf_counter()}.db"
+    began, cpu = perf_counter(), process_time()
+    race(learners(seconds), budget, policy="r-sr", journal=path, runner=RayRunner(),
+         progress=False)  # fmt: skip
+    whole, used = perf_counter() - began, process_time() - cpu
+    with sqlite3.connect(path) as db:
+        query = "SELECT min(at - seconds), max(at) FROM pulls"
+        first, last = db.execute(query).fetchone()
+    return last - first, whole, used
+
+
+def main(quick: bool) -> None:
+    budget, times = (240, 1) if quick else (800, 3)
+    print(f"{LEARNERS} learners, {PULL * 1000:g} ms of waiting per pull, R-SR, {budget} pulls")
+    with tempfile.TemporaryDirectory() as place:
+        for cpus in (1, 2, 4, 8):
+            began = perf_counter()
+            with Cluster(cores=cpus):
+                boot = perf_counter() - began
+                found = [raced(budget, PULL, Path(place)) for _ in range(times)]
+                fast = [raced(2000, 0.0, Path(place)) for _ in range(times)] if cpus == 4 else []
+            wall, whole = (statistics.median(part) for part in list(zip(*found, strict=True))[:2])
+            best = ideal(budget, cpus)
+            print(
+                f"  {cpus} CPUs: {wall:6.2f} s, ideal {best:6.2f} s, ratio {wall / best:.3f}"
+                f"{'  (target 1.3)' if cpus == 4 else ''}; the whole call {whole:.1f} s, Ray's "
+                f"own start {boot:.1f} s", flush=True,
+            )  # fmt: skip
+            if fast:
+                report_overhead(fast, 2000)
+
+
+def report_overhead(fast: list[tuple[float, float, float]], pulls: int) -> None:
+    """Per pull of learners that return at once, many of them in one call."""
+    wall = statistics.median(row[0] for row in fast) / pulls * 1e3
+    cpu = statistics.median(row[2] for row in fast) / pulls * 1e3
+    print(f"  learners that return at once: {wall:.3f} ms of wall time per pull (target 3); "
+          f"{cpu:.3f} ms of the driver's CPU time, its start included")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
