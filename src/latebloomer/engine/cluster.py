@@ -61,7 +61,7 @@ class Cluster:
 
     def open(self) -> Cluster:
         """Connect; an error says what is wrong with the address."""
-        with _kept_private(self._address is None):
+        with _kept_private(self._address is None or _is_loopback(self._address)):
             self.ray = ray_module()
             if self.ray.is_initialized():
                 self._need_the_same()
@@ -101,7 +101,7 @@ class Cluster:
             self._init(address=address)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise ClusterError(
-                f"no Ray cluster answers at address={address!r} ({_first_line(error)}): check the "
+                f"no Ray cluster answers at address={address!r} ({first_line(error)}): check the "
                 "address and that the cluster runs there (`ray status`), or leave the address out "
                 "to start Ray on this machine"
             ) from error
@@ -173,7 +173,7 @@ class Cluster:
             if isinstance(answer, Exception):
                 raise ClusterError(
                     f"node {node[:8]} of the Ray cluster cannot run latebloomer "
-                    f"({_first_line(answer)}): install latebloomer {__version__} with its extras "
+                    f"({first_line(answer)}): install latebloomer {__version__} with its extras "
                     "on every node"
                 ) from answer
             if answer != (__version__, sys.version_info[:2]):
@@ -183,6 +183,19 @@ class Cluster:
                     f"{'.'.join(map(str, python))}, and here is {__version__} on "
                     f"{'.'.join(map(str, sys.version_info[:2]))}: install the same on every node"
                 )
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether this names a Ray that listens on the loopback interface.
+
+    Where Ray may use all interfaces it replaces such a host by the machine's own address, at
+    which that one does not answer, and tries for minutes.
+
+    >>> _is_loopback("127.0.0.1:6379"), _is_loopback("10.0.0.5:6379")
+    (True, False)
+    """
+    host = address.rpartition(":")[0].strip("[]")
+    return host in (*LOOPBACK, "localhost")
 
 
 def _need_listener(address: str) -> None:
@@ -214,13 +227,13 @@ def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
     return ", ".join(f"{have.get(name, 0):g} {name}" for name, amount in wanted.items() if amount)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
 
 
 @contextmanager
 def _kept_private(here: bool) -> Iterator[None]:
-    """While Ray is imported and started on this machine: loopback only, with a token.
+    """While Ray is imported and started, or joined, on this machine: loopback only, with a token.
 
     Ray reads both settings when it is imported. Where the program has imported it before, the
     token is Ray's own default (since 2.59), and the interface is set where Ray keeps it.
