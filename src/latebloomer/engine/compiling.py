@@ -20,4 +20,15 @@ CPU_OPTIONS = {
 @cache
 def cpu_jit() -> Any:
     """numba's compiler for the CPU."""
-    return extra("numba", "simulations", "sim").njit(**CPU_OPTIONS)
+    numba = extra("numba", "simulations", "sim")
+    kept, fleeting = numba.njit(**CPU_OPTIONS), numba.njit(**CPU_OPTIONS | {"cache": False})
+
+    def jit(fn: Any) -> Any:
+        try:
+            return kept(fn)
+        except RuntimeError:
+            # numba keeps compiled code beside its source file. A policy that was typed in, or
+            # sent from the machine where its file is, has none here: each process compiles it.
+            return fleeting(fn)
+
+    return jit
