@@ -20,7 +20,7 @@ from latebloomer.core.random import key
 from latebloomer.engine.compiling import cpu_jit  # noqa: F401 (import numba before the clock runs)
 from latebloomer.engine.cpu import Task, compiled_player, plain_player, play_chunk
 from latebloomer.engine.leap import breakpoints
-from latebloomer.engine.simulate import informed
+from latebloomer.engine.rounds import informed
 from latebloomer.policies import make_policy
 from latebloomer.problems import Problem, problem
 

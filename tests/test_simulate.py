@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from latebloomer import Problem, Session, simulate
 from latebloomer.cli import app
-from latebloomer.engine import simulate as module
+from latebloomer.engine import rounds as module
 from latebloomer.engine.labels import label_of
 from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
 from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
@@ -282,7 +282,7 @@ def test_json_has_a_row_for_each_policy_and_budget():
 
 
 def test_files_are_written(tmp_path):
-    names = {"--csv": "table.csv", "--save": "results.json", "--plot": "picture.png"}
+    names = {"--csv": "table.csv", "--out": "results.json", "--plot": "picture.png"}
     words = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
     ran = run("--policy", "r-sr", "--budget", "100", "--runs", "20", *words)
     assert ran.exit_code == 0, ran.stderr

@@ -60,6 +60,8 @@ def says_errors(command: Callable[..., None]) -> Callable[..., None]:
 KNOWN = f"auto, {', '.join(REGISTRY)}"
 POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
 SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
+OUT_HELP = "Keep all counts in this file; if it exists, play what it lacks and show the whole."
+ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is started here."
 PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
 
 
@@ -96,8 +98,10 @@ def simulate(
     first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the results to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: tasks on a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Play policies on a problem many times: errors, regrets and pulls with intervals."""
@@ -116,11 +120,13 @@ def simulate(
         progress=not quiet,
         chunk=chunk,
         first_run=first_run,
+        out=out,
+        engine=engine,
+        address=address,
     )
     typer.echo(found.to_json() if json else str(found))
-    for write, path in ((found.to_csv, csv), (found.save, save)):
-        if path is not None:
-            write(path)
+    if csv is not None:
+        found.to_csv(csv)
     if plot is not None:
         found.plot(plot, what="both")
 

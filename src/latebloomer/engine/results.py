@@ -18,7 +18,7 @@ from latebloomer.engine.comparison import Comparison, comparison_row
 from latebloomer.engine.labels import label_of, rank
 from latebloomer.engine.ranges import Ranges, need_same
 from latebloomer.engine.tables import align, number, span
-from latebloomer.engine.tally import Tally, means_digest
+from latebloomer.engine.tally import Floats, Tally, means_digest
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.names import make_policy
@@ -73,7 +73,11 @@ class Results:
     ) -> Results:
         """The results in these tallies; one without runs adds nothing."""
         found = [tally for tally in tallies if tally.runs]
-        made = cls(origin_of(problem, seed), (__version__,), (target,), _changes(found), (), ())
+        longest = max(
+            (tally.means for tally in found), key=lambda means: means.shape[1], default=None
+        )
+        changes = () if longest is None else changes_in(longest)
+        made = cls(origin_of(problem, seed), (__version__,), (target,), changes, (), ())
         cells = [cell for tally in found for cell in tally.cells()]
         pairs = [pair for tally in found for pair in tally.pairs()]
         return made._with(cells, pairs)
@@ -290,11 +294,9 @@ def origin_of(problem: Problem, seed: int) -> Origin:
     return Origin(problem.label, names, repr(problem.noise), means_digest(opening), int(seed))
 
 
-def _changes(tallies: Sequence[Tally]) -> tuple[tuple[int, int], ...]:
-    """Where the best arm changes, up to the longest horizon."""
-    if not tallies:
-        return ()
-    best = leaders(max((tally.means for tally in tallies), key=lambda means: means.shape[1]))
+def changes_in(means: Floats) -> tuple[tuple[int, int], ...]:
+    """Where the best arm changes, in a table of means: (horizon, arm that is best from there)."""
+    best = leaders(means)
     return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
 
 

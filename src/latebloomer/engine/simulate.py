@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from threading import Event
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from latebloomer.core.ledger import ANY
 from latebloomer.core.random import RUNS, key
-from latebloomer.engine.cpu import Player, Task, compiled_player, plain_player, play_chunk
+from latebloomer.engine.kept import Kept
 from latebloomer.engine.labels import label_of
-from latebloomer.engine.leap import breakpoints
+from latebloomer.engine.local import local_parts
 from latebloomer.engine.progress import Progress
-from latebloomer.engine.results import Results
-from latebloomer.engine.tally import Tally
-from latebloomer.errors import ChunkError, SettingError, need_whole, require
-from latebloomer.policies import UCBE, Policy, make_policy
-from latebloomer.policies.auto import is_auto, policy_for
-from latebloomer.problems import Gaussian, Problem
+from latebloomer.engine.results import File, Results
+from latebloomer.engine.rounds import How, Leg, Part, round_of
+from latebloomer.errors import SettingError, need_whole, require
+from latebloomer.policies import Policy, make_policy
+from latebloomer.policies.auto import is_auto
+from latebloomer.problems import Problem
 from latebloomer.problems import problem as problem_of
 
 TARGETS = ("cpu", "gpu", "python")
 METHODS = ("auto", "pulls", "sums")
-# A chunk is the runs that are played between two looks at the clock and counted together: about
-# this many pulls and at most that many cells of pulls per arm.
-PULLS_OF_CHUNK = {"cpu": 30_000_000, "gpu": 3_000_000_000, "python": 200_000}
-CELLS_OF_CHUNK = 4_000_000
+ENGINES = ("local", "ray")
 
 
 def simulate(
@@ -46,6 +40,9 @@ def simulate(
     progress: bool = True,
     chunk: int | None = None,
     first_run: int = 0,
+    out: File | None = None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> Results:
     """Play `runs` runs of every policy at every budget; errors, regrets and pulls with intervals.
 
@@ -58,6 +55,14 @@ def simulate(
     noise and policies with a fixed plan and window means. "auto" takes it where all allow it.
     Ctrl-C stops after the chunk that is being played; what is done is returned.
 
+    `out` keeps the results in a file while they are made. Where the file exists, what it lacks is
+    played and the whole file is returned; it must be of the same problem, seed and settings.
+
+    `engine` "ray" plays run ranges as tasks of one core each, or one GPU, on a Ray cluster, with
+    the same results: at `address` ("auto" for one that runs here, "ray://host:10001"), or on this
+    machine where none is given. `threads` is then how many tasks may run at a time, and `chunk`
+    the runs of a task.
+
     >>> results = simulate("paper-a", ["r-sr", "sh"], [400, 800], runs=20, target="python",
     ...                    method="sums", progress=False)
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
@@ -66,127 +71,31 @@ def simulate(
     setting = problem if isinstance(problem, Problem) else problem_of(problem)
     players = _policies(policies)
     _check_run(runs, first_run, seed, target, method, threads, chunk)
+    _check_engine(engine, address)
     rounds = [
-        _round(setting, players, budget, horizon, key(seed), method)
+        round_of(setting, players, budget, horizon, key(seed), method)
         for budget in _budgets(budgets)
     ]
-    total = sum(part.cost for part in rounds) * runs
-    with Progress(total, "pulls", shown=progress) as bar:
-        for part in rounds:
-            if not part.play(first_run, runs, target, threads or cores(), chunk, bar):
-                break
-    return Results.of(setting, seed, [part.tally for part in rounds], target)
+    kept = Kept(Results.of(setting, seed, [], target), out)
+    legs = kept.legs(rounds, first_run, first_run + runs)
+    with Progress(sum(leg.cost for leg in legs), "pulls", shown=progress) as bar:
+        try:
+            with closing(_parts(legs, How(target, threads, chunk), engine, address, bar)) as parts:
+                kept.gather(parts)
+        except KeyboardInterrupt:
+            bar.interrupted()
+    return kept.results
 
 
-@dataclass(frozen=True)
-class Round:
-    """All policies at one budget."""
+def _parts(
+    legs: list[Leg], how: How, engine: str, address: str | None, bar: Progress
+) -> Generator[Part, None, None]:
+    if engine == "ray":
+        from latebloomer.engine.remote import remote_parts
 
-    tasks: list[Task]
-    tally: Tally
-
-    @property
-    def cost(self) -> int:
-        """Pulls, or gains that stand for them, in one run of every policy."""
-        return sum(task.cost for task in self.tasks)
-
-    def play(
-        self, first: int, runs: int, target: str, threads: int, chunk: int | None, bar: Progress
-    ) -> bool:
-        """Play and count, chunk by chunk; False where Ctrl-C came."""
-        players = _players(self.tasks, target, threads)
-        size = chunk or self._chunk(target)
-        for start in range(first, first + runs, size):
-            count = min(size, first + runs - start)
-            try:
-                played = play_chunk(self.tasks, players, start, count, Event())
-            except KeyboardInterrupt:
-                bar.interrupted()
-                return False
-            except MemoryError as error:
-                raise ChunkError(
-                    f"a chunk of {count} runs of {len(self.tasks)} policies over "
-                    f"{self.tasks[0].arms} arms does not fit into memory: give a smaller chunk, "
-                    f"for example chunk={max(1, count // 8)}"
-                ) from error
-            self.tally.add(start, *played)
-            bar.advance(self.cost * count)
-        return True
-
-    def _chunk(self, target: str) -> int:
-        by_pulls = PULLS_OF_CHUNK[target] // max(task.cost for task in self.tasks)
-        by_cells = CELLS_OF_CHUNK // (self.tasks[0].arms * len(self.tasks))
-        return max(1, min(by_pulls, by_cells, 200_000 if target == "cpu" else 10**9))
-
-
-def _players(tasks: list[Task], target: str, threads: int) -> list[list[Player]]:
-    """For every thread a player of each task; a GPU and plain Python have one thread."""
-    if target == "cpu":
-        return [[compiled_player(task) for task in tasks] for _ in range(threads)]
-    if target == "python":
-        return [[plain_player(task) for task in tasks]]
-    from latebloomer.engine.gpu import gpu_player
-
-    return [[gpu_player(task) for task in tasks]]
-
-
-def _round(
-    problem: Problem,
-    policies: dict[str, Policy | str],
-    budget: int,
-    horizon: int | None,
-    seed: int,
-    method: str,
-) -> Round:
-    """Check that everything can be played at this budget, before any work starts."""
-    at = budget if horizon is None else need_whole("horizon", horizon)
-    arms = problem.arms
-    made = [policy_for(policy, arms, budget, at) for policy in policies.values()]
-    ready = [informed(policy, problem, at) for policy in made]
-    for policy in ready:
-        policy.plan(arms, budget, at)
-        policy.settings(arms, budget, at)
-    means = problem.means(max(at, min(budget, at)))
-    points = None
-    if _in_leaps(method, problem, ready, arms, budget, at):
-        points = breakpoints(ready, arms, budget, at)
-    tasks = [Task(policy, means, problem.noise, budget, at, seed, points) for policy in ready]
-    played = "pulls" if points is None else "sums"
-    return Round(tasks, Tally(dict(zip(policies, ready, strict=True)), means, budget, at, played))
-
-
-def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
-    """The policy with what its authors let it know: UCB-E's exploration is made of the gaps."""
-    if isinstance(policy, UCBE) and policy.exploration is None and policy.gaps is None:
-        return replace(policy, gaps=tuple(problem.gaps(horizon).tolist()))
-    return policy
-
-
-def _in_leaps(
-    method: str, problem: Problem, policies: list[Policy], arms: int, budget: int, horizon: int
-) -> bool:
-    """Whether runs are played in leaps; an error where that is asked for and cannot be."""
-    if method == "pulls":
-        return False
-    stuck = [
-        f"{label_of(policy)} has no fixed plan with window means"
-        for policy in policies
-        if policy.span(1) is None
-        or policy.reviews()
-        or ANY in policy.plan(arms, budget, horizon).keep
-    ]
-    if not isinstance(problem.noise, Gaussian):
-        stuck.append(f"the noise is {problem.noise}, not Gaussian")
-    if stuck and method == "sums":
-        raise SettingError(f"method='sums', but {'; '.join(stuck)}: use method='pulls' or 'auto'")
-    return not stuck
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        yield from remote_parts(legs, how, address, bar)
+    else:
+        yield from local_parts(legs, how, bar)
 
 
 def _policies(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
@@ -217,3 +126,14 @@ def _check_run(
     key(seed)
     for name, value, known in (("target", target, TARGETS), ("method", method, METHODS)):
         require(value in known, name, value, f"one of {', '.join(known)}", "no other is known")
+
+
+def _check_engine(engine: str, address: str | None) -> None:
+    require(
+        engine in ENGINES, "engine", engine, f"one of {', '.join(ENGINES)}", "no other is known"
+    )
+    if address is not None and engine != "ray":
+        raise SettingError(
+            f"address={address!r} with engine={engine!r}, but an address is that of a Ray "
+            "cluster: add engine='ray', or leave it out"
+        )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from latebloomer.engine.simulate import cores
+from latebloomer.engine.local import cores
 from latebloomer.errors import LatebloomerError
 from latebloomer.lab.bench import PUBLISHED_RUNS, Bench
 from latebloomer.lab.catalogue import FIGURES

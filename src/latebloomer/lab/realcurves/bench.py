@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latebloomer.engine.labels import label_of
-from latebloomer.engine.simulate import cores
+from latebloomer.engine.local import cores
 from latebloomer.errors import need_whole, require
 from latebloomer.lab.realcurves import report
 from latebloomer.lab.realcurves.catalogue import names_of, read_sets
