@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from latebloomer import Problem, Session, simulate
 from latebloomer.cli import app
 from latebloomer.engine import rounds as module
+from latebloomer.engine.compiling import cpu_jit
 from latebloomer.engine.labels import label_of
 from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
 from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
@@ -261,6 +262,12 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]
     assert runs[1].stdout.split() == [b"1", b"0"], runs[1].stderr.decode()
+
+
+def test_code_that_is_in_no_file_is_compiled_all_the_same():
+    typed = {}
+    exec(compile("def twice(x): return 2 * x", "<stdin>", "exec"), typed)
+    assert cpu_jit()(typed["twice"])(21) == 42
 
 
 # --- the command ---

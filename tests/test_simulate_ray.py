@@ -265,6 +265,11 @@ def test_a_policy_that_cannot_be_sent_is_said_before_any_task(monkeypatch):
         on_ray([Trouble(thing=Lock())])
 
 
+def test_a_node_with_another_latebloomer_that_joins_later_is_said():
+    with pytest.raises(ClusterError, match=r"and 0\.0 was sent: install the same on every node"):
+        remote.play_range(None, 0, 1, None, "0.0")
+
+
 def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"need ray: pip install 'latebloomer\[ray\]'"):
