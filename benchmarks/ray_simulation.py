@@ -2,7 +2,8 @@
 
 The same runs with one and with two single-core workers, and with one and two threads of this
 process, in turn, several times; medians of the ratios within a turn, because shared machines are
-noisy. What two threads gain is what the machine had to give just then. The workers are warm: each
+noisy. What two threads gain is what the machine had to give just then; how many workers were busy
+on average, of two, is what Ray and the cutting into tasks leave of it. The workers are warm: each
 Ray first plays a little, whose time is shown apart.
 """
 
@@ -14,10 +15,25 @@ import sys
 from time import perf_counter
 
 from latebloomer import simulate
+from latebloomer.engine import remote
 from latebloomer.engine.cluster import Cluster
 
 PROBLEM, BUDGET = "paper-a", 3200
 POLICIES = ["r-ucbe:exploration=151.05,noise=0.01", "r-sr"]
+
+IN_TASKS: list[float] = []  # seconds that each task took
+
+
+def note_tasks() -> None:
+    """Let `IN_TASKS` have the seconds of each task that comes in."""
+    real = remote.Fleet._answer
+
+    def noted(fleet: remote.Fleet, ref: object, order: remote.Order) -> remote.Answer | None:
+        answer = real(fleet, ref, order)
+        IN_TASKS.extend([] if answer is None else [answer.seconds])
+        return answer
+
+    remote.Fleet._answer = noted  # type: ignore[method-assign]
 
 
 def seconds(runs: int, **how: object) -> float:
@@ -26,13 +42,14 @@ def seconds(runs: int, **how: object) -> float:
     return perf_counter() - began
 
 
-def on_ray(cores: int, runs: int) -> tuple[float, float, float]:
-    """Seconds until Ray is there, of the first small call, and of the work."""
+def on_ray(cores: int, runs: int) -> tuple[float, float, float, float]:
+    """Seconds until Ray is there, of the first small call, of the work, and in its tasks."""
     began = perf_counter()
     with Cluster(cores=cores):
         ready = perf_counter() - began
         first = seconds(4 * cores, engine="ray", chunk=1)
-        return ready, first, seconds(runs, engine="ray")
+        IN_TASKS.clear()
+        return ready, first, seconds(runs, engine="ray"), sum(IN_TASKS)
 
 
 def show(name: str, values: list[float], unit: str, target: str = "") -> None:
@@ -49,7 +66,8 @@ def main(quick: bool) -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")
     runs, turns = (50_000, 3) if quick else (100_000, 3)
     seconds(2, threads=1)  # compile, or load
-    ready, first, here, both, one, two = [], [], [], [], [], []
+    note_tasks()
+    ready, first, here, both, one, two, busy = [], [], [], [], [], [], []
     for _ in range(turns):
         here.append(seconds(runs, threads=1))
         both.append(seconds(runs, threads=2))
@@ -58,11 +76,13 @@ def main(quick: bool) -> None:
             ready.append(times[0])
             first.append(times[1])
             walls.append(times[2])
+        busy.append(times[3] / times[2])
     show("Ray started on this machine", ready, "s")
     show("its first call, workers started, code loaded", first, "s")
     show(f"{runs:,} runs, this process, one thread", here, "s")
     show("the same, Ray, one worker", one, "s")
     show("the same, Ray, two workers", two, "s")
+    show("workers busy, of two", busy, "")
     show("one worker / one thread", ratios(one, here), "x")
     show("one thread / two threads", ratios(here, both), "x")
     show("one worker / two workers", ratios(one, two), "x", "must 1.8")
