@@ -1,12 +1,13 @@
 """What a race on Ray costs beside the training, and how it scales with the room that there is.
 
-    python -m benchmarks.race_ray [--quick]
+    python -m benchmarks.race_ray [--quick | --growth]
 
 Learners whose pull is 50 ms of waiting stand for training elsewhere: eight of them are raced by
 R-SR where Ray is told of 1, 2, 4 and 8 CPUs. The ideal of the phase structure is, for each phase
 of m learners with d pulls each on c CPUs, max(d, m d / c) pulls one after the other. Wall times
 are those between the start of the first pull and the end of the last, by the journal; what it
 takes to start Ray is shown apart. Learners that return at once show the driver's overhead.
+`--growth` shows what more learners and more nodes cost: time to the first verdict and memory.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
@@ -41,8 +43,8 @@ def waiting(best: float, seconds: float) -> Callable[[], Iterator[float]]:
     return scores
 
 
-def learners(seconds: float) -> dict[str, Callable[[], Iterator[float]]]:
-    return {f"arm {i}": waiting(0.5 + i / 20, seconds) for i in range(LEARNERS)}
+def learners(seconds: float, count: int = LEARNERS) -> dict[str, Callable[[], Iterator[float]]]:
+    return {f"arm {i}": waiting(0.5 + i / (2 * count), seconds) for i in range(count)}
 
 
 def ideal(budget: int, cpus: int) -> float:
@@ -99,5 +101,54 @@ def report_overhead(fast: list[tuple[float, float, float]], pulls: int) -> None:
           f"{cpu:.3f} ms of the driver's CPU time, its start included")  # fmt: skip
 
 
+def growth() -> None:
+    """More learners on one machine, and more nodes (all on this machine) for eight learners."""
+    with tempfile.TemporaryDirectory() as place, Cluster(cores=4):
+        for count in (2, 8, 32):
+            began, path = perf_counter(), Path(place) / f"{count}.db"
+            sizes: list[float] = []
+            start = RayRunner.learner
+
+            def weighed(self: RayRunner, arm: int, pulls: int) -> object:
+                sizes.append(resident())  # noqa: B023
+                return start(self, arm, pulls)  # noqa: B023
+
+            RayRunner.learner = weighed  # type: ignore[method-assign]
+            race(learners(0.0, count), 40 * count, policy="rr", journal=path, runner=RayRunner(),
+                 progress=False)  # fmt: skip
+            RayRunner.learner = start  # type: ignore[method-assign]
+            took = perf_counter() - began
+            print(f"  {count} learners: {took:.1f} s for {40 * count} pulls that take no time; "
+                  f"{sizes[0] / count:.0f} MB of memory for each", flush=True)  # fmt: skip
+    for nodes in (1, 2, 4):
+        print(f"  {nodes} nodes of one CPU: {on_nodes(nodes):.1f} s", flush=True)
+
+
+def resident() -> float:
+    """MB that the processes of learners use, what they share counted in part."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if b"ray::Trainer" in (folder / "cmdline").read_bytes():
+                lines = (folder / "smaps_rollup").read_text().splitlines()
+                total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
+
+
+def on_nodes(nodes: int) -> float:
+    """Seconds of the whole call with eight learners whose 320 pulls take no time."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    several = Nodes(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(nodes):
+        several.add_node(num_cpus=1)
+    began = perf_counter()
+    race(learners(0.0), 320, policy="r-sr", journal=None, runner=RayRunner(several.address),
+         progress=False)  # fmt: skip
+    took = perf_counter() - began
+    several.shutdown()
+    return took
+
+
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    growth() if "--growth" in sys.argv else main("--quick" in sys.argv)

@@ -275,7 +275,15 @@ def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
     assert any("was not loaded: the files are not those that were saved" in why for why in notes)
 
 
-@pytest.mark.parametrize("storage", [Folder, lambda root: Remote(f"file://{root}")])
+@pytest.mark.parametrize(
+    "storage",
+    [
+        Folder,
+        lambda root: Remote(f"file://{root}"),  # pyarrow's own
+        lambda root: Remote(f"memory://{root}"),  # fsspec's
+    ],
+    ids=["folder", "pyarrow", "fsspec"],
+)
 def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
     store = storage(str(tmp_path / "store"))
 
@@ -351,8 +359,8 @@ def test_storage_addresses():
     assert storage_at("races") == Folder(str(Path("races").absolute()))
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
-def test_no_cluster_at_the_address(address, tmp_path):
+def said_at(address, folder):
+    """What a program that is not connected yet is told."""
     script = (
         "from latebloomer.engine.cluster import Cluster\n"
         "from latebloomer.errors import ClusterError\n"
@@ -361,14 +369,29 @@ def test_no_cluster_at_the_address(address, tmp_path):
         "except ClusterError as error:\n"
         "    print(error)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert f"no Ray cluster answers at address='{address}'" in ran.stdout, ran.stderr
-    assert "leave the address out to start Ray on this machine" in ran.stdout
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                         env=os.environ | {"RAY_TMPDIR": str(folder)})  # fmt: skip
+    return ran.stdout or ran.stderr
+
+
+def test_auto_is_the_ray_that_was_started_on_this_machine(tmp_path):
+    assert "no Ray that was started with `ray start` runs on" in said_at("auto", tmp_path)
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:9\n")
+    assert "no Ray cluster answers at address='127.0.0.1:9'" in said_at("auto", tmp_path)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_no_cluster_at_the_address(address, tmp_path):
+    said = said_at(address, tmp_path)
+    assert f"no Ray cluster answers at address='{address}'" in said
+    assert "leave the address out to start Ray on this machine" in said
 
 
 def test_ray_missing_or_too_old(monkeypatch):
     class Old:
         __version__ = "2.9.3"
+        is_initialized = staticmethod(lambda: False)
 
     monkeypatch.setitem(sys.modules, "ray", Old)
     with pytest.raises(ClusterError, match=r"Ray 2.9.3 is installed, but 2.40 or newer"):
@@ -411,5 +434,5 @@ def test_a_ray_that_is_started_is_private_and_ended(first, tmp_path):
 def test_a_ray_that_runs_is_left_running(ray, tmp_path):
     run(LEARNERS, 60, tmp_path / "race.db")
     assert ray.is_initialized()
-    assert run(LEARNERS, 60, tmp_path / "other.db").spent == 60
-    assert ray.available_resources()["CPU"] == 4  # what was reserved is given back
+    whole = RayRunner(resources={"num_cpus": 4})  # there is room once the first has given back
+    assert run(LEARNERS, 60, tmp_path / "other.db", whole).spent == 60

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
@@ -61,14 +62,21 @@ class Cluster:
 
     def open(self) -> Cluster:
         """Connect; an error says what is wrong with the address."""
-        with _kept_private(self._address is None or _is_loopback(self._address)):
+        ray = sys.modules.get("ray")
+        connected = ray is not None and ray.is_initialized()
+        address = self._address
+        if address == "auto" and not connected:
+            address = _running_here()
+        with _kept_private(address is None or _is_loopback(address)):
+            if ray is None and (address is None or _has_token()):
+                os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when Ray is imported
             self.ray = ray_module()
-            if self.ray.is_initialized():
+            if connected:
                 self._need_the_same()
-            elif self._address is None:
+            elif address is None:
                 self._start()
             else:
-                self._join(self._address)
+                self._join(address)
         return self
 
     def close(self) -> None:
@@ -100,6 +108,11 @@ class Cluster:
             _need_listener(address)
             self._init(address=address)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            if "AuthToken" in f"{error} {error.__cause__}":
+                raise ClusterError(
+                    f"the Ray cluster at address={address!r} asks for a token: before Ray is "
+                    "imported, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token"
+                ) from error
             raise ClusterError(
                 f"no Ray cluster answers at address={address!r} ({first_line(error)}): check the "
                 "address and that the cluster runs there (`ray status`), or leave the address out "
@@ -198,6 +211,28 @@ def _is_loopback(address: str) -> bool:
     return host in (*LOOPBACK, "localhost")
 
 
+def _running_here() -> str:
+    """The address of the Ray that runs on this machine, where `ray start` notes it.
+
+    Ray would also look through all processes for one that some program has started for itself,
+    and try for minutes where that one does not let it in.
+    """
+    note = Path(os.environ.get("RAY_TMPDIR") or "/tmp", "ray", "ray_current_cluster")
+    try:
+        return note.read_text().strip()
+    except OSError:
+        raise ClusterError(
+            "address='auto', but no Ray that was started with `ray start` runs on this machine: "
+            "start one (`ray start --head`), give its address host:port, or leave the address out"
+        ) from None
+
+
+def _has_token() -> bool:
+    """Whether there is a token to show to a cluster; one that asks for none does not mind."""
+    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(named) or Path("~/.ray/auth_token").expanduser().is_file()
+
+
 def _need_listener(address: str) -> None:
     """Raise where nothing listens: Ray itself would try again for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -233,16 +268,14 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def _kept_private(here: bool) -> Iterator[None]:
-    """While Ray is imported and started, or joined, on this machine: loopback only, with a token.
+    """While Ray is imported and started, or joined, on this machine: loopback only.
 
-    Ray reads both settings when it is imported. Where the program has imported it before, the
-    token is Ray's own default (since 2.59), and the interface is set where Ray keeps it.
+    Ray reads the setting when it is imported; where the program has done that before, it is set
+    where Ray keeps it.
     """
     if not here or ALL_INTERFACES in os.environ:
         yield
         return
-    if "ray" not in sys.modules:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # known since Ray 2.52
     os.environ[ALL_INTERFACES] = "0"
     constants = sys.modules.get("ray._private.ray_constants")
     before = getattr(constants, "ENABLE_RAY_CLUSTER", sys.platform not in ("darwin", "win32"))

@@ -14,7 +14,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from latebloomer.engine.cluster import ray_module
-from latebloomer.engine.simulate import cores
+from latebloomer.engine.local import cores
 from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.race import opening
 from latebloomer.race.adapters.estimator import (

@@ -148,9 +148,9 @@ class RayRunner(Runner):
         self._places.look_for_more()
         self.lanes = max(1, self._places.lanes)
         wanted = session.ask_phase(self._batch or self.lanes)
-        for arm in wanted:
-            if arm not in self._hands:
-                self._hire(arm)
+        starting = sum(not call.trains for call in self._calls.values())
+        for arm in [arm for arm in wanted if arm not in self._hands][: self.lanes - starting]:
+            self._hire(arm)
         busy = {call.arm for call in self._calls.values()}
         idle = [arm for arm in wanted if arm in self._hands and arm not in busy]
         idle.sort(key=lambda arm: (-wanted[arm] * self._expected(arm), arm))
