@@ -121,6 +121,32 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     assert 3 in sizes and sizes <= {2, 3}
 
 
+def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
+    gate, path = tmp_path / "gate", tmp_path / "race.db"
+    os.mkfifo(gate)
+
+    def slow():
+        for n in range(1, 10**9):
+            if n == 5:
+                gate.read_text()  # until another learner is far ahead
+            yield 0.9 * n / (n + 3), n
+
+    def quick():
+        for n in range(1, 10**9):
+            if n == 30:
+                gate.write_text("go")
+            yield n / (n + 3), n
+
+    how = RayRunner(batch=2)
+    settings = {"policy": "r-ucbe:noise=0.01,exploration=1", "timeout": 60}
+    verdict = run(
+        {"slow": slow, "quick": quick, "low": stream(0.3, 3)}, 100, path, how, **settings
+    )
+    assert verdict.spent == 100 and look(path).summary() == verdict.summary()
+    assert not [arm for arm in verdict.arms if arm.state == "failed"]
+    assert rows(path, "SELECT count(*) FROM changes WHERE kind = 'more'")[0][0] > 20
+
+
 def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, monkeypatch):
     path, real = tmp_path / "race.db", Journal.pull
 

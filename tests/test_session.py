@@ -577,6 +577,38 @@ def test_a_batch_may_be_told_in_any_order(policy, batch, order, arms):
     assert conclusions(sessions[0]) == conclusions(sessions[1])
 
 
+@pytest.mark.parametrize("policy", [TEN["ucb-e"], TEN["r-ucbe"], "r-ucbe"])
+@settings(max_examples=30)
+@given(st.integers(2, 5), st.integers(0, 999))
+def test_arms_are_kept_busy_and_the_session_is_replayed_equal(policy, batch, order):
+    session, random = Session(policy, arms=6, budget=80, horizon=25), Random(order)
+    while phase := session.ask_phase(batch):
+        if session._batch:  # without phases from here on: one is back, another one goes out
+            session.top_up(batch)
+            phase = session.ask_phase(batch)
+            open_arms = sum(n < 25 for n in session.pulls)
+            assert len(phase) == min(batch, open_arms, session.budget - session.spent)
+        arm = random.choice(list(phase))
+        session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+        if random.random() < 0.05:
+            assert session.replay(session.history) == session
+    assert session.spent == 80 and max(session.pulls) <= 25
+    assert session.replay(session.history) == session
+
+
+@every
+def test_only_policies_that_choose_by_score_hand_out_more_while_others_are_out(policy):
+    session = Session(policy, arms=6, budget=80)
+    play(session, pulls=40)
+    session.ask_phase(3)
+    if session._batch:
+        session.tell(session._batch[0], 0.5)
+    before = dict(session.ask_phase(3))
+    session.top_up(3)
+    grown = len(session.ask_phase(3)) > len(before)
+    assert grown == (session.policy.by_score and len(before) == 2)
+
+
 # --- the same again ---
 
 

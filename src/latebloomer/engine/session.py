@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from array import array
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from math import inf, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,14 @@ MADE = (
     "_growing",
     "_quota_memo",
 )
+
+
+class Handed(NamedTuple):
+    """Several arms were handed out to be pulled at once."""
+
+    after: int  # pulls told before
+    size: int  # arms that could be out then, in all
+    more: bool  # while others were out
 
 
 class Session:
@@ -79,7 +87,7 @@ class Session:
         self._drops: dict[int, Drop] = {}
         self._crew = list(self._ledger.crew)  # who raced before the last drop
         self._batch: list[int] = []  # arms handed out together and not told yet
-        self._batches: list[tuple[int, int]] = []  # for each handed out: pulls before it, size
+        self._handed: list[Handed] = []  # every batch, in order
         self._bind()
         self._due: int = self._advance(self._game, self._ledger, ANY, 0)
 
@@ -103,21 +111,46 @@ class Session:
         For a policy with phases that is what is left of the phase; for one that decides after
         every pull it is one pull of up to `batch` arms. Empty when the session is over.
         """
-        batch = need_whole("batch", batch)
-        require(
-            batch >= 1, "batch", batch, "at least 1", "it is how many arms may be pulled at once"
-        )
+        batch = _at_once(batch)
         if self._due == OVER:
             return {}
         if self._phase_keep() != ANY:
             return self._left_of_phase()
         count = min(batch, self.budget - self.spent)
         if not self._batch and count > 1:
-            self._batches.append((self.spent, count))
-            self._batch = self.policy.several(
-                self._game.rule, self._ledger, self._due, count, self._game
-            )
+            self._hand_out(Handed(self.spent, count, False), [self._due])
         return dict.fromkeys(self._batch or [self._due], 1)
+
+    def top_up(self, batch: int) -> None:
+        """Hand out more arms, up to `batch` at once, while pulls of others are still awaited.
+
+        For policies that choose by score alone; the others wait for all arms of a batch, as
+        every policy does for the pulls of a phase.
+        """
+        count = min(_at_once(batch), self.budget - self.spent)
+        if not self.policy.by_score or not 0 < len(self._batch) < count:
+            return
+        out = {*self._batch, *self._absent()}
+        if any(n < self.horizon and i not in out for i, n in enumerate(self._ledger.n)):
+            self._ledger.cursor[STALE] = 1
+            self._advance(self._game, self._ledger, ANY, 0)  # the scores of now
+            self._hand_out(Handed(self.spent, count, True), self._batch)
+
+    def _hand_out(self, handed: Handed, held: list[int]) -> None:
+        self._handed.append(handed)
+        absent = self._absent()
+        picked = self.policy.several(
+            self._game.rule,
+            self._ledger,
+            [*held, *absent],
+            handed.size + len(absent),
+            self._game,
+        )
+        self._batch = [i for i in picked if i not in absent]
+
+    def _absent(self) -> list[int]:
+        """Arms that take no pulls."""
+        return []
 
     def tell(self, arm: int | str, reward: float) -> None:
         """Enter the reward of a pull that was asked for (higher is better)."""
@@ -377,16 +410,20 @@ class Session:
         """
         names, horizon = list(self.names), self.horizon
         session = Session(self.policy, names, self.budget, horizon, self.seed)
-        batches = dict(self._batches)
+        left = deque(self._handed)
         for arm, reward in history:
-            session._hand_out_again(batches)
+            session._hand_out_again(left)
             session.tell(arm, reward)
-        session._hand_out_again(batches)
+        session._hand_out_again(left)
         return session
 
-    def _hand_out_again(self, batches: dict[int, int]) -> None:
-        if self.spent in batches:
-            self.ask_phase(batches[self.spent])
+    def _hand_out_again(self, left: deque[Handed]) -> None:
+        while left and left[0].after == self.spent:
+            handed = left.popleft()
+            if handed.more:
+                self.top_up(handed.size)
+            else:
+                self.ask_phase(handed.size)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Session) and self.__getstate__() == other.__getstate__()
@@ -409,6 +446,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"
+
+
+def _at_once(batch: int) -> int:
+    batch = need_whole("batch", batch)
+    require(batch >= 1, "batch", batch, "at least 1", "it is how many arms may be pulled at once")
+    return batch
 
 
 def _names(arms: int | Sequence[str]) -> tuple[str, ...]:

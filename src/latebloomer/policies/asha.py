@@ -79,15 +79,17 @@ class ASHA(Policy):
                         behind = i
         return fresh if fresh != OVER and running < self.workers else behind
 
-    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+    def several(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
         """Workers train on what runs; those that are free begin with the next arms."""
         crew = ledger.crew[: ledger.cursor[CREW]]
         trainable = [
             i for i in crew
-            if i != first and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
+            if i not in held and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
         ]  # fmt: skip
         begun = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
-        return [first, *begun[: count - 1]]
+        return [*held, *begun[: count - len(held)]]
 
 
 @kernel

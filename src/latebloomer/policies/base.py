@@ -104,14 +104,20 @@ class Policy(ABC):
         """
         return best_open(ledger, pulled, horizon)
 
-    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
-        """Up to `count` distinct arms to pull at once where the plan says ANY, `first` among them.
+    # Whether an arm can be chosen while pulls of others are out: by the scores of now, which do
+    # not depend on what was handed out before.
+    by_score: ClassVar[bool] = False
+
+    def several(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
+        """Up to `count` distinct arms to pull at once where the plan says ANY, `held` among them.
 
         Plain Python, for sessions that hand out several pulls before the first comes back.
         """
-        open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i != first)
-        by_score = heapq.nsmallest(count - 1, open_arms, key=lambda i: (-ledger.score[i], i))
-        return [first, *by_score]
+        open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
+        more = count - len(held)
+        return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.score[i], i))]
 
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
 

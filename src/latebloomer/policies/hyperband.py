@@ -100,11 +100,13 @@ class Hyperband(Policy):
             due = first_lacking(self, ledger)
         return due
 
-    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+    def several(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
         """Other arms that are not at their rung yet."""
         crew = ledger.crew[: ledger.cursor[CREW]]
-        others = [i for i in crew if i != first and lacking(rule, ledger, i)]
-        return [first, *others[: count - 1]]
+        others = [i for i in crew if i not in held and lacking(rule, ledger, i)]
+        return [*held, *others[: count - len(held)]]
 
 
 def deal(arms: int, longest: int, eta: int) -> list[int]:

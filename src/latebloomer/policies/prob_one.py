@@ -57,10 +57,12 @@ class ProbOne(Policy):
             ledger.memo[i] = probability
         return i
 
-    def several(self, rule: Any, ledger: Ledger, first: int, count: int, game: Any) -> list[int]:
+    def several(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
         """`count` draws from the ranking of now, each arm once, told apart by the run number."""
-        drawn, pulls = [first], ledger.cursor[PULLS]
-        for ahead in range(1, count):
+        drawn, pulls = list(held), ledger.cursor[PULLS]
+        for ahead in range(len(held), count):
             u = uniform(game.seed, ahead, POLICY_STREAM, pulls)
             i, probability = draw(rule, ledger, game.horizon, u)
             if i not in drawn:

@@ -70,6 +70,7 @@ class RisingUCBE(Policy):
     delta: float = 0.05  # with exploration="theory": the error that its bound allows
 
     name: ClassVar[str] = "r-ucbe"
+    by_score: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
 
     def __post_init__(self) -> None:

@@ -38,6 +38,7 @@ class UCBE(Policy):
     gaps: tuple[float, ...] | None = None
 
     name: ClassVar[str] = "ucb-e"
+    by_score: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
     remember = staticmethod(remember_levels)
 

@@ -59,7 +59,7 @@ class Driver:
         timed = journal.path is not None or runner.fragile
         self.saving = Saving(settings.checkpoint_every, len(entries), timed)
         self._restored = {i for i, n in enumerate(self.session.pulls) if n}
-        self._batches = len(self.session._batches)
+        self._handed = len(self.session._handed)
         self._unsavable: set[int] = set()  # noted once
 
     def _clock(self, lanes: int) -> Clock | None:
@@ -103,7 +103,7 @@ class Driver:
                 self.runner.hold()
 
     def _take(self, report: Report) -> None:
-        if len(self.session._batches) != self._batches:
+        if len(self.session._handed) != self._handed:
             self._write_batch()
         if isinstance(report, Pulled):
             self._count(report)
@@ -155,9 +155,10 @@ class Driver:
 
     def _write_batch(self) -> None:
         """A batch that was handed out is part of what the session knows, before its results."""
-        for t, size in self.session._batches[self._batches :]:
-            self.journal.change(t, "batch", "arms pulled at once", value=size)
-        self._batches = len(self.session._batches)
+        for t, size, more in self.session._handed[self._handed :]:
+            why = "arms pulled at once, others being out" if more else "arms pulled at once"
+            self.journal.change(t, "more" if more else "batch", why, value=size)
+        self._handed = len(self.session._handed)
 
     def _note(self, report: Note) -> None:
         name = self.session.names[report.arm]

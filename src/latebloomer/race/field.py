@@ -123,13 +123,8 @@ class Field(Finale):
         if new and self._left and not (self._open or self.over):
             self._move_on()
 
-    def ask_phase(self, batch: int = 1) -> dict[int, int]:
-        """Pulls per arm that may be made in parallel; see `Session.ask_phase`."""
-        wanted = super().ask_phase(batch)
-        if self._left and self._batch:
-            self._batch = [i for i in self._batch if i not in self._left]
-            return dict.fromkeys(self._batch, 1)
-        return wanted
+    def _absent(self) -> list[int]:
+        return list(self._left)
 
     def left(self, arm: int | str) -> str | None:
         """FAILED, FINISHED, or None for an arm that takes pulls."""

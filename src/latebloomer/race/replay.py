@@ -53,6 +53,8 @@ def apply(session: Field, change: Change) -> None:
         session.replan(change.value)
     elif change.kind == "batch" and change.value is not None:
         session.ask_phase(change.value)
+    elif change.kind == "more" and change.value is not None:
+        session.top_up(change.value)
     elif change.kind == "stop":
         session.stop()
     elif change.kind == "deliver" and change.value is not None:

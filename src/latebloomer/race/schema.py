@@ -17,9 +17,9 @@ CREATE TABLE pulls (
 CREATE TABLE changes (
     id INTEGER PRIMARY KEY,
     t INTEGER NOT NULL, -- it came after this pull
-    kind TEXT NOT NULL, -- failed, finished, plan, stop, batch, deliver or note
+    kind TEXT NOT NULL, -- failed, finished, plan, stop, batch, more, deliver or note
     arm INTEGER,
-    value INTEGER, -- plan, deliver: the new budget; batch: its size
+    value INTEGER, -- plan, deliver: the new budget; batch, more: its size
     why TEXT NOT NULL,
     at REAL NOT NULL
 );

@@ -147,6 +147,8 @@ class RayRunner(Runner):
         """Give work to the racing learners that have none, the longest first."""
         self._places.look_for_more()
         self.lanes = max(1, self._places.lanes)
+        if session.opens:
+            session.top_up(self._batch or self.lanes)
         wanted = session.ask_phase(self._batch or self.lanes)
         starting = sum(not call.trains for call in self._calls.values())
         for arm in [arm for arm in wanted if arm not in self._hands][: self.lanes - starting]:
