@@ -1,7 +1,8 @@
 """Races on a Ray cluster of several nodes, with processes that die at chosen moments.
 
-Run as a script it is the victim: `python ray_faults.py actors|nodes|drivers FOLDER DEATHS` prints
-what happened as one JSON object. A death is a file in the folder: the process that comes to the
+Run as a script it is the victim: `python ray_faults.py STORM FOLDER DEATHS` prints what happened
+as one JSON object; the storms are actors, nodes (each lost one is replaced), leaving (nodes that
+are not) and drivers. A death is a file in the folder: the process that comes to the
 moment in its name takes the file away and ends itself by SIGKILL, so each happens once, wherever
 Ray has put the process.
 """
@@ -125,25 +126,24 @@ def cluster_of(nodes):
 
 
 def storm(folder, whom, count, seed):
-    """Actors, or whole nodes, die while the driver goes on."""
+    """Actors, or whole nodes, die while the driver goes on; `whom` "gone": none comes instead."""
     from latebloomer.race.remote import RayRunner
-    from latebloomer.race.remote.runner import RayRunner as Watched
 
     made = pulls_made(folder / "calm.db")
     moments = [f"{name}-{when}-{n}" for name, n in made for when in ("before", "after")]
     moments += [f"{name}-saving-{n}" for name, n in made if n % 7 == 0]
-    doom(folder, whom, moments, count, seed)
-    cluster = cluster_of(3)
-    lost = Watched._lost
+    doom(folder, "process" if whom == "process" else "node", moments, count, seed)
+    cluster = cluster_of(count + 1 if whom == "gone" else 3)
+    lost = RayRunner._lost
 
-    def replaced(self, call, error):
+    def replaced(self, call):
         if whom == "node":  # machines come and go: one for each that has left
             for node in [n for n in cluster.worker_nodes if not n.any_processes_alive()]:
                 cluster.remove_node(node, allow_graceful=False)
                 cluster.add_node(num_cpus=1)
-        return lost(self, call, error)
+        return lost(self, call)
 
-    Watched._lost = replaced
+    RayRunner._lost = replaced
     runner = RayRunner(address=cluster.address)
     verdict = race(learners(folder), BUDGET, **settings(folder, runner))
     cluster.shutdown()
@@ -195,7 +195,7 @@ def calm(folder):
 def main(what, folder, count, seed="0"):
     folder = Path(folder)
     undisturbed = calm(folder)
-    whom = {"actors": "process", "nodes": "node"}
+    whom = {"actors": "process", "nodes": "node", "leaving": "gone"}
     if what in whom:
         found = storm(folder, whom[what], int(count), int(seed))
     else:

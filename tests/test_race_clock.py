@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from latebloomer.race import clock, local, look, race, resume, runner
+from latebloomer.race import clock, journal, local, look, race, resume, runner
 from latebloomer.race.journal import Journal
 
 MODULES = (clock, local, runner)
@@ -17,6 +17,7 @@ class Time:
         self.now = 0.0
         for module in MODULES:
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(journal, "time", lambda: self.now)
 
     def learner(self, length, best=1.0):
         """One whose n-th pull takes length(n) seconds."""

@@ -11,7 +11,8 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ OLDEST = (2, 40)  # of Ray: what this code is written for
 # Ray listens on all interfaces unless its node's address is the loopback one, and it takes that
 # one only where this variable is 0 (the default on macOS and Windows), whatever `init` is told.
 ALL_INTERFACES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+TOKEN = Path("~/.ray/auth_token")  # where Ray keeps one unless told otherwise
 LOOPBACK = ("127.0.0.1", "::1")
 WAIT = 60.0  # seconds in which a node must answer a question
 
@@ -54,7 +56,13 @@ class Cluster:
         if cores is not None:
             require(need_whole("cores", cores) >= 1, "cores", cores, "at least 1",
                     "a Ray without CPUs trains nothing")  # fmt: skip
-        self._address = address or os.environ.get("RAY_ADDRESS") or None
+        if address is not None and cores is not None:
+            raise SettingError(
+                f"cores={cores} and address={address!r}, but cores is for a Ray that is started "
+                "here: leave one of them out"
+            )
+        where = address or os.environ.get("RAY_ADDRESS") or "local"
+        self._address = None if where == "local" else where
         self._cores = cores
         self._ours = False  # whether `close` ends the connection
         self.local = False  # whether Ray was started here
@@ -68,8 +76,8 @@ class Cluster:
         if address == "auto" and not connected:
             address = _running_here()
         with _kept_private(address is None or _is_loopback(address)):
-            if ray is None and (address is None or _has_token()):
-                os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when Ray is imported
+            if not connected and (address is None or _has_token()):
+                _use_token(ray is not None)
             self.ray = ray_module()
             if connected:
                 self._need_the_same()
@@ -95,23 +103,21 @@ class Cluster:
     def _start(self) -> None:
         self._init(address="local", num_cpus=self._cores, include_dashboard=False)
         self.local = True
+        with suppress(OSError):  # Ray writes it for everyone to read
+            TOKEN.expanduser().chmod(0o600)
 
     def _join(self, address: str) -> None:
-        if self._cores is not None:
-            raise SettingError(
-                f"cores={self._cores} and address={address!r}, but cores is for a Ray that is "
-                "started here: leave one of them out"
-            )
         if address.startswith("ray://"):
             extra("grpc", "addresses that begin with ray://", "ray")
         try:
             _need_listener(address)
             self._init(address=address)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            if "AuthToken" in f"{error} {error.__cause__}":
+        except (self.ray.exceptions.RayError, RuntimeError, ValueError, OSError) as error:
+            if "uthentication" in f"{type(error)} {error} {error.__cause__}":
                 raise ClusterError(
-                    f"the Ray cluster at address={address!r} asks for a token: before Ray is "
-                    "imported, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token"
+                    f"the Ray cluster at address={address!r} asks for a token, and none "
+                    "or another one was shown: put its token into RAY_AUTH_TOKEN or "
+                    "~/.ray/auth_token, and set RAY_AUTH_MODE=token"
                 ) from error
             raise ClusterError(
                 f"no Ray cluster answers at address={address!r} ({first_line(error)}): check the "
@@ -126,8 +132,10 @@ class Cluster:
 
     def _need_the_same(self) -> None:
         """This program is connected already; to another cluster than asked for is an error."""
-        if self._address in (None, "auto", "local") or str(self._address).startswith("ray://"):
+        if self._address in (None, "auto"):
             return
+        if str(self._address).startswith("ray://") and self.ray.util.client.ray.is_connected():
+            return  # by the same way; whether to the same place cannot be seen
         there = self.ray.get_runtime_context().gcs_address
         if there != self._address:
             raise ClusterError(
@@ -172,7 +180,9 @@ class Cluster:
             ).remote(*given)
             for node in self.nodes()
         }
-        return {node: self._answer(call) for node, call in calls.items()}
+        answers = {node: self._answer(call) for node, call in calls.items()}
+        there = {node["NodeID"] for node in self.nodes()}  # one may have left meanwhile
+        return {node: answer for node, answer in answers.items() if node in there}
 
     def _answer(self, call: Any) -> Any:
         try:
@@ -230,7 +240,17 @@ def _running_here() -> str:
 def _has_token() -> bool:
     """Whether there is a token to show to a cluster; one that asks for none does not mind."""
     named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(named) or Path("~/.ray/auth_token").expanduser().is_file()
+    return bool(named) or TOKEN.expanduser().is_file()
+
+
+def _use_token(loaded: bool) -> None:
+    """Ask for a token, or show it; known since Ray 2.52, which reads the setting at its import."""
+    if "RAY_AUTH_MODE" in os.environ:
+        return
+    os.environ["RAY_AUTH_MODE"] = "token"
+    if loaded:
+        with suppress(Exception):  # as Ray itself does it; where that is gone, its default holds
+            import_module("ray._raylet").Config.initialize("")
 
 
 def _need_listener(address: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.engine.cells import Cell, Pair
-from latebloomer.engine.cluster import Cluster, first_line, ray_module
+from latebloomer.engine.cluster import Cluster, first_line
 from latebloomer.engine.progress import Progress
 from latebloomer.engine.rounds import How, Leg, Part, Round
 from latebloomer.errors import ClusterError, SettingError
@@ -40,8 +40,8 @@ def remote_parts(
     cluster = Cluster(address)
     if not legs:
         return
-    _need_sendable(legs)
     with cluster:
+        _need_sendable(legs, cluster.ray.cloudpickle.dumps)
         if not cluster.local:
             cluster.need_same_version()
         yield from Fleet(cluster, legs, how, bar).parts()
@@ -226,9 +226,8 @@ class Fleet:
         self._again.append(replace(order, deaths=order.deaths + 1))
 
 
-def _need_sendable(legs: Sequence[Leg]) -> None:
+def _need_sendable(legs: Sequence[Leg], dumps: Any) -> None:
     """Raise where a policy or the noise cannot travel, before anything is sent."""
-    dumps = ray_module().cloudpickle.dumps
     one = legs[0].round.tasks[0]
     things = {label: task.policy for leg in legs for label, task in _labelled(leg.round)}
     for name, thing in [*things.items(), (f"the noise {one.noise!r}", one.noise)]:

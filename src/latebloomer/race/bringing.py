@@ -54,8 +54,8 @@ def _loaded(order: Order, learner: Any, notes: list[str]) -> int | None:
                 learner.load(folder)
                 return kept.n
         notes.append(
-            f"its checkpoint of pull {kept.n} was not loaded: the files are not those that were "
-            "saved (their digest differs from the journal's)"
+            f"its checkpoint of pull {kept.n} was not loaded: the files are missing or not those "
+            "that were saved (their digest differs from the journal's)"
         )
     return None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
+from dataclasses import replace
 
 from latebloomer.race.journal import Journal, Kept
 from latebloomer.race.storage import Folder, Storage, Stored
@@ -42,7 +44,9 @@ class Checkpoints:
 
     def move_to(self, storage: Storage) -> None:
         """Keep the files in another storage than beside the journal."""
-        self._storage = storage
+        self._storage = (
+            replace(storage, full=self._full) if isinstance(storage, Folder) else storage
+        )
 
     @property
     def race(self) -> str:
@@ -59,15 +63,19 @@ class Checkpoints:
         for kept in self._journal.checkpoints(arm):
             if kept.n < n:
                 self._journal.forget(arm, kept.n)
-        self.storage.drop_all_but(place_of(arm, n))
+        with suppress(OSError):  # of a network: what is not removed now is removed next time
+            self.storage.drop_all_but(place_of(arm, n))
 
-    def known(self, arm: int, upto: int) -> list[Kept]:
-        """States of at most `upto` pulls that are there, the newest first.
+    def listed(self, arm: int, upto: int) -> list[Kept]:
+        """States of at most `upto` pulls by the journal, the newest first.
 
         Whether their files are as they were saved is seen where they are loaded.
         """
-        kept = [kept for kept in self._journal.checkpoints(arm) if kept.n <= upto]
-        return [one for one in kept if self.storage.has(one.folder)]
+        return [kept for kept in self._journal.checkpoints(arm) if kept.n <= upto]
+
+    def known(self, arm: int, upto: int) -> list[Kept]:
+        """Those of them whose files are seen from here."""
+        return [kept for kept in self.listed(arm, upto) if self.storage.has(kept.folder)]
 
     def close(self) -> None:
         """Remove what was temporary."""

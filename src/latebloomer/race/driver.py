@@ -66,7 +66,7 @@ class Driver:
         """It starts when the runner is ready."""
         if self.settings.seconds is None:
             return None
-        before = sum(self.journal.seconds().values()) / lanes
+        before = self.journal.elapsed()
         named = self.session.winner is not None
         share = 1.0 if named else 1.0 - self.settings.deliver  # of the time, until the next end
         seconds = share * self.settings.seconds
@@ -125,7 +125,8 @@ class Driver:
             self._cannot_save(report)
         elif isinstance(report, Restored):
             if self.clock is not None and report.arm in self._restored:
-                self.clock.pause(report.seconds)  # restoring it is not the race's time
+                at_once = min(self.runner.lanes, len(self._restored))
+                self.clock.pause(report.seconds / at_once)  # restoring is not the race's time
         elif isinstance(report, Waiting):
             self.progress.waits(self.session, report.arms)
         else:
@@ -221,6 +222,7 @@ class Driver:
         self.journal.failure(failure, why)
         session.retire(arm, FAILED)
         self.runner.again(arm)
+        self._let_go()  # others may be out with it, where a phase ends
         self.progress.say(f"{name}: {'no more' if arm == session.winner else 'out'}, {why}")
 
     def _cannot_resume(self, name: str, n: int, trouble: Trouble) -> NoReturn:
@@ -239,6 +241,7 @@ class Driver:
             self._failed(Trouble(arm, "score", "it ended before its first score", hopeless=True))
             return
         self._change(FINISHED, f"ended by itself after {n} pulls", arm)
+        self._let_go()
         others = "" if arm == session.winner else "; the budget goes to the others"
         self.progress.say(f"{name}: finished after {n} pulls{others}")
 
@@ -275,7 +278,7 @@ class Driver:
         except Exception as error:  # the learner's own code
             self._cannot_resume(self.session.names[arm], pulls, trouble_of(arm, error))
         while self.runner.notes:
-            self._note(self.runner.notes.pop(0))
+            self._hear(self.runner.notes.pop(0))
         if self.journal.path is not None:
             self.save([arm])
         return learner

@@ -12,11 +12,12 @@ import json
 import os
 import socket
 import sqlite3
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
+from time import time
 from typing import Any, NamedTuple
 
 from latebloomer.race.errors import JournalError
@@ -70,7 +71,7 @@ class Journal:
     def pull(self, t: int, arm: int, n: int, reward: float, seconds: float) -> None:
         """Enter a finished pull. When this returns it is counted, whatever happens next."""
         try:
-            self._db.execute(self._insert, (t, arm, n, reward, seconds, time.time()))
+            self._db.execute(self._insert, (t, arm, n, reward, seconds, time()))
         except sqlite3.Error as error:
             raise self._cannot_write(f"pull {t}", error) from error
 
@@ -81,7 +82,7 @@ class Journal:
         with self._writing(kind):
             self._db.execute(
                 "INSERT INTO changes (t, kind, arm, value, why, at) VALUES (?, ?, ?, ?, ?, ?)",
-                (t, kind, arm, value, why, time.time()),
+                (t, kind, arm, value, why, time()),
             )
 
     def failure(self, failure: Failure, out: str | None = None) -> None:
@@ -91,7 +92,7 @@ class Journal:
             self._db.execute(
                 "INSERT INTO failures (t, arm, n, kind, reason, details, at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*failure, time.time()),
+                (*failure, time()),
             )
             if out is not None:
                 self.change(failure.t, "failed", out, failure.arm)
@@ -102,7 +103,7 @@ class Journal:
         with self._writing("checkpoint"):
             self._db.execute(
                 "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*kept, size, seconds, time.time()),
+                (*kept, size, seconds, time()),
             )
 
     def forget(self, arm: int, n: int) -> None:
@@ -186,6 +187,15 @@ class Journal:
         rows = self._db.execute("SELECT arm, sum(seconds) FROM pulls GROUP BY arm")
         return dict(rows.fetchall())
 
+    def elapsed(self) -> float:
+        """Seconds in which at least one pull was being made, by all processes so far."""
+        total, reached = 0.0, -inf
+        query = "SELECT at - seconds, at FROM pulls ORDER BY at - seconds"
+        for began, ended in self._db.execute(query):
+            total += max(0.0, ended - max(began, reached))
+            reached = max(reached, ended)
+        return total
+
     def pace(self, arm: int, newest: int) -> float:
         """Seconds per pull, over an arm's newest pulls."""
         query = "SELECT seconds FROM pulls WHERE arm = ? ORDER BY t DESC LIMIT ?"
@@ -233,7 +243,7 @@ class Journal:
         with self._writing("leg"):
             made = self._db.execute(
                 "INSERT INTO legs (process, versions, began) VALUES (?, ?, ?)",
-                (process, json.dumps(versions()), time.time()),
+                (process, json.dumps(versions()), time()),
             )
         self._leg = made.lastrowid
 
@@ -241,9 +251,7 @@ class Journal:
         """Let go of the file and of the lock."""
         try:
             if self._leg is not None:
-                self._db.execute(
-                    "UPDATE legs SET ended = ? WHERE id = ?", (time.time(), self._leg)
-                )
+                self._db.execute("UPDATE legs SET ended = ? WHERE id = ?", (time(), self._leg))
         except sqlite3.Error:
             pass  # the disk is full or gone, which was said when a pull could not be written
         finally:

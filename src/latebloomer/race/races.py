@@ -178,15 +178,22 @@ def _repeats(driver: Driver) -> str:
     """What restoring the learners will cost."""
     session, seconds = driver.session, driver.journal.seconds()
     needed = [session.recommend().arm] if session.over else session.movers
-    pulls, time = 0, 0.0
+    pulls, time, away = 0, 0.0, 0
     for arm in needed:
         n = session.pulls[arm]
-        kept = driver.checkpoints.known(arm, n)
+        kept, listed = driver.checkpoints.known(arm, n), driver.checkpoints.listed(arm, n)
+        away += bool(listed and not kept)
         missing = n - (kept[0].n if kept else 0)
         pulls, time = pulls + missing, time + missing * seconds.get(arm, 0.0) / max(1, n)
     if not pulls:
         return "every learner is restored from its checkpoint"
-    return f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
+    text = f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
+    if away:
+        text += (
+            f"; the checkpoints of {away} learners are not in {driver.checkpoints.storage}: if "
+            "they are elsewhere, stop and give the runner that storage"
+        )
+    return text
 
 
 def _same(entries: list[Entry], names: list[str], journal: Place) -> list[Entry]:

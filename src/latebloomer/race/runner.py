@@ -101,7 +101,7 @@ class Runner(ABC):
     lanes: int = 1  # pulls that can be made at once
 
     def __init__(self) -> None:
-        self.notes: list[Note] = []  # to be yielded, or fetched after `learner`
+        self.notes: list[Note | Saved] = []  # to be yielded, or fetched after `learner`
         self.held = False
 
     @abstractmethod

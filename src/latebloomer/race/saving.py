@@ -32,6 +32,10 @@ class Saving:
         """Whether an arm has trained since its newest checkpoint."""
         return self._unsaved[arm] > 0
 
+    def worth(self, arm: int) -> bool:
+        """Whether saving took less than a quarter of the training that it would keep now."""
+        return self._unsaved[arm] >= 4 * self._took[arm]
+
     def due(self, arm: int, n: int) -> bool:
         """Whether to save an arm after its n-th pull."""
         if self.every is not None:

@@ -37,6 +37,10 @@ class Storage(ABC):
     """Keeps folders under names such as `0003/57`."""
 
     @abstractmethod
+    def under(self, name: str) -> Storage:
+        """The part of it that belongs to one race."""
+
+    @abstractmethod
     def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
         """Let `fill` write into an empty folder and keep that: complete, or not at all."""
 
@@ -68,17 +72,27 @@ class Folder(Storage):
     root: str
     full: bool = False  # wait for the disk
 
+    def __str__(self) -> str:
+        return self.root
+
+    def under(self, name: str) -> Folder:
+        return Folder(f"{self.root}/{name}", self.full)
+
     def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
         final = Path(self.root) / place
         draft = final.with_name(f"{final.name}.{uuid.uuid4().hex[:8]}{DRAFT}")
         draft.mkdir(parents=True)
         began = perf_counter()
-        fill(draft)
-        digest, size = digest_of(draft)
-        if self.full:
-            _sync(draft)
-        shutil.rmtree(final, ignore_errors=True)
-        draft.rename(final)
+        try:
+            fill(draft)
+            digest, size = digest_of(draft)
+            if self.full:
+                _sync(draft)
+            shutil.rmtree(final, ignore_errors=True)
+            draft.rename(final)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         return Stored(digest, size, perf_counter() - began)
 
     @contextmanager
@@ -117,6 +131,12 @@ class Remote(Storage):
     """
 
     address: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    def under(self, name: str) -> Remote:
+        return Remote(f"{self.address}/{name}")
 
     def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
         with tempfile.TemporaryDirectory(prefix="latebloomer-") as here:

@@ -13,7 +13,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from latebloomer.engine.cluster import ray_module
 from latebloomer.engine.local import cores
 from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.race import opening
@@ -154,7 +153,6 @@ def runner_for(n_jobs: Any) -> str | Runner:
             "it is how many estimators train at once; -1 is one for every core")  # fmt: skip
     if found == 1:
         return "local"
-    ray_module()  # says what to install
     from latebloomer.race.remote import RayRunner
 
     return RayRunner(cores=found)

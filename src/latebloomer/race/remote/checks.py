@@ -11,6 +11,11 @@ from latebloomer.race.errors import LearnerError
 from latebloomer.race.remote.recipes import Recipes, unpacked
 from latebloomer.race.storage import Storage
 
+ADVICE = (
+    "checkpoints must be where every node can read and write them: give RayRunner(storage=...) a "
+    "folder that all machines share, or an address such as s3://bucket/folder"
+)
+
 
 def need_recipes(cluster: Cluster, recipes: Any) -> None:
     """Raise unless every node has the modules of the learners."""
@@ -28,10 +33,10 @@ def _unpack(recipes: Recipes) -> int:
     return len(unpacked(recipes))
 
 
-def need_shared(cluster: Cluster, storage: Storage, given: str | None) -> None:
+def need_shared(cluster: Cluster, storage: Storage) -> None:
     """Raise unless every node can write to the storage and sees what others wrote there."""
     mine = f"mark-{uuid.uuid4().hex[:8]}"
-    where = f"storage={given!r}" if given else f"the folder of checkpoints ({storage})"
+    where = f"the storage of checkpoints, {storage},"
     try:
         storage.leave_mark(mine)
     except Exception as error:
@@ -46,21 +51,13 @@ def need_shared(cluster: Cluster, storage: Storage, given: str | None) -> None:
         if isinstance(answer, Exception):
             raise ClusterError(
                 f"node {node[:8]} of the Ray cluster cannot write to {where} "
-                f"({type(answer).__name__}: {answer}): {_advice(given)}"
+                f"({type(answer).__name__}: {answer}): {ADVICE}"
             ) from answer
         if not (answer and seen[node]):
             raise ClusterError(
                 f"node {node[:8]} of the Ray cluster writes to {where}, but that is another "
-                f"folder than here: {_advice(given)}"
+                f"folder than here: {ADVICE}"
             )
-
-
-def _advice(given: str | None) -> str:
-    return (
-        "checkpoints must be where every node can read and write them: give "
-        f"{'another' if given else 'RayRunner(storage=...) a'} folder that all machines share, or "
-        "an address such as s3://bucket/folder"
-    )
 
 
 def _mark(storage: Storage, mine: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -59,6 +60,7 @@ class Places:
         self._cluster, self._wanted, self._learners = cluster, dict(wanted), learners
         # A GPU belongs to its slot; cores are shared out by the operating system.
         self._apart = bool(wanted.get("GPU"))
+        self._alone = wanted.get("GPU", 0) > 1  # several GPUs cannot be shared
         self.slots: list[Slot] = []
         self._looked = 0.0
 
@@ -84,15 +86,22 @@ class Places:
         """Wait for a slot that has a machine; an error where there is none in time."""
         until = monotonic() + patience
         while not self.look() and monotonic() < until:
-            self.slots[0].group.wait(timeout_seconds=min(1.0, patience))
-        if not any(slot.node for slot in self.slots):
+            self.wait(min(1.0, patience))
+        if not self.lanes:
             free = self._cluster.ray.available_resources()
             have = ", ".join(f"{free.get(name, 0):g} {name}" for name in self._wanted)
             asked = ", ".join(f"{amount:g} {name}" for name, amount in self._wanted.items())
             raise ClusterError(
-                f"one learner asks for {asked}, and of that only {have} is free in the Ray "
-                f"cluster after {patience:g} s: wait until others are done, or ask for less"
+                f"one learner asks for {asked or 'a machine'}, and for {patience:g} s the Ray "
+                f"cluster has had no such place free (free now: {have or 'no node'}): wait until "
+                "others are done or machines are back, or ask for less"
             )
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a slot that has no machine to get one."""
+        without = [slot for slot in self.slots if slot.node is None] or self.slots
+        without[0].group.wait(timeout_seconds=seconds)
+        self.look()
 
     def look(self) -> bool:
         """See which slots have a machine; whether any has."""
@@ -121,12 +130,20 @@ class Places:
 
     def settle(self, arm: int, fled: Slot | None = None) -> Slot | None:
         """The slot with the fewest lodgers, another one than `fled`; None without a machine."""
-        there = [slot for slot in self.slots if slot.node is not None]
+        there = self._open()
         if not there:
             return None
         slot = min(there, key=lambda slot: (slot is fled, len(slot.lodgers), slot.number))
         slot.lodgers.add(arm)
         return slot
+
+    def _open(self) -> list[Slot]:
+        there = [slot for slot in self.slots if slot.node is not None]
+        return [slot for slot in there if not (self._alone and slot.lodgers)]
+
+    def full(self) -> bool:
+        """Whether a learner finds no slot, though there are machines."""
+        return bool(self.lanes) and not self._open()
 
     def leave(self, arm: int) -> None:
         """An arm lives nowhere any more."""
@@ -172,5 +189,6 @@ class Places:
         from ray.util.placement_group import remove_placement_group
 
         for slot in self.slots:
-            remove_placement_group(slot.group)
+            with suppress(Exception):  # one that cannot be given back keeps no other
+                remove_placement_group(slot.group)
         self.slots = []

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from latebloomer.errors import extra
 from latebloomer.race.bringing import Order, bring
 from latebloomer.race.checkpoints import place_of
-from latebloomer.race.errors import TooLong
+from latebloomer.race.errors import LearnerError, TooLong
 from latebloomer.race.journal import Kept
 from latebloomer.race.learner import keeps, trained
+from latebloomer.race.local import Bounded
 from latebloomer.race.remote.recipes import Recipes, unpacked
 from latebloomer.race.runner import Ended, Pulled, Trouble, directly, kept, one_pull, trouble_of
 from latebloomer.race.saving import Saving
@@ -46,14 +47,15 @@ class Batch(NamedTuple):
 
     pulls: list[tuple[float, float]]  # score, seconds
     end: Ended | Trouble | None  # why there are no more
-    stored: Stored | str | None  # the state after the last one, or why it could not be saved
+    due: bool = False  # whether the state after the last one should be saved
 
 
 class Trainer:
     """Holds a learner and trains it when called."""
 
     def __init__(self, setup: Setup, recipes: Recipes) -> None:
-        self._setup, self._recipes = setup, recipes
+        self._setup = setup
+        self._recipes: Recipes | None = recipes
         self._saving = Saving(setup.every, 1)
         self._learner: Any = None
         self._done = -1
@@ -68,22 +70,27 @@ class Trainer:
         """Build the learner and bring it to `done` pulls."""
         began = perf_counter()
         try:
+            if self._recipes is None:
+                raise LearnerError("a process builds its learner once")
             entry = unpacked(self._recipes)[self._setup.arm]
             order = Order(entry, done, known, recorded, self._setup.storage)
-            self._learner, notes = bring(order, directly, lambda learner: 0)
+            timeout = self._setup.timeout
+            call = directly if timeout is None else Bounded(timeout)
+            self._learner, notes = bring(order, call, lambda learner: 0)
         except BaseException as error:  # SystemExit too: it is the learner's, not ours
             return trouble_of(self._setup.arm, error, "restore")
-        self._done = done
+        self._done, self._recipes = done, None  # built once: the recipe is not needed again
         return Ready(perf_counter() - began, notes)
 
     def train(self, start: int, count: int, ends_phase: bool) -> Batch:
         """Up to `count` pulls within about `SLICE` seconds, after `start` that were made before.
 
-        The state is saved where that is due, and when the last pull of a phase is made.
+        The state is due to be saved by the rules of `Saving`, and when the last pull of a phase
+        is made.
         """
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
-            return Batch([], Trouble(self._setup.arm, "lost", text), None)
+            return Batch([], Trouble(self._setup.arm, "lost", text))
         pulls: list[tuple[float, float]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
@@ -94,9 +101,9 @@ class Trainer:
             pulls.append(report[1:])
             if self._saving.due(0, self._done) or perf_counter() >= until:
                 break
-        complete = ends_phase and len(pulls) == count
+        complete = ends_phase and len(pulls) == count and self._saving.worth(0)
         due = bool(pulls) and (complete or self._saving.due(0, self._done))
-        return Batch(pulls, end, self.save() if due and end is None else None)
+        return Batch(pulls, end, due and keeps(self._learner))
 
     def _pull(self) -> Pulled | Ended | Trouble:
         arm, timeout = self._setup.arm, self._setup.timeout
