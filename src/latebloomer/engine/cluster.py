@@ -76,8 +76,8 @@ class Cluster:
         if address == "auto" and not connected:
             address = _running_here()
         with _kept_private(address is None or _is_loopback(address)):
-            if not connected and (address is None or _has_token()):
-                _use_token(ray is not None)
+            if not connected and address is None:
+                _ask_for_token(ray is not None)
             self.ray = ray_module()
             if connected:
                 self._need_the_same()
@@ -111,13 +111,15 @@ class Cluster:
             extra("grpc", "addresses that begin with ray://", "ray")
         try:
             _need_listener(address)
-            self._init(address=address)
+            # A token is shown of itself only to what "auto" finds on this machine, as Ray does:
+            # one that is shown to a cluster without tokens locks its workers out of this process.
+            self._init(address="auto" if self._address == "auto" else address)
         except (self.ray.exceptions.RayError, RuntimeError, ValueError, OSError) as error:
             if "uthentication" in f"{type(error)} {error} {error.__cause__}":
                 raise ClusterError(
                     f"the Ray cluster at address={address!r} asks for a token, and none "
-                    "or another one was shown: put its token into RAY_AUTH_TOKEN or "
-                    "~/.ray/auth_token, and set RAY_AUTH_MODE=token"
+                    "or another one was shown: set RAY_AUTH_MODE=token, and put its token into "
+                    "RAY_AUTH_TOKEN or ~/.ray/auth_token"
                 ) from error
             raise ClusterError(
                 f"no Ray cluster answers at address={address!r} ({first_line(error)}): check the "
@@ -237,14 +239,8 @@ def _running_here() -> str:
         ) from None
 
 
-def _has_token() -> bool:
-    """Whether there is a token to show to a cluster; one that asks for none does not mind."""
-    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(named) or TOKEN.expanduser().is_file()
-
-
-def _use_token(loaded: bool) -> None:
-    """Ask for a token, or show it; known since Ray 2.52, which reads the setting at its import."""
+def _ask_for_token(loaded: bool) -> None:
+    """Before Ray is started here; known since Ray 2.52, which reads the setting at its import."""
     if "RAY_AUTH_MODE" in os.environ:
         return
     os.environ["RAY_AUTH_MODE"] = "token"
