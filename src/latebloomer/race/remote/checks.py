@@ -20,6 +20,12 @@ ADVICE = (
 def need_recipes(cluster: Cluster, recipes: Any) -> None:
     """Raise unless every node has the modules of the learners."""
     for node, answer in cluster.ask_nodes(_unpack, recipes).items():
+        if isinstance(answer, cluster.ray.exceptions.RayError):
+            raise ClusterError(
+                f"node {node[:8]} of the Ray cluster cannot fetch the learners from this program "
+                f"({type(answer).__name__}): open the network between them; or, if the cluster "
+                "was started without tokens and there is one here, set RAY_AUTH_MODE=disabled"
+            ) from answer
         if isinstance(answer, Exception):
             raise LearnerError(
                 f"the learners cannot be built on node {node[:8]} of the Ray cluster "
