@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from latebloomer.engine.cluster import Cluster
@@ -99,8 +99,11 @@ class Places:
 
     def wait(self, seconds: float) -> None:
         """Wait for a slot that has no machine to get one."""
-        without = [slot for slot in self.slots if slot.node is None] or self.slots
-        without[0].group.wait(timeout_seconds=seconds)
+        without = [slot for slot in self.slots if slot.node is None]
+        if without:
+            without[0].group.wait(timeout_seconds=seconds)
+        else:  # each has one, but no room: that ends with another learner's turn
+            sleep(min(seconds, 0.1))
         self.look()
 
     def look(self) -> bool:

@@ -79,7 +79,7 @@ class RayRunner(Runner):
     # --- the start ---
 
     def start(self, stage: Stage) -> None:
-        self.held, self._stage = False, stage
+        self.held, self._stage, self._places = False, stage, None
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
         self._heard = self._said = self._looked = monotonic()
         self._ray = self._cluster.open().ray
@@ -90,10 +90,10 @@ class RayRunner(Runner):
         if self._storage is not None:
             stage.checkpoints.move_to(self._storage.under(stage.checkpoints.race))
         need_shared(self._cluster, stage.checkpoints.storage)
-        self._places = Places(self._cluster, self._wanted, len(stage.entries))
-        self._places.open()
-        self.lanes = self._places.lanes
-        self._crew = Crew(self._ray, self._places, stage, sent)
+        places = Places(self._cluster, self._wanted, len(stage.entries))
+        self._places, self._crew = places, Crew(self._ray, places, stage, sent)
+        places.open()
+        self.lanes = places.lanes
 
     # --- the race ---
 
@@ -274,13 +274,12 @@ class RayRunner(Runner):
 
     def _fetched(self, arm: int, pulls: int) -> Any:
         hand = self._standing(arm, pulls)
-        answer = self._get(hand.actor.fetch.remote(), hand)
-        try:
-            return pickle.loads(answer) if isinstance(answer, bytes) else self._by_load(hand)
-        except self._ray.exceptions.RayError:
-            raise
-        except Exception as error:  # of a GPU or a module that is not here
-            why = answer if isinstance(answer, str) else reason_of(error)
+        answer = why = self._get(hand.actor.fetch.remote(), hand)
+        if isinstance(answer, bytes):
+            try:
+                return pickle.loads(answer)  # of our own actor
+            except Exception as error:  # of a GPU or a module that is not here
+                why = reason_of(error)
         try:
             return self._by_load(hand)
         except LearnerError:
