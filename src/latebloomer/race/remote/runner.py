@@ -40,6 +40,7 @@ from latebloomer.race.storage import Stored, storage_at
 
 TICK = 1.0  # seconds between two looks at what has not come back
 EVERY = 30.0  # seconds between two lines about who is waited for
+AHEAD = 2  # processes that may start at a time, per lane: each takes a second of a core
 TRIES = 5  # at fetching the winner, should its process be lost again and again
 ONE_CORE = {"num_cpus": 1, "num_gpus": 0}
 
@@ -120,7 +121,7 @@ class RayRunner(Runner):
         wanted = session.ask_phase(self._batch or self.lanes)
         crew.make_room(wanted)
         new = [arm for arm in wanted if arm not in crew.hands]
-        for arm in new[: max(0, self.lanes - crew.starting())]:
+        for arm in new[: max(0, AHEAD * self.lanes - crew.starting())]:
             crew.hire(arm)
         idle = [arm for arm in wanted if crew.idle(arm)]
         idle.sort(key=lambda arm: (-wanted[arm] * self._expected(arm), arm))
