@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from latebloomer.lab.realcurves.catalogue import names_of, read_sets
-from latebloomer.lab.realcurves.curves import Curves, Floats
-from latebloomer.lab.realcurves.losses import ALL, Line, Losses
-from latebloomer.lab.realcurves.play import play, playable, shuffled
-from latebloomer.lab.realcurves.report import decimals, table
+from latebloomer.bench.bench_report import decimals, table
+from latebloomer.bench.catalogue import names_of, read_sets
+from latebloomer.bench.curve_sets import Curves, Floats
+from latebloomer.bench.losses import ALL, Line, Losses
+from latebloomer.bench.playing import play, playable, shuffled
 from latebloomer.policies import AdaptiveRejects
-from latebloomer.race.delivery import kept
+from latebloomer.session.delivery import kept
 
 POLICY, DRAWS, SEED = AdaptiveRejects(), 10, 0
 SHARES = (0.0, 0.1, 0.3, 0.5)

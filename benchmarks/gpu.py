@@ -8,10 +8,10 @@ import time
 import numpy as np
 
 from latebloomer.core.random import key
-from latebloomer.engine.cpu import Task, compiled_player
-from latebloomer.engine.gpu import cuda, gpu_player
 from latebloomer.policies import make_policy
 from latebloomer.problems import problem
+from latebloomer.simulation.cpu import Task, compiled_player
+from latebloomer.simulation.gpu import cuda, gpu_player
 
 POLICIES = (
     "r-ucbe:exploration=151.05,noise=0.01", "r-ucbe", "r-sr", "rr", "rr-sw", "sr", "prob-1", "etc",

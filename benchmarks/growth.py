@@ -7,8 +7,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from benchmarks.simulator import cost, task_of
-from latebloomer.engine.cpu import compiled_player
 from latebloomer.problems import problem
+from latebloomer.simulation.cpu import compiled_player
 
 INDEX = "r-ucbe:exploration=20,noise=0.01"
 PICTURE = Path(__file__).parent.parent / "docs" / "growth.png"

@@ -19,9 +19,9 @@ from pathlib import Path
 from time import perf_counter, process_time, time
 
 from latebloomer.policies import RisingSR
-from latebloomer.race import look, race
-from latebloomer.race.opening import create
-from latebloomer.race.settings import Settings
+from latebloomer.racing import look, race
+from latebloomer.racing.journal.files import create
+from latebloomer.racing.settings import Settings
 
 ARMS = 8
 
@@ -52,7 +52,7 @@ def resume_seconds(pulls: int, folder: Path) -> tuple[float, float]:
     path = folder / "long.db"
     settings = Settings(policy=RisingSR(), budget=pulls)
     journal = create(path, settings, list(learners()))
-    from latebloomer.race.replay import fresh
+    from latebloomer.racing.replay import fresh
 
     session, now = fresh(settings, list(learners())), time()
     rows = []

@@ -23,10 +23,10 @@ from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 
-from latebloomer.engine.cluster import Cluster
+from latebloomer.cluster import Cluster
 from latebloomer.policies import RisingSR
-from latebloomer.race import race
-from latebloomer.race.remote import RayRunner
+from latebloomer.racing import race
+from latebloomer.racing.runners.ray import RayRunner
 
 LEARNERS = 8
 PULL = 0.05  # seconds

@@ -15,8 +15,8 @@ import sys
 from time import perf_counter
 
 from latebloomer import simulate
-from latebloomer.engine import remote
-from latebloomer.engine.cluster import Cluster
+from latebloomer.cluster import Cluster
+from latebloomer.simulation import ray_tasks as remote
 
 PROBLEM, BUDGET = "paper-a", 3200
 POLICIES = ["r-ucbe:exploration=151.05,noise=0.01", "r-sr"]

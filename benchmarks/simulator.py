@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from latebloomer.core.compiling import cpu_jit  # noqa: F401 (import numba before the clock runs)
 from latebloomer.core.random import key
-from latebloomer.engine.compiling import cpu_jit  # noqa: F401 (import numba before the clock runs)
-from latebloomer.engine.cpu import Task, compiled_player, plain_player, play_chunk
-from latebloomer.engine.leap import breakpoints
-from latebloomer.engine.rounds import informed
 from latebloomer.policies import make_policy
 from latebloomer.problems import Problem, problem
+from latebloomer.simulation.cpu import Task, compiled_player, plain_player, play_chunk
+from latebloomer.simulation.rounds import informed
+from latebloomer.simulation.sums import breakpoints
 
 BUDGET = 3200
 TARGETS = {  # name: (must, aim) in ns per pull

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from latebloomer.race.adapters.sklearn import RaceSearchCV, SklearnLearner
+from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
 
 BUDGET, HORIZON, BATCH, VALIDATION, TEST = 900, 500, 8, 0.25, 500
 FACTOR = 3  # of scikit-learn's halving

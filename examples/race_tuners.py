@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from latebloomer import race
-from latebloomer.race.adapters.optuna import TunerLearner
+from latebloomer.integrations.optuna import TunerLearner
 
 BUDGET = 90
 

@@ -15,10 +15,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.citation import cite
-from latebloomer.engine.check import check_policy
-from latebloomer.engine.results import Results
-from latebloomer.engine.session import Session
-from latebloomer.engine.simulate import simulate
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import (
     UCBE,
@@ -34,12 +30,16 @@ from latebloomer.policies import (
     SuccessiveRejects,
 )
 from latebloomer.problems import Problem
-from latebloomer.race import Verdict, race, resume
+from latebloomer.racing import Verdict, race, resume
+from latebloomer.session.policy_contract import check_policy
+from latebloomer.session.session import Session
+from latebloomer.simulation.results import Results
+from latebloomer.simulation.simulate import simulate
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
-    from latebloomer.race.adapters.sklearn import RaceSearchCV
-    from latebloomer.race.remote import RayRunner
+    from latebloomer.integrations.sklearn import RaceSearchCV
+    from latebloomer.racing.runners.ray import RayRunner
 
 __all__ = [
     "UCBE",
@@ -71,8 +71,8 @@ __all__ = [
 
 # What needs an extra is loaded when it is first asked for.
 LATER = {
-    "RaceSearchCV": "latebloomer.race.adapters.sklearn",
-    "RayRunner": "latebloomer.race.remote",
+    "RaceSearchCV": "latebloomer.integrations.sklearn",
+    "RayRunner": "latebloomer.racing.runners.ray",
 }
 
 

@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 
 from latebloomer.policies.base import Policy
-from latebloomer.policies.names import make_policy
+from latebloomer.policies.registry import make_policy
 
 
 def references() -> dict[str, str]:

@@ -17,7 +17,12 @@
     ├── ClusterError      (RuntimeError)     a Ray cluster that cannot be used as asked
     ├── ContractError     (AssertionError)   a policy does not do what every policy must
     ├── MissingExtra      (ImportError)      an optional dependency is not installed
-    └── LearnerError, AllFailed, JournalError ...   of races: see race/errors.py
+    ├── LearnerError      (TypeError)        something that cannot be trained pull by pull
+    ├── AllFailed         (RuntimeError)     no learner is left; each one's reason is in the text
+    └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
+        ├── JournalInUse                     another process races on it
+        └── OtherRace                        it does not belong to these learners or settings
+    Interrupted           (KeyboardInterrupt) Ctrl-C ended a race: no error, it can be resumed
 
 Every error leaves the object that raised it as it was before the call.
 """
@@ -92,6 +97,34 @@ class ContractError(LatebloomerError, AssertionError):
 
 class MissingExtra(LatebloomerError, ImportError):
     """An optional dependency is not installed."""
+
+
+class LearnerError(LatebloomerError, TypeError):
+    """Something that cannot be trained pull by pull."""
+
+
+class AllFailed(LatebloomerError, RuntimeError):
+    """No learner is left; the text has each one's reason."""
+
+
+class JournalError(LatebloomerError, RuntimeError):
+    """A journal that cannot be written, read or continued."""
+
+
+class JournalInUse(JournalError):
+    """Another process races on this journal."""
+
+
+class OtherRace(JournalError):
+    """The journal does not belong to these learners or settings."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended the race after a finished pull. Not an error: the text says how to go on."""
+
+    def __init__(self, text: str, journal: str | None) -> None:
+        super().__init__(text)
+        self.journal = journal
 
 
 def require(holds: bool, name: str, value: object, needed: str, why: str) -> None:

@@ -25,7 +25,7 @@ CREW = 2  # how many arms are still racing
 BASE = 3  # pulls that every racing arm had when the phase began
 DUE = 4  # pulls that every racing arm has had in full sweeps
 HEAD = 5  # the place in the crew that the running sweep has reached
-STALE = 6  # 1 when scores of other arms than the pulled one have changed
+STALE = 6  # 1 when ratings of other arms than the pulled one have changed
 CELLS = 7
 
 FAN = 16  # arms per match of the tournament: few levels, and one scan for up to 16 arms
@@ -43,7 +43,7 @@ class Ledger(NamedTuple):
 
     n: Ints  # pulls
     last: Floats  # the newest reward
-    score: Floats  # what the policy made of the arm at its newest pull
+    rating: Floats  # what the policy made of the arm at its newest pull
     memo: Floats  # one number per arm for the policy's own use
     S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m
@@ -60,7 +60,7 @@ def reset(ledger: Ledger) -> None:
     for i in range(len(ledger.n)):
         ledger.n[i] = 0
         ledger.last[i] = 0.0
-        ledger.score[i] = inf
+        ledger.rating[i] = inf
         ledger.memo[i] = 0.0
         ledger.crew[i] = i
         ledger.out[i] = 0
@@ -76,7 +76,7 @@ def reset(ledger: Ledger) -> None:
 
 @kernel
 def remember_nothing(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """The policy keeps what it needs in its scores."""
+    """The policy keeps what it needs in its ratings."""
 
 
 @kernel
@@ -97,7 +97,7 @@ def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 @kernel
 def keep_best(ledger: Ledger, k: int) -> None:
-    """Drop the worst-scored racing arms until `k` are left; the crew stays in index order."""
+    """Drop the worst-rated racing arms until `k` are left; the crew stays in index order."""
     size = ledger.cursor[CREW]
     if size <= k:
         return
@@ -147,30 +147,30 @@ def sift(ledger: Ledger, root: int, size: int) -> None:
 
 @kernel
 def worse(ledger: Ledger, i: int, j: int) -> bool:
-    """Lower score; on a tie the higher index (ties are broken for the lowest)."""
-    return ledger.score[i] < ledger.score[j] or (ledger.score[i] == ledger.score[j] and i > j)
+    """Lower rating; on a tie the higher index (ties are broken for the lowest)."""
+    return ledger.rating[i] < ledger.rating[j] or (ledger.rating[i] == ledger.rating[j] and i > j)
 
 
-# --- tournament: the best-scored of all arms, kept up to date in O(log K) ---
+# --- tournament: the best-rated of all arms, kept up to date in O(log K) ---
 
 
 @kernel
 def leader(ledger: Ledger, changed: int, horizon: int) -> int:
-    """The best-scored arm, given that only `changed` has a new score since the last call.
+    """The best-rated arm, given that only `changed` has a new rating since the last call.
 
     Arms play in blocks of `FAN`, winners in blocks of `FAN` again, until one is left; only the
     blocks above `changed` are played anew. Level by level the winners stand in `work`. An arm at
-    the horizon has retired: its score is minus infinity.
+    the horizon has retired: its rating is minus infinity.
     """
-    scores, work, count = ledger.score, ledger.work, len(ledger.n)
+    ratings, work, count = ledger.rating, ledger.work, len(ledger.n)
     if ledger.n[changed] >= horizon:
-        scores[changed] = -inf
+        ratings[changed] = -inf
     block = changed // FAN
     best = FAN * block
-    top = scores[best]
+    top = ratings[best]
     for i in range(best + 1, min(best + FAN, count)):
-        if scores[i] > top:
-            best, top = i, scores[i]
+        if ratings[i] > top:
+            best, top = i, ratings[i]
     level = 0  # where the winners of this level begin
     work[block] = best
     count = (count + FAN - 1) // FAN
@@ -179,7 +179,7 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
         first = level + FAN * block
         best = work[first]
         for cell in range(first + 1, min(first + FAN, level + count)):
-            if scores[work[cell]] > scores[best]:
+            if ratings[work[cell]] > ratings[best]:
                 best = work[cell]
         level += count
         count = (count + FAN - 1) // FAN
@@ -189,10 +189,10 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
 
 @kernel
 def fresh_leader(ledger: Ledger, horizon: int) -> int:
-    """The best-scored arm when any score may have changed."""
+    """The best-rated arm when any rating may have changed."""
     for i in range(len(ledger.n)):
         if ledger.n[i] >= horizon:
-            ledger.score[i] = -inf
+            ledger.rating[i] = -inf
     best = 0
     for i in range(0, len(ledger.n), FAN):
         best = leader(ledger, i, horizon)
@@ -201,9 +201,9 @@ def fresh_leader(ledger: Ledger, horizon: int) -> int:
 
 @kernel
 def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
-    """The best-scored arm below the horizon, or OVER; only `changed` has a new score, or ANY."""
+    """The best-rated arm below the horizon, or OVER; only `changed` has a new rating, or ANY."""
     fresh = changed == ANY
     best = fresh_leader(ledger, horizon) if fresh else leader(ledger, changed, horizon)
-    if ledger.score[best] == -inf:
+    if ledger.rating[best] == -inf:
         return OVER
     return best

@@ -29,7 +29,7 @@ class AdaptiveRejects(Policy):
 
     .. math:: l_m = \mathrm{clip}\bigl(\lfloor C\,(K/m)^q \rfloor, 1, H\bigr), \qquad q = 1.5,
 
-    pulls, then drop the lowest score. C is the largest value up to H with
+    pulls, then drop the lowest rating. C is the largest value up to H with
     :math:`l_2 + \sum_{m=2}^K l_m \le T`, which is what the phases cost; pulls left over raise
     levels by one, the last phase first. Three things differ from `RisingSR` (q = 1). No pull goes
     to a lone survivor, which cannot change the verdict. No arm is planned beyond the horizon, and
@@ -37,7 +37,7 @@ class AdaptiveRejects(Policy):
     first phases to the few of the last, which are harder to tell apart and whose curves may still
     cross; on recorded curves that pays from a budget of about 1.5 full trainings on.
 
-    *Score.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
+    *Rate.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
     window of slope. A lag that all arms share is harmless; its spread over arms is not. So h
     minimises :math:`\sigma^2/h + V h^2/4`, V the variance of the survivors' slopes:
 
@@ -48,7 +48,7 @@ class AdaptiveRejects(Policy):
     with :math:`m' = \max(3, \lfloor n/2 \rfloor)`, :math:`s_i` the least-squares slope of arm i
     over its last m' pulls (the term taken off is that slope's own noise) and :math:`\sigma^2` the
     mean squared second difference over 6, pooled over the arms' last m' pulls (all n if n < 6).
-    Below 3 pulls the score is the plain mean. Where several phases end at the same level (a small
+    Below 3 pulls the rating is the plain mean. Where several phases end at the same level (a small
     budget, the horizon), their arms are dropped together, judged once.
 
     *Guarantee.* With `shortest` = 0 none is claimed: the window may shrink to one reward, and then
@@ -79,12 +79,12 @@ class AdaptiveRejects(Policy):
         return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
         """Between decisions: by the window of the last one."""
-        ledger.score[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     @kernel
-    def weigh(self, ledger: Ledger, horizon: int) -> None:
+    def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n = ledger.cursor[DUE]
         size = judged(ledger, n)
         if n >= JUDGED and size > 1:
@@ -92,9 +92,9 @@ class AdaptiveRejects(Policy):
         for place in range(ledger.cursor[CREW]):
             i = ledger.crew[place]
             if complete(ledger, i, n):
-                ledger.score[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+                ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
-    def advised(self, arms: int) -> tuple[int, str]:
+    def advised_budget(self, arms: int) -> tuple[int, str]:
         upto = [scaled(JUDGED, arms, m, self.power) for m in range(arms, 1, -1)]
         return cost(upto), f"{JUDGED} pulls of each arm before the first is dropped"
 

@@ -59,9 +59,9 @@ class ASHA(Policy):
         return [(ANY, horizon)]
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
         n = ledger.n[i]
-        ledger.score[i] = ledger.last[i]
+        ledger.rating[i] = ledger.last[i]
         if n < horizon and is_rung(n, self.grace, self.eta) and beaten(ledger, i, n, self.eta):
             ledger.memo[i] = STOPPED
 
@@ -79,7 +79,7 @@ class ASHA(Policy):
                         behind = i
         return fresh if fresh != OVER and running < self.workers else behind
 
-    def several(
+    def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Workers train on what runs; those that are free begin with the next arms."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.base import Policy
-from latebloomer.policies.names import AUTO, make_policy
+from latebloomer.policies.registry import AUTO, make_policy
 
 
 def choose_policy(arms: int, budget: int, horizon: int) -> Policy:

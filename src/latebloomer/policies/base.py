@@ -1,8 +1,8 @@
-"""The contract: a policy is a plan (data, made once) and a score (a pure function of one arm).
+"""The contract: a policy is a plan (data, made once) and a rating (a pure function of one arm).
 
-A subclass is a frozen dataclass of settings with two methods, `levels` (the plan) and `score`; the
-rest has defaults. Methods marked `@kernel` run unchanged in a session (plain Python), in the CPU
-simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named tuple that
+A subclass is a frozen dataclass of settings with two methods, `levels` (the plan) and `rating`;
+the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain Python), in the
+CPU simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named tuple that
 `settings` returns.
 """
 
@@ -31,12 +31,14 @@ from latebloomer.core.phases import log_bar
 from latebloomer.errors import BudgetError, need_number, require
 
 if TYPE_CHECKING:
-    from latebloomer.policies.describe import Description
+    from latebloomer.policies.plan_text import Description
 
 # The kernels a policy may define; the engines' loop calls them by these names.
 NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
-HOOKS = ("score", "worth", "rate", "weigh", "review", "pick", "remember")
+HOOKS = (
+    "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
+)  # fmt: skip
 
 
 class NumbersOf:
@@ -72,43 +74,43 @@ class Policy(ABC):
         """
 
     @kernel
-    def score(self, ledger: Ledger, i: int, horizon: int) -> float:
+    def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
         """What decides who is kept, or pulled next: a pure function of arm i's history."""
         raise NotImplementedError
 
     # --- what some policies define ---
 
     @kernel
-    def worth(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        """What the recommended arm maximises among the racing ones; the score by default."""
-        return ledger.score[i]
+    def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        """What the recommended arm maximises among the racing ones; the rating by default."""
+        return ledger.rating[i]
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Score arm `i` anew, whose history now ends in its newest reward."""
-        ledger.score[i] = score(self, ledger, i, horizon)
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Rate arm `i` anew, whose history now ends in its newest reward."""
+        ledger.rating[i] = rating(self, ledger, i, horizon)
 
     @kernel  # noqa: B027
-    def weigh(self, ledger: Ledger, horizon: int) -> None:
-        """At the end of a phase, before arms are dropped: score the racing arms anew, jointly."""
+    def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
+        """At the end of a phase, before arms are dropped: rating the racing arms anew, jointly."""
 
     @kernel  # noqa: B027
-    def review(self, ledger: Ledger, budget: int, horizon: int) -> None:
+    def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
         """After each sweep over the racing arms: a rule that compares them jointly drops some."""
 
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         """The arm of the next pull where the plan says ANY, or OVER when all are at the horizon.
 
-        `pulled` is the only arm whose score has changed since the last call, or ANY.
+        `pulled` is the only arm whose rating has changed since the last call, or ANY.
         """
         return best_open(ledger, pulled, horizon)
 
-    # Whether an arm can be chosen while pulls of others are out: by the scores of now, which do
+    # Whether an arm can be chosen while pulls of others are out: by the ratings of now, which do
     # not depend on what was handed out before.
-    by_score: ClassVar[bool] = False
+    picks_by_rating: ClassVar[bool] = False
 
-    def several(
+    def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Up to `count` distinct arms to pull at once where the plan says ANY, `held` among them.
@@ -117,32 +119,32 @@ class Policy(ABC):
         """
         open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
         more = count - len(held)
-        return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.score[i], i))]
+        return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.rating[i], i))]
 
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
 
-    def span(self, n: int) -> int | None:
-        """How many of the newest rewards the score of an arm with n pulls is the mean of.
+    def rated_window(self, n: int) -> int | None:
+        """How many of the newest rewards the rating of an arm with n pulls is the mean of.
 
-        None where the score is not such a mean; then runs cannot be played in leaps.
+        None where the rating is not such a mean; then runs cannot be played in leaps.
         """
         return None
 
-    def rolling(self) -> float | None:
-        """The window whose running sums are all that the score needs of an arm's past.
+    def running_window(self) -> float | None:
+        """The window whose running sums are all that the rating needs of an arm's past.
 
         0 where the sum of all rewards, or the newest one, is enough; None where the past itself
         must be stored. Where it is not None, a GPU draws past rewards again instead.
         """
         return None
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         """The smallest budget that can be spent by the rule, and why."""
         return arms, "one pull of each arm"
 
-    def advised(self, arms: int) -> tuple[int, str]:
+    def advised_budget(self, arms: int) -> tuple[int, str]:
         """The smallest budget that makes sense, and why."""
-        return self.least(arms)
+        return self.smallest_budget(arms)
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
         """The fields as a named tuple of numbers: what `self` is inside kernels."""
@@ -158,7 +160,7 @@ class Policy(ABC):
 
     def describe(self, arms: int, budget: int, horizon: int | None = None) -> Description:
         """The plan in words: phases, survivors, pulls each, what is left."""
-        from latebloomer.policies.describe import describe
+        from latebloomer.policies.plan_text import describe
 
         return describe(self, arms, budget, horizon)
 
@@ -167,7 +169,7 @@ class Policy(ABC):
         require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
         require(budget >= 1, "budget", budget, "at least 1", "every arm needs pulls")
         require(horizon >= 1, "horizon", horizon, "at least 1", "arms are compared at that pull")
-        least, why = self.least(arms)
+        least, why = self.smallest_budget(arms)
         if budget < least:
             raise BudgetError(
                 f"budget={budget} for {arms} arms, but {type(self).__name__} needs {least}: "
@@ -175,9 +177,9 @@ class Policy(ABC):
             )
 
     @classmethod
-    def reviews(cls) -> bool:
+    def decides_after_sweeps(cls) -> bool:
         """Whether a decision may fall after every sweep, not only between phases."""
-        return cls.review is not Policy.review
+        return cls.after_sweep is not Policy.after_sweep
 
     @classmethod
     def kernels(cls) -> dict[str, Callable[..., Any]]:
@@ -185,7 +187,7 @@ class Policy(ABC):
         return {hook: getattr(cls, hook) for hook in HOOKS}
 
 
-score = Policy.score  # `rate` names it; engines bind it to the policy's own
+rating = Policy.rating  # `update_rating` names it; engines bind it to the policy's own
 
 
 def numbers_of(policy: Policy) -> Any:
@@ -198,7 +200,7 @@ def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
     """'Keep the best k arms and bring each to n pulls', level by level, as a plan.
 
     No arm goes beyond the horizon, and a level that adds no pulls is merged with the next: who
-    would be dropped there is dropped on the same scores one level later.
+    would be dropped there is dropped on the same ratings one level later.
 
     >>> knockout([(4, 3), (3, 3), (2, 5), (1, 9)], horizon=8)
     Plan(keep=array([4, 2, 1]), upto=array([3, 5, 8]))

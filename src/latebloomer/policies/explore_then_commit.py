@@ -30,17 +30,17 @@ class ExploreThenCommit(PowerLawPolicy):
     cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
-    def review(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+    def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
         tau = ledger.cursor[DUE]
         if ledger.cursor[CREW] == 1 or tau < 2:
             return
         best = predict_crew(self, ledger, tau, reach(ledger, budget, horizon))
-        margin = ledger.score[ledger.crew[best]] - runner_up(ledger, best)
+        margin = ledger.rating[ledger.crew[best]] - runner_up(ledger, best)
         if margin > 2.0 * confidence_width(self, tau):
             commit(ledger, best)
 
     @kernel
-    def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+    def final_rating(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return final_reward(self, ledger, i, reach(ledger, budget, horizon))
 
 

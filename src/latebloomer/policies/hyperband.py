@@ -88,8 +88,8 @@ class Hyperband(Policy):
         return Numbers(owner, upto.ravel(), kept.ravel(), width)
 
     @kernel
-    def rate(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
-        ledger.score[i] = ledger.last[i]
+    def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
+        ledger.rating[i] = ledger.last[i]
 
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
@@ -100,7 +100,7 @@ class Hyperband(Policy):
             due = first_lacking(self, ledger)
         return due
 
-    def several(
+    def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Other arms that are not at their rung yet."""
@@ -182,7 +182,7 @@ def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
     for place in range(ledger.cursor[CREW]):
         i = ledger.crew[place]
         if (self.bracket[i] == b and int(ledger.memo[i]) == rung
-                and (best == OVER or ledger.score[i] > ledger.score[best])):  # fmt: skip
+                and (best == OVER or ledger.rating[i] > ledger.rating[best])):  # fmt: skip
             best = i
     if best == OVER:
         return False

@@ -59,10 +59,10 @@ class PowerLawPolicy(Policy):
         )
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Nothing: scores are made for all arms together, in `review`."""
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Nothing: ratings are made for all arms together, in `after_sweep`."""
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each arm to fit its power law"
 
 
@@ -98,23 +98,23 @@ def confidence_width(self: Numbers, tau: int) -> float:
 
 @kernel
 def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
-    """Score the racing arms by their predicted reward at m pulls; return the best one's place."""
+    """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
     best, decay_m = 0, decay(self, m)
     for place in range(ledger.cursor[CREW]):
         i = ledger.crew[place]
-        ledger.score[i] = predicted_reward(self, ledger, i, tau, decay_m)
-        if ledger.score[i] > ledger.score[ledger.crew[best]]:
+        ledger.rating[i] = predicted_reward(self, ledger, i, tau, decay_m)
+        if ledger.rating[i] > ledger.rating[ledger.crew[best]]:
             best = place
     return best
 
 
 @kernel
 def runner_up(ledger: Ledger, best: int) -> float:
-    """The highest score of the racing arms but the one at place `best`."""
+    """The highest rating of the racing arms but the one at place `best`."""
     top = -inf
     for place in range(ledger.cursor[CREW]):
         if place != best:
-            top = max(top, ledger.score[ledger.crew[place]])
+            top = max(top, ledger.rating[ledger.crew[place]])
     return top
 
 

@@ -30,7 +30,7 @@ class ProbOne(Policy):
     tie stay in the order they had, which at the start is a seeded random one. The recommendation
     is the largest :math:`G`.
 
-    In the ledger, `score` is G, `memo` the probability of an arm's newest draw, and `work` the
+    In the ledger, `rating` is G, `memo` the probability of an arm's newest draw, and `work` the
     ranking (K arms, best first) followed by each arm's place in it.
     """
 
@@ -44,7 +44,7 @@ class ProbOne(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(np.cumsum([0.0, *(1 / rank for rank in range(1, arms + 1))]))
 
-    def rolling(self) -> float:
+    def running_window(self) -> float:
         return 0.0
 
     @kernel
@@ -57,7 +57,7 @@ class ProbOne(Policy):
             ledger.memo[i] = probability
         return i
 
-    def several(
+    def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """`count` draws from the ranking of now, each arm once, told apart by the run number."""
@@ -71,9 +71,9 @@ class ProbOne(Policy):
         return drawn
 
     @kernel
-    def rate(self, ledger: Ledger, i: int, horizon: int) -> None:
-        before = ledger.score[i] if ledger.n[i] > 1 else 0.0
-        ledger.score[i] = before + ledger.last[i] / ledger.memo[i]
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        before = ledger.rating[i] if ledger.n[i] > 1 else 0.0
+        ledger.rating[i] = before + ledger.last[i] / ledger.memo[i]
         settle(ledger, i)
 
 
@@ -82,7 +82,7 @@ def shuffle(ledger: Ledger, seed: int, run: int) -> None:
     """Rank the arms at random, all with G = 0 [Fisher-Yates]."""
     arms = len(ledger.n)
     for i in range(arms):
-        ledger.score[i] = 0.0
+        ledger.rating[i] = 0.0
         ledger.work[i] = i
     for last in range(arms - 1, 0, -1):
         place = int((last + 1) * uniform(seed, run, SHUFFLE_STREAM, last))
@@ -121,11 +121,11 @@ def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> tuple[int, fl
 def settle(ledger: Ledger, i: int) -> None:
     """Move arm i to its place in the ranking after its G has changed."""
     arms = len(ledger.n)
-    place, g = ledger.work[arms + i], ledger.score[i]
-    while place > 0 and ledger.score[ledger.work[place - 1]] < g:
+    place, g = ledger.work[arms + i], ledger.rating[i]
+    while place > 0 and ledger.rating[ledger.work[place - 1]] < g:
         hand_over(ledger, place - 1, place)
         place -= 1
-    while place < arms - 1 and ledger.score[ledger.work[place + 1]] > g:
+    while place < arms - 1 and ledger.rating[ledger.work[place + 1]] > g:
         hand_over(ledger, place + 1, place)
         place += 1
     ledger.work[place] = i

@@ -38,7 +38,7 @@ class RestSure(PowerLawPolicy):
     cites: ClassVar[tuple[str, ...]] = ("Cella21",)
 
     @kernel
-    def review(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+    def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
         tau = ledger.cursor[DUE]
         if ledger.cursor[CREW] == 1 or tau < 2:
             return
@@ -46,14 +46,14 @@ class RestSure(PowerLawPolicy):
         m = end(ledger, budget, horizon)
         best_later = later_best(self, ledger, tau, m)
         best = predict_crew(self, ledger, tau, m)
-        now = ledger.score[ledger.crew[best]]
+        now = ledger.rating[ledger.crew[best]]
         if now - runner_up(ledger, best) > sure or now - best_later > sure:
             commit(ledger, best)
         else:
             drop_beaten(self, ledger, tau, m, sure)
 
     @kernel
-    def worth(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+    def final_rating(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return final_reward(self, ledger, i, end(ledger, budget, horizon))
 
 
@@ -68,14 +68,14 @@ def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
     """The best predicted reward if one more sweep were made first: at m - |A| + 1 pulls."""
     later = max(1, m - ledger.cursor[CREW] + 1)
     best = predict_crew(self, ledger, tau, later)
-    return ledger.score[ledger.crew[best]]
+    return ledger.rating[ledger.crew[best]]
 
 
 @kernel
 def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) -> None:
     """Drop each arm that some racing arm beats by more than `sure` at both ends of [tau, m].
 
-    `score` holds the predicted rewards at m; the best of them cannot be beaten there, so one
+    `rating` holds the predicted rewards at m; the best of them cannot be beaten there, so one
     arm always stays.
     """
     size, decay_tau = ledger.cursor[CREW], decay(self, tau)
@@ -86,6 +86,9 @@ def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) ->
         i = ledger.crew[place]
         for other in range(size):
             j = ledger.crew[other]
-            if ledger.score[j] - ledger.score[i] > sure and ledger.memo[j] - ledger.memo[i] > sure:
+            if (
+                ledger.rating[j] - ledger.rating[i] > sure
+                and ledger.memo[j] - ledger.memo[i] > sure
+            ):
                 ledger.out[i] = ledger.cursor[PULLS]
     close_ranks(ledger)

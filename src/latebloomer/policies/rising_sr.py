@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from latebloomer.core.phases import phase_lengths
 from latebloomer.policies.base import check_choice, check_window, least_for_window
-from latebloomer.policies.judges import ByWindow
+from latebloomer.policies.window_ratings import ByWindow
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class RisingSR(ByWindow):
 
     pulls [Mussi24, Eq. (chosen_values_nj)]; then the lowest :math:`\hat\mu_i(N_j)` goes
     [Eq. (mu_hat)]. It needs no knowledge of the problem and comes with a bound on its error
-    (`latebloomer.theory.rising_sr`).
+    (`latebloomer.theory.rising_sr_bounds`).
 
     >>> RisingSR().plan(arms=3, budget=12)  # 3 arms to 3 pulls, 2 to 4, the last to the end
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
@@ -44,8 +44,8 @@ class RisingSR(ByWindow):
         last = budget if self.leftover == "survivor" else ends[-1]
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, last)]
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         return arms + 1, "with fewer pulls its first phase is empty"
 
-    def advised(self, arms: int) -> tuple[int, str]:
+    def advised_budget(self, arms: int) -> tuple[int, str]:
         return least_for_window(arms, self.window)

@@ -50,7 +50,7 @@ class RisingUCBE(Policy):
     `exploration` is :math:`a`, or "theory": :math:`a = 10 \log(2TK/\delta)`, for which the error
     bound :math:`2TK e^{-a/10}` [Eq. (ucb_error_prob_ub)] is `delta` wherever it applies.
     `noise` is :math:`\sigma`, or None: then it is estimated from second differences pooled over
-    the arms; a score uses the estimate of its own moment, and all are renewed when the number of
+    the arms; a rating uses the estimate of its own moment, and all are renewed when the number of
     pulls has doubled.
 
     `recommend` departs from the paper by default, and the bound above is proved for the paper's
@@ -70,7 +70,7 @@ class RisingUCBE(Policy):
     delta: float = 0.05  # with exploration="theory": the error that its bound allows
 
     name: ClassVar[str] = "r-ucbe"
-    by_score: ClassVar[bool] = True
+    picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class RisingUCBE(Policy):
         """Pulls until the window holds one reward (three until noise can be estimated)."""
         return max(first_full(self.window), 3 if self.noise is None else 2)
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         pulls = self._warm_up()
         return arms * pulls, f"{pulls} pulls of each arm before it can project"
 
@@ -102,15 +102,15 @@ class RisingUCBE(Policy):
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
 
-    def rolling(self) -> float | None:
+    def running_window(self) -> float | None:
         return None if self.noise is None else self.window
 
     @kernel
-    def rate(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
+    def update_rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
         noise = self.noise
         if noise < 0:
             noise = watch_noise(ledger, i)
-        ledger.score[i] = upper_bound(self, ledger, i, noise, horizon)
+        ledger.rating[i] = upper_bound(self, ledger, i, noise, horizon)
 
     @kernel
     def pick(  # type: ignore[misc]
@@ -118,11 +118,11 @@ class RisingUCBE(Policy):
     ) -> int:
         if pulled == ANY and self.noise < 0:  # the warm-up is over, or the pulls have doubled
             for i in range(len(ledger.n)):
-                ledger.score[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
+                ledger.rating[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
         return best_open(ledger, pulled, horizon)
 
     @kernel
-    def worth(self: Numbers, ledger: Ledger, i: int, budget: int, horizon: int) -> float:  # type: ignore[misc]
+    def final_rating(self: Numbers, ledger: Ledger, i: int, budget: int, horizon: int) -> float:  # type: ignore[misc]
         if self.by == 2:
             return 1.0 * ledger.n[i]
         if self.by == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.policies.judges import ByAllSamples
+from latebloomer.policies.window_ratings import ByAllSamples
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from latebloomer.policies.base import check_window
-from latebloomer.policies.judges import ByWindow
+from latebloomer.policies.window_ratings import ByWindow
 
 
 @dataclass(frozen=True)

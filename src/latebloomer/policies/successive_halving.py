@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from latebloomer.policies.base import check_choice, check_window
-from latebloomer.policies.judges import ByWindow
+from latebloomer.policies.window_ratings import ByWindow
 
 
 class Numbers(NamedTuple):
@@ -52,7 +52,7 @@ class SuccessiveHalving(ByWindow):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(self.share())
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         rounds = rounds_of(arms)
         return arms * rounds, f"one pull of each arm in the first of {rounds} rounds of equal cost"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from latebloomer.core.phases import phase_lengths
-from latebloomer.policies.judges import ByAllSamples
+from latebloomer.policies.window_ratings import ByAllSamples
 
 
 @dataclass(frozen=True)
@@ -24,5 +24,5 @@ class SuccessiveRejects(ByAllSamples):
         ends = phase_lengths(arms, budget)
         return [*zip(range(arms, 1, -1), ends, strict=True), (1, budget)]
 
-    def least(self, arms: int) -> tuple[int, str]:
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
         return arms + 1, "with fewer pulls its first phase is empty"

@@ -38,7 +38,7 @@ class UCBE(Policy):
     gaps: tuple[float, ...] | None = None
 
     name: ClassVar[str] = "ucb-e"
-    by_score: ClassVar[bool] = True
+    picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
     remember = staticmethod(remember_levels)
 
@@ -63,15 +63,15 @@ class UCBE(Policy):
             )
         return Numbers(25 * (budget - arms) / (36 * sum(gap**-2 for gap in behind)))
 
-    def rolling(self) -> float:
+    def running_window(self) -> float:
         return 0.0
 
     @kernel
-    def score(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
+    def rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
         return recent_mean(ledger, i, ledger.n[i]) + sqrt(self.exploration / ledger.n[i])
 
     @kernel
-    def worth(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+    def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
         return recent_mean(ledger, i, ledger.n[i])
 
 

@@ -10,8 +10,6 @@ from latebloomer.problems.curves import (
     SShaped,
     Stationary,
 )
-from latebloomer.problems.families import FAMILIES, random_problem
-from latebloomer.problems.names import known_problems, problem
 from latebloomer.problems.noise import (
     Bernoulli,
     Gaussian,
@@ -24,10 +22,12 @@ from latebloomer.problems.noise import (
     variate,
     variates,
 )
-from latebloomer.problems.paper import imdb, lower_bound, paper_a, paper_b
+from latebloomer.problems.paper_settings import imdb, lower_bound, paper_a, paper_b
 from latebloomer.problems.problem import Problem
+from latebloomer.problems.problem_names import known_problems, problem
+from latebloomer.problems.problem_report import Report
+from latebloomer.problems.random_families import FAMILIES, random_problem
 from latebloomer.problems.recorded import load
-from latebloomer.problems.report import Report
 
 __all__ = [
     "FAMILIES",

@@ -14,7 +14,7 @@ import numpy as np
 
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper import IMDB_FILE, IMDB_SHA256, digest_of
+from latebloomer.problems.paper_settings import IMDB_FILE, IMDB_SHA256, digest_of
 
 # The paper's seven curves stand in the repository of its predecessor, under the MIT licence.
 IMDB_SOURCE = (

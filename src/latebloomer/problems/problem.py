@@ -13,7 +13,7 @@ from latebloomer.core.random import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
-from latebloomer.problems.report import TIE, Report, report
+from latebloomer.problems.problem_report import TIE, Report, report
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 

@@ -7,7 +7,10 @@ guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what 
 """
 
 from latebloomer.core.phases import log_bar, phase_lengths
-from latebloomer.theory import lower_bounds, rising_sr, rising_ucbe, round_robin_window
+from latebloomer.theory import lower_bounds
+from latebloomer.theory import rising_sr_bounds as rising_sr
+from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
+from latebloomer.theory import round_robin_window_bounds as round_robin_window
 from latebloomer.theory.assumptions import (
     RisingConcave,
     Violation,
@@ -24,8 +27,8 @@ from latebloomer.theory.exploration import (
     exploration_limit_polynomial,
     y_bound,
 )
-from latebloomer.theory.rising_sr import PhaseCondition
-from latebloomer.theory.rising_ucbe import theory_exploration
+from latebloomer.theory.rising_sr_bounds import PhaseCondition
+from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 from latebloomer.theory.widths import (
     optimistic_bias,
     optimistic_weight,

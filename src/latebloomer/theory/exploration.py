@@ -21,7 +21,7 @@ from latebloomer.theory.inputs import (
     need_window,
     power,
 )
-from latebloomer.theory.rising_ucbe import growth, minimum_budget, order
+from latebloomer.theory.rising_ucbe_bounds import growth, minimum_budget, order
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,227 @@
+"""The moves of every run, written once and lowered for each target, and the memory they need.
+
+`observe` takes a reward in, `advance` says whose turn is next, `recommend` names the arm. Where a
+move names one of a policy's kernels, `moves_of` binds it to the policy's own. A session plays on
+lists, which plain Python indexes fastest; compiled code plays on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import inf
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from latebloomer.core.kernel import Jit, kernel, lower, plain
+from latebloomer.core.ledger import (
+    ANY,
+    BASE,
+    CELLS,
+    CREW,
+    DUE,
+    FAN,
+    HEAD,
+    OVER,
+    PHASE,
+    PULLS,
+    STALE,
+    Ledger,
+    Plan,
+    keep_best,
+    remember_levels,
+    remember_nothing,
+    reset,
+)
+
+POOL = 4  # cells of Ledger.pool
+
+
+class Rules(Protocol):
+    """What the moves need of a policy; `policies.base.Policy` is one."""
+
+    remember: ClassVar[Callable[..., None]]
+
+    def plan(self, arms: int, budget: int, horizon: int) -> Plan: ...
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Any: ...
+
+
+@kernel
+def _unbound(*_: Any) -> Any:
+    """Stands for a policy's kernel until `moves_of` puts that in its place."""
+    raise NotImplementedError
+
+
+update_rating = rate_jointly = after_sweep = _unbound
+pick = final_rating = remember = _unbound
+
+
+class Game(NamedTuple):
+    """What stays the same in a run: the policy's numbers, its plan and the size of the problem."""
+
+    rule: Any
+    plan: Plan
+    budget: int
+    horizon: int
+    seed: int
+
+
+@kernel
+def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
+    """Enter a reward of arm `i`."""
+    n = ledger.n[i] + 1
+    ledger.n[i] = n
+    ledger.last[i] = reward
+    ledger.cursor[PULLS] += 1
+    remember(ledger, i, n, reward)
+    update_rating(game.rule, ledger, i, game.horizon)
+
+
+@kernel
+def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
+    """The arm of the next pull, or OVER; `pulled` is the last one's arm, or ANY at the start."""
+    cursor, plan = ledger.cursor, game.plan
+    spent = cursor[PULLS] >= game.budget
+    phases = len(plan.keep)
+    while cursor[PHASE] < phases:
+        phase = cursor[PHASE]
+        if plan.keep[phase] == ANY:
+            if spent:
+                return OVER
+            if cursor[STALE] == 1:
+                cursor[STALE] = 0
+                pulled = ANY
+            return pick(game.rule, ledger, pulled, game.horizon, game.seed, run)
+        due = next_in_sweep(game, ledger, plan.upto[phase])
+        if due != OVER:  # a budget that ends with a sweep or a phase still ends it
+            return OVER if spent else due
+        cursor[PHASE] = phase + 1
+        cursor[BASE] = cursor[DUE]
+        cursor[STALE] = 1
+        rate_jointly(game.rule, ledger, game.horizon)
+        if phase + 1 < phases and plan.keep[phase + 1] != ANY:
+            keep_best(ledger, plan.keep[phase + 1])
+    return OVER
+
+
+@kernel
+def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
+    """The next racing arm that has not had its pull of the running sweep; OVER at `upto` pulls."""
+    cursor = ledger.cursor
+    while cursor[DUE] < upto:
+        while cursor[HEAD] < cursor[CREW]:
+            i = ledger.crew[cursor[HEAD]]
+            if ledger.n[i] == cursor[DUE]:
+                return i
+            cursor[HEAD] += 1
+        cursor[HEAD] = 0
+        cursor[DUE] += 1
+        after_sweep(game.rule, ledger, game.budget, game.horizon)
+    return OVER
+
+
+@kernel
+def recommend(game: Game, ledger: Ledger) -> int:
+    """The racing arm that is worth most; OVER before the first pull."""
+    best, top = OVER, -inf
+    for place in range(ledger.cursor[CREW]):
+        i = ledger.crew[place]
+        if ledger.n[i] > 0:
+            value = final_rating(game.rule, ledger, i, game.budget, game.horizon)
+            if best == OVER or value > top:
+                best, top = i, value
+    return best
+
+
+@kernel
+def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int:
+    """Play a whole run on a table of rewards (arm, pull); `path` receives the arms."""
+    reset(ledger)
+    i = advance(game, ledger, ANY, run)
+    while i != OVER:
+        path[ledger.cursor[PULLS]] = i
+        observe(game, ledger, i, rewards[i][ledger.n[i]])
+        i = advance(game, ledger, i, run)
+    return recommend(game, ledger)
+
+
+@cache
+def moves_of(
+    policy: Any, fn: Callable[..., Any], jit: Jit = plain, **also: Callable[..., Any]
+) -> Any:
+    """`fn` for the target of `jit`, playing by a policy's rules; `also` binds more names."""
+    owner = f"{policy.__module__}.{policy.__qualname__}"
+    return lower(fn, jit, owner=owner, **policy.kernels(), **also)
+
+
+@cache
+def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
+    """`observe`, `advance`, `recommend` and `final_rating` in plain Python."""
+    moves = (observe, advance, recommend, policy.final_rating)
+    return tuple(moves_of(policy, fn) for fn in moves)
+
+
+# --- memory ---
+
+
+def game_arrays(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
+    """What stays the same in a run, with arrays, as compiled code takes it."""
+    plan = policy.plan(arms, budget, horizon)
+    return Game(policy.settings(arms, budget, horizon), plan, budget, horizon, seed)
+
+
+def game_of(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
+    """What stays the same in a run, with lists, which plain Python indexes fastest."""
+    game = game_arrays(policy, arms, budget, horizon, seed)
+    rule = type(game.rule)(*map(_listed, game.rule))
+    return game._replace(rule=rule, plan=Plan(*map(_listed, game.plan)))
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def lists_for(arms: int) -> Ledger:
+    """An empty ledger whose rows grow with the pulls."""
+    cursor = [0] * CELLS
+    cursor[CREW] = arms
+    return Ledger(
+        n=[0] * arms,
+        last=[0.0] * arms,
+        rating=[inf] * arms,
+        memo=[0.0] * arms,
+        S=[[0.0] for _ in range(arms)],
+        Q=[[0.0] for _ in range(arms)],
+        crew=list(range(arms)),
+        out=[0] * arms,
+        work=[0] * (2 * arms + FAN),
+        pool=[0.0] * POOL,
+        cursor=cursor,
+    )
+
+
+def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:
+    """The prefix sums that the policy's `remember` fills."""
+    light = {remember_nothing: (), remember_levels: (ledger.S,)}
+    return light.get(policy.remember, (ledger.S, ledger.Q))
+
+
+def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
+    """A ledger of arrays for arms that are pulled up to `longest` times; `reset` begins a run."""
+    levels = policy.remember is not remember_nothing
+    slopes = levels and policy.remember is not remember_levels
+    return Ledger(
+        n=np.zeros(arms, np.int64),
+        last=np.zeros(arms),
+        rating=np.zeros(arms),
+        memo=np.zeros(arms),
+        S=np.zeros((arms, longest + 1 if levels else 1)),
+        Q=np.zeros((arms, longest + 1 if slopes else 1)),
+        crew=np.zeros(arms, np.int64),
+        out=np.zeros(arms, np.int64),
+        work=np.zeros(2 * arms + FAN, np.int64),
+        pool=np.zeros(POOL),
+        cursor=np.zeros(CELLS, np.int64),
+    )

@@ -1,0 +1,151 @@
+"""Estimates with 95 % intervals, from whole numbers: how many, how many wrong, sums, squares.
+
+No SciPy: these few functions need one special function, the incomplete beta integral, and run
+wherever the library does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import exp, expm1, inf, lgamma, log, log1p, nan, sqrt
+from typing import NamedTuple
+
+Z = 1.959963984540054  # P(|N(0, 1)| > Z) = 0.05
+TINY = 1e-300
+FINE = 1e-15
+
+
+class Estimate(NamedTuple):
+    """A value and the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share(count: int, of: int) -> Estimate:
+    r"""A probability from `count` successes in `of` trials: Wilson's rating interval.
+
+    .. math:: \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
+              + \frac{z^2}{4 n^2}}}{1 + z^2 / n}
+
+    With no success at all the upper end is the exact one-sided 95 % bound
+    :math:`1 - 0.05^{1/n}`, the rule of three (about 3/n); likewise the lower end with all.
+
+    >>> share(0, 100)  # 1 - 0.05^(1/100)
+    Estimate(value=0.0, low=0.0, high=0.0295...)
+    >>> share(5, 100)
+    Estimate(value=0.05, low=0.0215..., high=0.1117...)
+    """
+    if count == 0:
+        return Estimate(0.0, 0.0, -expm1(log(0.05) / of))
+    if count == of:
+        return Estimate(1.0, 0.05 ** (1 / of), 1.0)
+    p, bend = count / of, Z * Z / of
+    middle = (p + bend / 2) / (1 + bend)
+    half = Z * sqrt(p * (1 - p) / of + bend / (4 * of)) / (1 + bend)
+    return Estimate(p, middle - half, middle + half)
+
+
+def mean(total: int, squares: int, of: int) -> Estimate:
+    """A mean from the sum and the sum of squares of `of` numbers: Student's interval.
+
+    It knows only the spread that occurred: it has no width where all numbers are equal, and one
+    number alone has no interval.
+
+    >>> mean(6, 14, 3)  # 1, 2 and 3: 2 +- 4.3027 / sqrt(3)
+    Estimate(value=2.0, low=-0.484..., high=4.484...)
+    """
+    if of < 2:
+        return Estimate(total / of, nan, nan)
+    spread = of * squares - total * total  # of (of - 1) times the sample variance
+    half = student(of - 1) * sqrt(spread / (of * (of - 1)) / of)
+    return Estimate(total / of, total / of - half, total / of + half)
+
+
+def paired_share(only_first: int, only_second: int, of: int) -> Estimate:
+    r"""The difference of two probabilities from the same `of` trials.
+
+    Wald's interval after adding 1/2 to each of the four counts of the paired table (Agresti and
+    Min, 2005): with :math:`n' = n + 2` and counts b, c of the trials where one alone succeeded,
+
+    .. math:: \frac{b - c}{n'} \pm \frac{z}{n'} \sqrt{b + c + 1 - \frac{(b - c)^2}{n'}}
+
+    >>> paired_share(12, 2, 100)
+    Estimate(value=0.1, low=0.0260..., high=0.1699...)
+    """
+    more, n = only_first - only_second, of + 2
+    half = Z / n * sqrt(only_first + only_second + 1 - more * more / n)
+    return Estimate(more / of, max(-1.0, more / n - half), min(1.0, more / n + half))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """McNemar's exact test: how likely so unequal a split is if both are equally often right.
+
+    Two-sided binomial: twice the smaller tail of the trials where one alone was right, at most 1.
+
+    >>> round(mcnemar(1, 9), 12)  # 2 (1 + 10) / 2^10
+    0.021484375
+    """
+    few, many = sorted((only_first, only_second))
+    if few == many:
+        return 1.0
+    return min(1.0, 2 * beta_share(many, few + 1, 0.5))  # P(B <= few), B ~ Bin(few + many, 1/2)
+
+
+@cache
+def student(df: int) -> float:
+    """The 97.5 % quantile of Student's t: P(|t| > it) = 0.05.
+
+    >>> round(student(10), 4)
+    2.2281
+    """
+    if df > 200:  # Cornish and Fisher; the next term is below 1e-9
+        z, n = Z, float(df)
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / n + second / n**2 + third / n**3
+    low, high = 1.0, 13.0
+    for _ in range(50):  # 12 / 2^50 is below 1e-14
+        t = (low + high) / 2
+        both_tails = beta_share(df / 2, 0.5, df / (df + t * t))
+        low, high = (t, high) if both_tails > 0.05 else (low, t)
+    return t
+
+
+def beta_share(a: float, b: float, x: float) -> float:
+    r"""The regularised incomplete beta integral :math:`I_x(a, b)`.
+
+    By its continued fraction, on the side of the mean where it converges fast.
+
+    >>> round(beta_share(2, 3, 0.5), 12)  # P(B >= 2), B ~ Bin(4, 1/2) = 11/16
+    0.6875
+    """
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - beta_share(b, a, 1 - x)
+    front = a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b)
+    return exp(front) / (a * _fraction(a, b, x))
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """1 + d1/(1 + d2/(1 + ...)) of the incomplete beta integral, by Lentz's method."""
+    value, c, d, m = 1.0, 1.0, 0.0, 0
+    change = inf
+    while abs(change - 1) > FINE:
+        k = m // 2
+        if m % 2 == 0:
+            step = -(a + k) * (a + b + k) * x / ((a + m) * (a + m + 1))
+        else:
+            step = (k + 1) * (b - k - 1) * x / ((a + m) * (a + m + 1))
+        d = 1 / _not_zero(1 + step * d)
+        c = _not_zero(1 + step / c)
+        change, m = c * d, m + 1
+        value *= change
+    return value
+
+
+def _not_zero(x: float) -> float:
+    return x if abs(x) > TINY else TINY

@@ -1,0 +1,164 @@
+"""A scikit-learn estimator as a learner."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.utils.multiclass import unique_labels
+
+from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
+from latebloomer.integrations.sklearn.data_splits import Part, count, parts_of
+from latebloomer.integrations.sklearn.training import Scorer, Trainee
+from latebloomer.integrations.sklearn.training_modes import last_step, way_for
+
+FILE = "sklearn.pickle"
+
+
+class SklearnLearner:
+    """An estimator that is trained a little more by each pull and scored on rows held out.
+
+    A pull is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
+    for an estimator without `partial_fit`, `step` more trees or iterations with `warm_start`;
+    `how` tells which. `validation` is the share of rows held out, `(X_val, y_val)`, or a splitter:
+    with k folds each pull trains k models and the score is their mean. The estimator itself stays
+    as it is; `model` is the trained clone.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = SklearnLearner(GaussianNB(), X, y, batch=10, random_state=0)
+    >>> learner.how
+    'partial_fit: 10 of 120 rows a pull, reshuffled every epoch'
+    >>> [learner.pull() > 0.3 for _ in range(3)]
+    [True, True, True]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        batch: int = 64,
+        scoring: Any = None,
+        validation: Any = 0.2,
+        random_state: int | None = None,
+        step: int = 1,
+    ) -> None:
+        self.estimator = estimator
+        way_for(estimator)  # says what cannot be trained, before anything is split
+        seed = seed_from(random_state)
+        self._setup = (positive("batch", batch), positive("step", step), seed)
+        self._scorer = scorer_for(last_step(estimator), scoring)
+        parts = parts_of(X, y, validation, is_classifier(estimator), seed)
+        self._enter(parts, classes_of(estimator, y))
+
+    @classmethod
+    def on(cls, estimator: Any, parts: list[Part], classes: Any, **more: Any) -> SklearnLearner:
+        """A learner on rows that have been split already; `parts` may lack rows to score on."""
+        self = cls.__new__(cls)
+        self.estimator = estimator
+        self._setup = (more["batch"], more["step"], more["seed"])
+        self._scorer = more["scorer"]
+        self._enter(parts, classes)
+        return self
+
+    def _enter(self, parts: list[Part], classes: Any) -> None:
+        self._rows = [count(part.X) for part in parts]
+        self._trainees = [Trainee(self.estimator, part, classes, *self._setup) for part in parts]
+
+    def pull(self) -> float:
+        """Train once more and return the score on the rows held out."""
+        self.train()
+        return float(np.mean([trainee.score(self._scorer) for trainee in self._trainees]))
+
+    def train(self) -> None:
+        """Train once more, without a score."""
+        for trainee in self._trainees:
+            trainee.train()
+
+    @property
+    def model(self) -> Any:
+        """The estimator as trained so far (with several folds, on the first); None before."""
+        return self._trainees[0].model
+
+    @property
+    def pulls(self) -> int:
+        """Pulls so far."""
+        return self._trainees[0].pulls
+
+    @property
+    def how(self) -> str:
+        """What a pull is, in words."""
+        folds = len(self._trainees)
+        return self._trainees[0].how + (f"; {folds} folds" if folds > 1 else "")
+
+    def widen(self, X: Any, y: Any) -> bool:
+        """Go on with these rows, those held out among them; no more scores. False if it cannot."""
+        return len(self._trainees) == 1 and self._trainees[0].widen(Part(X, y, None, None))
+
+    # --- outliving the process ---
+
+    def save(self, folder: Path) -> None:
+        """Pickle what training has changed; the data are not saved."""
+        state = [trainee.state() for trainee in self._trainees]
+        saved = (repr(self.estimator), self._rows, state)
+        (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
+
+    def load(self, folder: Path) -> None:
+        """Become what was saved; only files that you trust: unpickling can run any code."""
+        estimator, rows, states = pickle.loads((Path(folder) / FILE).read_bytes())
+        if (estimator, rows) != (repr(self.estimator), self._rows):
+            raise LearnerError(
+                f"the checkpoint is of {estimator} on {rows} training rows, but this learner is "
+                f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
+            )
+        for trainee, state in zip(self._trainees, states, strict=True):
+            trainee.restore(state)
+
+
+def scorer_for(estimator: Any, scoring: Any) -> Scorer:
+    """What scores an estimator: its own `score`, a metric by name, or a function."""
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise unknown("scoring", scoring, get_scorer_names())
+    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+        raise SettingError(
+            f"scoring={scoring!r}, but scoring must be one metric's name, a function of "
+            "(estimator, X, y), or None: a race has one winner"
+        )
+    return check_scoring(estimator, scoring=scoring)
+
+
+def classes_of(estimator: Any, y: Any) -> Any:
+    """All classes, for the first `partial_fit`; None for a regressor."""
+    if not is_classifier(estimator):
+        return None
+    if isinstance(last_step(estimator), MultiOutputClassifier):
+        return [np.unique(column) for column in np.asarray(y).T]
+    classes = unique_labels(y)
+    if len(classes) < 2:
+        raise SettingError(
+            f"y has a single class, {classes[0]!r}, but a classifier needs at least 2 classes: "
+            "with one there is nothing to learn"
+        )
+    return classes
+
+
+def positive(name: str, value: Any) -> int:
+    """A whole number from 1 on."""
+    number = need_whole(name, value)
+    require(number >= 1, name, value, "at least 1", "each pull must train on something")
+    return number
+
+
+def seed_from(random_state: Any) -> int:
+    """A number drawn from a seed, a generator or nothing."""
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))

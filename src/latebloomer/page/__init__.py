@@ -1,0 +1,1 @@
+"""A race drawn as HTML and SVG."""

@@ -1,0 +1,138 @@
+"""Plays the published conventions, trial by trial, and counts as the published figures do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import lower
+from latebloomer.core.phases import log_bar
+from latebloomer.errors import extra
+from latebloomer.paper import as_published as published
+from latebloomer.paper import as_published_power_law as published_power_law
+from latebloomer.paper.as_published import Trial
+from latebloomer.paper.experiments import AS_PUBLISHED, Setting
+from latebloomer.paper.table_rows import Row
+from latebloomer.problems.curves import Floats
+from latebloomer.problems.problem import leaders
+
+KERNELS: dict[str, Callable[[Trial, Any], int]] = {
+    "RR": published.round_robin,
+    "RR-SW": published.round_robin_window,
+    "UCB-E": published.ucb_e,
+    "R-UCBE": published.rising_ucbe,
+    "SR": published.successive_rejects,
+    "R-SR": published.rising_sr,
+    "Prob-1": published.prob_one,
+    "ETC": published_power_law.explore_then_commit,
+    "Rest-Sure": published_power_law.rest_sure,
+}
+ORDER_STREAM = 1  # what the authors drew from an unseeded generator: ours is [trial, this]
+REST_SURE_RHO = 0.8
+
+
+class Outcome(NamedTuple):
+    """Recommended arms and pulls of one algorithm, by trial."""
+
+    recommended: Any  # (trials,)
+    pulls: Any  # (trials, arms)
+
+
+@cache
+def compiled(name: str) -> Any:
+    """The kernel of an algorithm, compiled once for all processes."""
+    numba = extra("numba", "the published conventions", "sim")
+    return lower(KERNELS[name], numba.njit(cache=True, nogil=True, error_model="numpy"))
+
+
+def play(
+    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+) -> dict[str, Outcome]:
+    """Trials 0, 1, ... of each series, given as name: (algorithm, factor of its a)."""
+    means = setting.published_means(budget)
+    made = {
+        series: Outcome(np.zeros(trials, np.int64), np.zeros((trials, len(means)), np.int64))
+        for series in algorithms
+    }
+    prepared = {
+        series: (compiled(name), _frame(setting, name, factor, means, budget))
+        for series, (name, factor) in algorithms.items()
+    }
+    for number, (noise, legacy, order) in enumerate(_luck(setting, budget, trials)):
+        for series, (name, _) in algorithms.items():
+            kernel, trial = prepared[series]
+            luck = legacy if name == "Prob-1" else order
+            found = made[series]
+            found.recommended[number] = kernel(
+                trial._replace(noise=noise, luck=luck), found.pulls[number]
+            )
+    return made
+
+
+def _frame(setting: Setting, name: str, factor: float, means: Floats, budget: int) -> Trial:
+    """What all trials of a series have in common."""
+    a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
+    rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
+    empty = np.zeros(0)
+    ends = _phase_ends(len(means), budget)
+    return Trial(means, empty, empty, ends, factor * a(budget), setting.sigma, rho)
+
+
+def _phase_ends(arms: int, budget: int) -> Any:
+    """N_1, ..., N_(K-1), rounded up in floating point."""
+    share = 1 / log_bar(arms) * (budget - arms)
+    return np.array([ceil(share / survivors) for survivors in range(arms, 1, -1)])
+
+
+def _luck(setting: Setting, budget: int, trials: int) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """By trial: noise, the uniforms that follow it in the same stream, and uniforms of ours.
+
+    The recorded curves of IMDB have no noise, and nothing was seeded there.
+    """
+    recorded, stream = setting.name == "imdb", np.random.RandomState()
+    for trial in range(trials):
+        stream.seed(trial)
+        noise = np.zeros(budget) if recorded else stream.normal(0, setting.sigma, budget)
+        ours = np.random.default_rng([trial, ORDER_STREAM]).random(2 * budget)
+        yield noise, stream.random_sample(budget), ours
+
+
+def rows(
+    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+) -> list[Row]:
+    """The tidy rows of one budget; intervals are mean +- round(2 sd / sqrt(trials), 2)."""
+    means = setting.published_means(budget)
+    best = int(leaders(means)[budget])
+    against = best if setting.scored is None else setting.scored(budget)
+    found = play(setting, algorithms, budget, trials)
+    return [
+        _row(series, algorithms[series][1], setting, budget, outcome, means, best, against)
+        for series, outcome in found.items()
+    ]
+
+
+def _row(
+    series: str,
+    factor: float,
+    setting: Setting,
+    budget: int,
+    outcome: Outcome,
+    means: Floats,
+    best: int,
+    against: int,
+) -> Row:
+    chosen, trials = outcome.recommended, len(outcome.recommended)
+    wrong = chosen != against
+    regrets = means[best, budget] - means[chosen, outcome.pulls[np.arange(trials), chosen]]
+    half_error = round(2 * float(wrong.std()) / trials**0.5, 2)
+    half_regret = 2 * float(regrets.std()) / trials**0.5
+    error, regret = float(wrong.mean()), float(regrets.mean())
+    return Row(
+        series, budget, setting.sigma, error, error - half_error, error + half_error,
+        regret, regret - half_regret, regret + half_regret, trials, AS_PUBLISHED,
+        float(outcome.pulls[:, best].mean()), best, int(np.bincount(chosen).argmax()), factor,
+    )  # fmt: skip

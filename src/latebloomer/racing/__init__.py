@@ -1,0 +1,33 @@
+"""Real learners: race them, resume after anything, and keep the right one."""
+
+from latebloomer.errors import (
+    AllFailed,
+    Interrupted,
+    JournalError,
+    JournalInUse,
+    LearnerError,
+    OtherRace,
+)
+from latebloomer.racing.api import look, race, resume
+from latebloomer.racing.learner import Learner
+from latebloomer.racing.learner_contract import LearnerCheck, check_learner
+from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.verdict.verdict import ArmResult, Verdict
+
+__all__ = [
+    "AllFailed",
+    "ArmResult",
+    "Interrupted",
+    "JournalError",
+    "JournalInUse",
+    "Learner",
+    "LearnerCheck",
+    "LearnerError",
+    "OtherRace",
+    "Runner",
+    "Verdict",
+    "check_learner",
+    "look",
+    "race",
+    "resume",
+]

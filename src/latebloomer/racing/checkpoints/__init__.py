@@ -1,0 +1,1 @@
+"""Learners' states: when they are saved, where they lie, how they come back."""

@@ -1,0 +1,109 @@
+"""A race by the clock: how many pulls fit into the time that is left.
+
+The first sweep measures a pull; then the budget in pulls is `spent + time left / pull length`, and
+it is set anew when a phase ends or when the forecast is off by more than 2 %. Each new budget is
+in the journal, so that a replay needs no clock. The time of counted pulls of earlier processes
+counts; the time that a resume takes to restore learners does not.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from latebloomer.session.field import Field
+
+PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured
+SLACK = 0.02  # a forecast this close to the time given stays
+PAUSE = 0.01  # of the time given, at least, between two plans within a phase
+TICK = 1e-7  # no pull is shorter, in seconds
+NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
+
+
+class Clock:
+    """Measures pulls and says when to plan anew or to stop."""
+
+    def __init__(self, seconds: float, arms: int, before: float = 0.0, lanes: int = 1) -> None:
+        self.seconds = seconds
+        self._lanes = lanes  # pulls that can be made at once
+        self._length = [0.0] * arms
+        self._count = [0] * arms
+        self._before = before  # spent by earlier processes
+        self._began = perf_counter()
+        self._pulling = 0.0
+        self._pulls = 0
+        self._planned_at = -seconds
+        self._phase: tuple[int, int] | None = None
+        self.longest = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the race so far."""
+        return self._before + perf_counter() - self._began
+
+    def until(self, seconds: float) -> None:
+        """Another end: what comes now has a plan of its own."""
+        self.seconds, self._planned_at, self._phase = seconds, -seconds, None
+
+    def pause(self, seconds: float) -> None:
+        """Take time out that is not the race's: restoring learners."""
+        self._began += seconds
+
+    def recall(self, arm: int, seconds: float, count: int) -> None:
+        """Take over what an earlier process has measured."""
+        self._length[arm], self._count[arm] = seconds, count
+
+    def note(self, arm: int, seconds: float) -> None:
+        """Learn from a pull. The first of an arm is often slow, so the second replaces it."""
+        count = self._count[arm] = self._count[arm] + 1
+        share = 1.0 if count <= 2 else max(1 / NEWEST, 1 / (count - 1))
+        self._length[arm] += share * (seconds - self._length[arm])
+        self._pulling += seconds / self._lanes
+        self._pulls += 1
+        self.longest = max(self.longest, seconds)
+
+    def pull_length(self, arms: list[int]) -> float:
+        """Seconds per pull, with what is between pulls, over arms that are pulled evenly."""
+        lanes = min(self._lanes, len(arms)) or 1
+        known = [self._length[i] / lanes for i in arms if self._count[i]] or [self._mean()]
+        between = (perf_counter() - self._began - self._pulling) / max(1, self._pulls)
+        return max(TICK, sum(known) / len(known) + max(0.0, between))
+
+    def _mean(self) -> float:
+        return self._pulling / max(1, self._pulls)
+
+    def left(self) -> float:
+        return self.seconds - self.elapsed
+
+    def out_of_time(self, session: Field) -> bool:
+        """Whether another pull would end further from the time given than stopping now."""
+        arms = session.movers if session.over else [session.ask()]
+        return self.left() < self.pull_length(arms) / 2
+
+    def budget(self, session: Field) -> int | None:
+        """A new budget where the plan needs one, else None."""
+        movers = session.movers
+        swept = session.spent >= len(session.names) - self._failed(session)
+        if not movers or not (swept or session.winner is not None):
+            return None
+        fits = self.forecast(session, movers)
+        if session.over:
+            return fits if fits > session.spent else None
+        if not self._due(session, fits):
+            return None
+        self._planned_at, self._phase = self.elapsed, session.phase
+        return None if fits == session.budget else max(fits, session.spent)
+
+    def forecast(self, session: Field, arms: list[int]) -> int:
+        """Pulls in all, if these arms have the time that is left."""
+        return session.spent + max(0, round(self.left() / self.pull_length(arms)))
+
+    def _failed(self, session: Field) -> int:
+        return sum(session.left(i) is not None and session.pulls[i] == 0
+                   for i in range(len(session.names)))  # fmt: skip
+
+    def _due(self, session: Field, fits: int) -> bool:
+        if self._phase is None or session.phase[0] != self._phase[0]:
+            return session.level
+        waited = self.elapsed - self._planned_at >= PAUSE * self.seconds
+        off = abs(fits - session.budget) > SLACK * fits
+        return waited and off and session.level

@@ -1,0 +1,1 @@
+"""The events of a race on disk."""

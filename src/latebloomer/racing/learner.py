@@ -1,0 +1,195 @@
+"""What can race: an object with `pull`, a function that makes one, or a generator of scores.
+
+The shortest learner is a generator function::
+
+    def net(seed):
+        model = make_model(seed)
+        while True:
+            train_one_epoch(model)
+            yield accuracy(model), model     # or only the score
+
+A `pull` trains one more unit and returns the score now. It raises `StopIteration`, as a generator
+does at its end, when there is nothing left to train: the arm keeps its last score.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from latebloomer.errors import LearnerError, SettingError, require
+
+LARGEST = 1e100  # what a session takes
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """An arm that really trains. `save(folder)` and `load(folder)` are optional."""
+
+    def pull(self) -> float:
+        """Train one more unit and return the score now."""
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """A learner whose state outlives the process."""
+
+    def save(self, folder: Path) -> None:
+        """Write the state into an empty folder."""
+
+    def load(self, folder: Path) -> None:
+        """Become what was saved there."""
+
+
+Given: TypeAlias = Learner | Callable[..., Any]
+
+
+class ScoreStream:
+    """A generator of scores, or of (score, model), as a learner."""
+
+    def __init__(self, scores: Iterator[Any]) -> None:
+        self.scores = scores
+        self.model: Any = None  # what came with the newest score
+
+    def pull(self) -> float:
+        item = next(self.scores)
+        if isinstance(item, tuple) and len(item) == 2:
+            item, self.model = item
+        return item
+
+
+class Entry(NamedTuple):
+    """One learner as it was given, and the seed that it is built with."""
+
+    name: str
+    given: Any
+    seed: int
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether a fresh learner can be made at any time."""
+        return not _is_object(self.given)
+
+    def build(self) -> Learner:
+        """The learner: the object itself, or what the function returns."""
+        if not self.rebuilds:
+            return self.given
+        made = self.given(seed=self.seed) if _takes_seed(self.given) else self.given()
+        if hasattr(made, "pull"):
+            return made
+        if isinstance(made, Iterator):
+            return ScoreStream(made)
+        raise LearnerError(
+            f"the function for learner {self.name!r} returned {_short(made)}, but it must return "
+            "an object with a method pull(), or yield scores"
+        )
+
+
+def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
+    """The learners of a race, checked; nothing is built yet.
+
+    >>> entries_of({"a": lambda: iter([0.5])}, seed=0)
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: learners={...}, but learners must be at least 2: with one ...
+    """
+    if not isinstance(learners, Mapping):
+        raise SettingError(
+            f"learners={_short(learners)}, but learners must be a dict of names and learners: "
+            'race({"forest": Forest(), "net": make_net}, budget=2000)'
+        )
+    wrong = [name for name in learners if not isinstance(name, str) or not name.strip()]
+    require(not wrong, "learners", wrong[:1], "named by text", "the verdict names the winner")
+    require(
+        len(learners) >= 2, "learners", dict(learners), "at least 2",
+        "with one there is nothing to choose",
+    )  # fmt: skip
+    _once(learners)
+    return [_entry(name, given, seed) for name, given in learners.items()]
+
+
+def _entry(name: str, given: Any, seed: int) -> Entry:
+    if _is_object(given) and not callable(given.pull):
+        raise LearnerError(
+            f"learner {name!r} has pull={_short(given.pull)}, but pull must be a method"
+        )
+    if _is_object(given) or callable(given):
+        return Entry(name, given, seed_of(seed, name))
+    if isinstance(given, Iterator):
+        raise LearnerError(
+            f"learner {name!r} is a generator that has been started, but a race must be able to "
+            "start it anew: give the generator function itself, without calling it"
+        )
+    raise LearnerError(
+        f"learner {name!r} is {_short(given)}, but a learner needs a method pull() that trains "
+        "one more unit and returns the score; or give a function that returns such an object, or "
+        "one that yields scores"
+    )
+
+
+def _once(learners: Mapping[str, Any]) -> None:
+    """One object under two names would be trained twice per sweep and blamed for both."""
+    first: dict[int, str] = {}
+    for name, given in learners.items():
+        if _is_object(given) and first.setdefault(id(given), name) != name:
+            raise LearnerError(
+                f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
+                "must have its own: build two, or give a function that builds one"
+            )
+
+
+def seed_of(seed: int, name: str) -> int:
+    """The seed handed to a function with a parameter `seed`: by name, so that order is free.
+
+    >>> seed_of(0, "net"), seed_of(1, "net")
+    (1945099854, 3996520328)
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:4], "big")
+
+
+def as_score(value: Any) -> float:
+    """A pull's result as a finite number; else a `LearnerError` that says what came."""
+    if isinstance(value, str | bytes | complex) or value is None:
+        raise LearnerError(f"pull() returned {_short(value)}, but a score must be a number")
+    try:
+        score = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LearnerError(
+            f"pull() returned {_short(value)}, but a score must be a number ({error})"
+        ) from None
+    if not isfinite(score) or abs(score) > LARGEST:
+        raise LearnerError(
+            f"pull() returned {score}, but a score must be a finite number of at most {LARGEST:g}"
+        )
+    return score
+
+
+def keeps(learner: Any) -> bool:
+    """Whether a learner can save and load."""
+    return callable(getattr(learner, "save", None)) and callable(getattr(learner, "load", None))
+
+
+def trained(learner: Any) -> Any:
+    """What the user gets: the object itself, or a generator's model where it yields one."""
+    if isinstance(learner, ScoreStream):
+        return learner.scores if learner.model is None else learner.model
+    return learner
+
+
+def _is_object(given: Any) -> bool:
+    return hasattr(given, "pull") and not inspect.isclass(given)
+
+
+def _takes_seed(function: Any) -> bool:
+    try:
+        return "seed" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have no signature
+        return False
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,104 @@
+"""Is a learner the same after save and load? Ask before a long race."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from latebloomer.errors import LearnerError, require
+from latebloomer.racing.checkpoints.storage import digest_of
+from latebloomer.racing.learner import Entry, Given, Learner, as_score, keeps, seed_of
+
+
+@dataclass(frozen=True)
+class LearnerCheck:
+    """What `check_learner` found. `print` it."""
+
+    saves: bool  # it has save and load
+    exact: bool  # restored (or trained again), its next scores are the same bit for bit
+    expected: tuple[float, ...]  # scores of the learner that was never interrupted
+    resumed: tuple[float, ...]
+    bytes: int  # of a checkpoint
+    save_seconds: float
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck:
+    """Train, save, load, go on: is the resumed learner the one that was saved?
+
+    `factory` builds a learner, as in `race`; two are built and each is pulled `2 * pulls` times.
+
+    >>> import itertools
+    >>> print(check_learner(lambda: itertools.count(0.5)))
+    no save and load, but trained again it gives the same scores bit for bit: a resume repeats ...
+    """
+    require(pulls >= 1, "pulls", pulls, "at least 1", "there must be something to save")
+    entry = Entry("the learner", factory, seed_of(seed, "the learner"))
+    if not entry.rebuilds:
+        raise LearnerError(
+            f"{factory!r} is a learner, but check_learner needs a function that builds one: the "
+            "saved state is loaded into a second, fresh learner"
+        )
+    first = entry.build()
+    for _ in range(pulls):
+        _pull(first)
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        size, took = _save(first, Path(place))
+        expected = tuple(_pull(first) for _ in range(pulls))
+        second = _restored(entry, Path(place), pulls)
+        resumed = tuple(_pull(second) for _ in range(pulls))
+    exact, saves = expected == resumed, keeps(first)
+    sentence = _sentence(saves, exact, pulls, expected, resumed)
+    return LearnerCheck(saves, exact, expected, resumed, size, took, sentence)
+
+
+def _pull(learner: Learner) -> float:
+    try:
+        return as_score(learner.pull())
+    except StopIteration:
+        raise LearnerError("the learner ended before the check: ask for fewer pulls=") from None
+
+
+def _save(learner: Learner, place: Path) -> tuple[int, float]:
+    if not keeps(learner):
+        return 0, 0.0
+    began = perf_counter()
+    learner.save(place)  # type: ignore[attr-defined]
+    took = perf_counter() - began
+    return digest_of(place)[1], took
+
+
+def _restored(entry: Entry, place: Path, pulls: int) -> Learner:
+    learner = entry.build()
+    if keeps(learner):
+        learner.load(place)  # type: ignore[attr-defined]
+    else:
+        for _ in range(pulls):
+            _pull(learner)
+    return learner
+
+
+def _sentence(
+    saves: bool, exact: bool, pulls: int, expected: tuple[float, ...], resumed: tuple[float, ...]
+) -> str:
+    how = "loaded from its checkpoint it" if saves else "no save and load, but trained again it"
+    if exact and saves:
+        return f"{how} gives the same next {pulls} scores bit for bit: resume is exact and cheap"
+    if exact:
+        return (
+            f"{how} gives the same scores bit for bit: a resume repeats all of its pulls and "
+            "ends where it was; save and load would make that cheap"
+        )
+    k = next(k for k in range(pulls) if expected[k] != resumed[k])
+    how = "loaded from its checkpoint" if saves else "without save and load, trained again"
+    return (
+        f"{how}, pull {pulls + k + 1} scores {resumed[k]!r} instead of {expected[k]!r}: after a "
+        "resume the race goes on with a learner that is not quite the one recorded. The journal's "
+        "scores still count and no pull is lost, but the verdict may differ from that of an "
+        "undisturbed race; save the state of every random generator too, or seed by pull number"
+    )

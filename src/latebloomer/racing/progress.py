@@ -1,0 +1,204 @@
+"""What is shown while a race runs: a live table, plain lines, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from latebloomer.racing.settings import Settings
+from latebloomer.racing.verdict.sentences import story
+from latebloomer.session.field import Field
+from latebloomer.session.reasons import Standing
+
+if TYPE_CHECKING:
+    from latebloomer.racing.clock import Clock
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDTH = 24  # cells of a sparkline
+EVERY = 30.0  # seconds between two plain lines
+REFRESH = 4  # times a second
+
+
+class Trace:
+    """A curve in at most 2 * WIDTH numbers, however long it grows."""
+
+    def __init__(self) -> None:
+        self._points: list[float] = []
+        self._step = self._wait = 1
+
+    def add(self, value: float) -> None:
+        """Every `step`-th value is kept; when there are too many, every other one is dropped."""
+        self._wait -= 1
+        if self._wait:
+            return
+        self._points.append(value)
+        if len(self._points) == 2 * WIDTH:
+            self._points, self._step = self._points[1::2], 2 * self._step
+        self._wait = self._step
+
+    def line(self, low: float, high: float) -> str:
+        """The curve as blocks, at most WIDTH of them.
+
+        >>> trace = Trace()
+        >>> for value in (0.0, 0.5, 1.0):
+        ...     trace.add(value)
+        >>> trace.line(0.0, 1.0)
+        '▁▅█'
+        """
+        span = (high - low) or 1.0
+        top = len(BLOCKS) - 1
+        every = -(-len(self._points) // WIDTH) or 1
+        shown = self._points[::-every][::-1]  # the newest point is always among them
+        cells = [max(0, min(top, round((p - low) / span * top))) for p in shown]
+        return "".join(BLOCKS[cell] for cell in cells)
+
+    @property
+    def points(self) -> list[float]:
+        return self._points
+
+
+class Progress:
+    """Keeps what is shown; `mode` is live, lines or silent."""
+
+    def __init__(self, settings: Settings, names: list[str], show: bool) -> None:
+        self.settings, self.names = settings, names
+        self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
+        self.traces = [Trace() for _ in names]
+        self.rows: list[Standing] = []
+        self.phase = (1, 1)
+        self.winner: Standing | None = None  # while it is trained on
+        self._next = 0.0
+        self._racing = len(names)
+        self._said = self._began = time.monotonic()
+        self._start = 0
+        self._live: Any = None
+        self._session: Field | None = None
+        self._clock: Clock | None = None
+
+    # --- what the driver reports ---
+
+    @contextmanager
+    def shown(self, session: Field, clock: Clock | None) -> Iterator[None]:
+        """Show the race while it runs."""
+        self._session, self._clock, self._start = session, clock, session.spent
+        self._began = time.monotonic()
+        self._racing = session.racing_count
+        if self.mode != "live":
+            yield
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        from latebloomer.racing.live_table import table
+
+        console = Console(stderr=True)
+        with Live(
+            console=console, get_renderable=lambda: table(self), refresh_per_second=REFRESH
+        ) as self._live:
+            self._look(session)
+            yield
+            self._look(session)
+        self._live = None
+
+    def pulled(self, session: Field, arm: int, score: float) -> None:
+        """A pull has been counted."""
+        if self.mode == "silent":
+            return
+        self.traces[arm].add(score)
+        now = time.monotonic()
+        if self.mode == "lines":
+            self._lines(session, now)
+        elif now >= self._next:
+            self._look(session)
+
+    def _look(self, session: Field) -> None:
+        """Take what the table shows; it is drawn by another thread, which must not read ahead."""
+        self._next = time.monotonic() + 1 / REFRESH
+        self.rows, self.phase = session.standings(), session.phase
+        self.winner = next((row for row in self.rows if row.arm == session.winner), None)
+
+    def planned(self, session: Field) -> None:
+        """The clock has set a new budget."""
+        if self.mode == "lines":
+            self.say(f"the time left is good for {session.whole - session.spent} more pulls")
+
+    def named(self, session: Field) -> None:
+        """The best is named and trained on from here."""
+        naming, left = session.naming, session.budget - session.spent
+        if self.mode == "lines":
+            self.say(
+                f"{session.names[naming.arm]}: named the best at pull {naming.at} by "
+                f"{self.settings.sign * naming.estimates[naming.arm]:.6g}; trained on with the "
+                f"{left} pulls left"
+            )
+
+    def waits(self, session: Field, arms: tuple[int, ...]) -> None:
+        """Who keeps the others waiting."""
+        if arms:
+            phase, phases = session.phase
+            late = [f"{session.names[arm]} (its pull {session.had(arm) + 1})" for arm in arms]
+            self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
+
+    def say(self, text: str) -> None:
+        """One line, whatever else is shown."""
+        if self.mode == "silent":
+            return
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    # --- plain lines ---
+
+    def _lines(self, session: Field, now: float) -> None:
+        racing = session.racing_count
+        if racing < self._racing:
+            self._racing = racing
+            gone = [row for row in session.standings() if row.out_at == session.spent]
+            for row in gone:
+                self.say(f"{row.name}: {story(session, row.arm, self.settings.sign)}")
+        elif now - self._said >= EVERY:
+            self.say(
+                f"pull {session.spent} of {session.whole}: {self._newest(session)}; "
+                f"{self.time_left()}"
+            )
+        else:
+            return
+        self._said = now
+
+    def _newest(self, session: Field) -> str:
+        best, sign = session.recommend(), self.settings.sign
+        if session.winner is None:
+            return f"{best.name} leads with {sign * best.estimates[best.arm]:.6g}"
+        now = sign * session.rewards(best.arm)[-1]
+        return f"{best.name}, named the best, is trained on; it scores {now:.6g}"
+
+    def time_left(self) -> str:
+        """How long the rest will take, by the pulls so far."""
+        session = self._session
+        if session is None or session.spent == self._start:
+            return "time left unknown"
+        if self._clock is not None:
+            return f"{_span(max(0.0, self._clock.left()))} left"
+        pace = (time.monotonic() - self._began) / (session.spent - self._start)
+        return f"about {_span(pace * (session.whole - session.spent))} left"
+
+    @property
+    def session(self) -> Field | None:
+        return self._session
+
+
+def _span(seconds: float) -> str:
+    """
+    >>> _span(0.2), _span(75), _span(7300)
+    ('0 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

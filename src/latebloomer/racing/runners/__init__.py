@@ -1,0 +1,1 @@
+"""Where learners are trained."""

@@ -1,0 +1,181 @@
+"""Pulls in this process, one after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from queue import Empty, SimpleQueue
+from time import perf_counter
+from typing import Any
+
+from latebloomer.racing.checkpoints.checkpoints import place_of
+from latebloomer.racing.checkpoints.restore import Order, bring
+from latebloomer.racing.learner import Learner, keeps, trained
+from latebloomer.racing.runners.contract import (
+    Note,
+    Pulled,
+    Report,
+    Restored,
+    Runner,
+    Saved,
+    Stage,
+    TooLong,
+    Trouble,
+    Unsaved,
+    directly,
+    kept,
+    one_pull,
+    trouble_of,
+)
+from latebloomer.racing.runners.object_pulls import already_had, note_pulls
+from latebloomer.session.field import Field
+
+
+class LocalRunner(Runner):
+    """Builds learners when they are first pulled, and pulls them in the order that is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._live: dict[int, Learner] = {}
+        self._call: Callable[[Callable[[], Any]], Any] = directly
+
+    def start(self, stage: Stage) -> None:
+        self._stage = stage
+        if stage.timeout is not None:
+            self._call = Bounded(stage.timeout)
+
+    def work(self, session: Field) -> Iterator[Report]:
+        while not (session.over or self.held):
+            arm = session.ask()
+            yield from self.pull(arm, session.had(arm))
+
+    def pull(self, arm: int, done: int) -> Iterator[Report]:
+        """Bring an arm back where that is needed, pull it, and save it where that is due."""
+        if arm not in self._live:
+            began = perf_counter()
+            try:
+                self._bring(arm, done)
+            except Exception as error:
+                yield self._cannot_bring(arm, error)
+                return
+            while self.notes:
+                yield self.notes.pop(0)
+            if done:
+                yield Restored(arm, perf_counter() - began)
+        report = self._made(arm)
+        yield report
+        if isinstance(report, Pulled) and self._stage.saving.due(arm, done + 1):
+            yield from self.save({arm: done + 1})
+
+    def _made(self, arm: int) -> Report:
+        try:
+            return one_pull(arm, self._live[arm], self._call)
+        except TooLong as error:
+            return self._too_long(arm, error)
+        except BaseException:
+            note_pulls(self._live.pop(arm), None)  # stopped in the middle of a pull
+            raise
+
+    def _too_long(self, arm: int, error: TooLong) -> Trouble:
+        entry = self._stage.entries[arm]
+        if entry.rebuilds:
+            return Trouble(arm, "timeout", str(error))
+        return Trouble(
+            arm, "timeout",
+            f"{error}, and it cannot be tried again: the abandoned pull still holds the object; "
+            "give a function that builds the learner",
+            hopeless=True,
+        )  # fmt: skip
+
+    # --- from a checkpoint, or from nothing ---
+
+    def _bring(self, arm: int, done: int) -> Learner:
+        """A learner that has had `done` pulls: the newest checkpoint, then what is missing."""
+        entry, checkpoints = self._stage.entries[arm], self._stage.checkpoints
+        known = checkpoints.known(arm, done) if done else []
+        recorded = self._stage.recorded(arm) if done else []
+        order = Order(entry, done, known, recorded, checkpoints.storage if known else None)
+
+        def had(learner: Learner) -> int:
+            return 0 if entry.rebuilds or done == 0 else already_had(learner, done)
+
+        learner, notes = bring(order, self._call, had)
+        self.notes += [Note(arm, text) for text in notes]
+        self._live[arm] = learner
+        return learner
+
+    def _cannot_bring(self, arm: int, error: Exception) -> Trouble:
+        self._live.pop(arm, None)
+        if isinstance(error, TooLong):
+            return self._too_long(arm, error)._replace(kind="restore")
+        return trouble_of(arm, error, "restore")
+
+    # --- what the driver asks for ---
+
+    def again(self, arm: int) -> None:
+        entry = self._stage.entries[arm]
+        if entry.rebuilds:
+            self._live.pop(arm, None)
+            return
+        if self._stage.checkpoints.known(arm, len(self._stage.recorded(arm))):
+            self._live.pop(arm, None)
+        # else an object is pulled again as it is: it has no other state
+
+    def release(self, arm: int) -> None:
+        if self._stage.entries[arm].rebuilds:
+            self._live.pop(arm, None)
+
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Report]:
+        storage = self._stage.checkpoints.storage
+        for arm, n in pulls.items():
+            learner = self._live.get(arm)
+            if learner is not None and keeps(learner):
+                done = kept(learner, storage, place_of(arm, n))
+                yield Unsaved(arm, done) if isinstance(done, str) else Saved(arm, n, done)
+
+    def stop(self) -> None:
+        for arm, learner in self._live.items():
+            if not self._stage.entries[arm].rebuilds:
+                note_pulls(learner, len(self._stage.recorded(arm)))
+
+    def learner(self, arm: int, pulls: int) -> Any:
+        live = self._live.get(arm)
+        return trained(self._bring(arm, pulls) if live is None else live)
+
+
+class Bounded:
+    """Makes calls in a thread and waits for each no longer than `timeout` seconds.
+
+    Python cannot end a thread. A call that takes too long is abandoned: it runs on in the
+    background until it returns, holding its memory, and what it returns is thrown away. Its thread
+    does not keep the program from ending.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._jobs: SimpleQueue[Any] | None = None
+
+    def __call__(self, pull: Callable[[], Any]) -> Any:
+        if self._jobs is None:
+            self._jobs = SimpleQueue()
+            threading.Thread(target=_worker, args=(self._jobs,), daemon=True).start()
+        answer: SimpleQueue[Any] = SimpleQueue()
+        self._jobs.put((pull, answer))
+        try:
+            value, error = answer.get(timeout=self._timeout)
+        except Empty:
+            self._jobs.put(None)  # the worker ends when the abandoned call does
+            self._jobs = None
+            raise TooLong(self._timeout) from None
+        if error is not None:
+            raise error
+        return value
+
+
+def _worker(jobs: SimpleQueue[Any]) -> None:
+    while (job := jobs.get()) is not None:
+        pull, answer = job
+        try:
+            answer.put((pull(), None))
+        except BaseException as error:  # handed to the caller
+            answer.put((None, error))

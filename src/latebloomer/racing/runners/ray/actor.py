@@ -1,0 +1,144 @@
+"""One learner in a process of its own: what the actor does there.
+
+It answers calls with plain values and never decides anything. An exception of the learner is an
+answer too: only the loss of the process itself is Ray's to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.checkpoints.checkpoints import place_of
+from latebloomer.racing.checkpoints.restore import Order, bring
+from latebloomer.racing.checkpoints.schedule import Saving
+from latebloomer.racing.checkpoints.storage import Storage, Stored
+from latebloomer.racing.journal.journal import Kept
+from latebloomer.racing.learner import keeps, trained
+from latebloomer.racing.runners.contract import (
+    Ended,
+    Pulled,
+    TooLong,
+    Trouble,
+    directly,
+    kept,
+    one_pull,
+    trouble_of,
+)
+from latebloomer.racing.runners.local import Bounded
+from latebloomer.racing.runners.ray.packing import Recipes, unpacked
+
+HELLO = "hello"
+SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
+
+
+class Setup(NamedTuple):
+    """What an actor is made with."""
+
+    arm: int
+    storage: Storage
+    every: int | None  # pulls between two checkpoints
+    timeout: float | None
+
+
+class Ready(NamedTuple):
+    """The learner is where it was."""
+
+    seconds: float
+    notes: list[str]
+
+
+class Batch(NamedTuple):
+    """Pulls that were made in one call."""
+
+    pulls: list[tuple[float, float]]  # score, seconds
+    end: Ended | Trouble | None  # why there are no more
+    due: bool = False  # whether the state after the last one should be saved
+
+
+class Trainer:
+    """Holds a learner and trains it when called."""
+
+    def __init__(self, setup: Setup, recipes: Recipes) -> None:
+        self._setup = setup
+        self._recipes: Recipes | None = recipes
+        self._saving = Saving(setup.every, 1)
+        self._learner: Any = None
+        self._done = -1
+
+    def hello(self) -> str:
+        """Answer: the process is up."""
+        return HELLO
+
+    def prepare(
+        self, done: int, known: Sequence[Kept], recorded: Sequence[float]
+    ) -> Ready | Trouble:
+        """Build the learner and bring it to `done` pulls."""
+        began = perf_counter()
+        try:
+            if self._recipes is None:
+                raise LearnerError("a process builds its learner once")
+            entry = unpacked(self._recipes)[self._setup.arm]
+            order = Order(entry, done, known, recorded, self._setup.storage)
+            timeout = self._setup.timeout
+            call = directly if timeout is None else Bounded(timeout)
+            self._learner, notes = bring(order, call, lambda learner: 0)
+        except BaseException as error:  # SystemExit too: it is the learner's, not ours
+            return trouble_of(self._setup.arm, error, "restore")
+        self._done, self._recipes = done, None  # built once: the recipe is not needed again
+        return Ready(perf_counter() - began, notes)
+
+    def train(self, start: int, count: int, ends_phase: bool) -> Batch:
+        """Up to `count` pulls within about `SLICE` seconds, after `start` that were made before.
+
+        The state is due to be saved by the rules of `Saving`, and when the last pull of a phase
+        is made.
+        """
+        if start != self._done:
+            text = f"it has had {self._done} pulls and should have had {start}"
+            return Batch([], Trouble(self._setup.arm, "lost", text))
+        pulls: list[tuple[float, float]] = []
+        end, until = None, perf_counter() + SLICE
+        while len(pulls) < count and end is None:
+            report = self._pull()
+            if not isinstance(report, Pulled):
+                end = report
+                break
+            pulls.append(report[1:])
+            if self._saving.due(0, self._done) or perf_counter() >= until:
+                break
+        complete = ends_phase and len(pulls) == count and self._saving.final_rating(0)
+        due = bool(pulls) and (complete or self._saving.due(0, self._done))
+        return Batch(pulls, end, due and keeps(self._learner))
+
+    def _pull(self) -> Pulled | Ended | Trouble:
+        arm, timeout = self._setup.arm, self._setup.timeout
+        try:
+            report = one_pull(arm, self._learner, directly)
+        except BaseException as error:  # SystemExit, KeyboardInterrupt: it is the learner's
+            return trouble_of(arm, error)
+        if isinstance(report, Pulled):
+            if timeout is not None and report.seconds > timeout:
+                return Trouble(arm, "timeout", str(TooLong(timeout)))
+            self._done += 1
+            self._saving.trained(0, report.seconds)
+        return report
+
+    def save(self) -> Stored | str | None:
+        """Save the state as it is; None where the learner cannot be saved."""
+        if not keeps(self._learner):
+            return None
+        place = place_of(self._setup.arm, self._done)
+        stored = kept(self._learner, self._setup.storage, place)
+        self._saving.saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
+        return stored
+
+    def fetch(self) -> bytes | str:
+        """The trained learner, pickled; or why it cannot be."""
+        cloudpickle = extra("ray.cloudpickle", "races on Ray", "ray")
+        try:
+            return bytes(cloudpickle.dumps(trained(self._learner)))
+        except Exception as error:  # of the learner's own pickling
+            return f"{type(error).__name__}: {error}"

@@ -1,0 +1,147 @@
+"""What a race was asked to do; kept in its journal."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import sqlite3
+import sys
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from latebloomer.errors import OtherRace, SettingError, need_number, require
+from latebloomer.policies.auto import is_auto
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import REGISTRY, make_policy
+from latebloomer.session.delivery import check_share
+from latebloomer.version import __version__
+
+DURABILITIES = ("normal", "full")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides how a race goes, besides the learners."""
+
+    policy: Policy
+    budget: int | None  # pulls in all; None where `seconds` is the contract
+    seconds: float | None = None
+    horizon: int | None = None
+    seed: int = 0
+    maximize: bool = True
+    timeout: float | None = None  # seconds that one pull may take
+    retries: int = 1
+    checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
+    durability: str = "normal"
+    deliver: float = 0.0  # share of the budget, or of the time, kept to train the winner on
+    auto: bool = False  # whether the policy was left to the library, which chose this one
+
+    def __post_init__(self) -> None:
+        if (self.budget is None) == (self.seconds is None):
+            raise SettingError(
+                f"budget={self.budget} and seconds={self.seconds}, but a race needs exactly one: "
+                "budget=2000 counts pulls, seconds=600 counts time"
+            )
+        check_share(self.deliver)
+        _positive("seconds", self.seconds, "it is the time that the race may take")
+        _positive("timeout", self.timeout, "it is the time that one pull may take")
+        _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")
+        _whole("checkpoint_every", self.checkpoint_every, 1, "pulls between two checkpoints")
+        require(
+            self.durability in DURABILITIES, "durability", self.durability,
+            "'normal' or 'full'", "'full' waits for the disk after every pull",
+        )  # fmt: skip
+
+    @property
+    def sign(self) -> float:
+        """What a score is multiplied by to become a reward (higher is better)."""
+        return 1.0 if self.maximize else -1.0
+
+    @property
+    def rule(self) -> str:
+        """The policy, and whether it was chosen by "auto"."""
+        return f"auto: {self.policy!r}" if self.auto else repr(self.policy)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the journal."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields: dict[str, Any] = dataclasses.asdict(self.policy)  # type: ignore[call-overload]
+        registered = type(self.policy) in REGISTRY.values()
+        return values | {
+            "policy": {
+                "name": self.policy.name if registered else None,
+                "settings": json.loads(json.dumps(fields, default=plain)),
+                "repr": repr(self.policy),
+            }
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> Settings:
+        """What `as_dict` gave; a policy that is not the library's own must be handed in."""
+        kept = values["policy"]
+        if is_auto(policy):
+            _need_auto(values)
+            policy = None  # the journal has what it became, by the rule of its version
+        recorded = _recorded(kept)
+        made = recorded if policy is None else make_policy(policy)
+        if made is None:
+            raise OtherRace(
+                f"this journal was written with {kept['repr']}, which is no policy of this "
+                "library: hand it in as resume(..., policy=...)"
+            )
+        if made != recorded and repr(made) != kept["repr"]:
+            raise OtherRace(
+                f"policy={made!r}, but this journal was written with {kept['repr']}: a race "
+                "is resumed by the rule that it began with"
+            )
+        return cls(**values | {"policy": made})
+
+
+def _recorded(kept: dict[str, Any]) -> Policy | None:
+    """The policy of a journal, where it is one of the library's own."""
+    if kept["name"] not in REGISTRY:
+        return None
+    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()}
+    return REGISTRY[kept["name"]](**fields)
+
+
+def _need_auto(values: dict[str, Any]) -> None:
+    """Raise `OtherRace` where a journal's policy was not left to the library."""
+    if not values.get("auto", False):
+        raise OtherRace(
+            f"policy='auto', but this journal was written with {values['policy']['repr']}, which "
+            "was named: leave policy out, or name it again"
+        )
+
+
+def plain(value: Any) -> Any:
+    """For JSON: NumPy's numbers as Python's, anything else by its name."""
+    return value.item() if isinstance(value, np.generic) else repr(value)
+
+
+def versions() -> dict[str, str]:
+    """What the race runs on."""
+    return {
+        "latebloomer": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "sqlite": sqlite3.sqlite_version,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "byteorder": sys.byteorder,
+    }
+
+
+def _positive(name: str, value: float | None, why: str) -> None:
+    if value is not None:
+        need_number(name, value)
+        require(0 < value < inf, name, value, "above 0 and finite", why)
+
+
+def _whole(name: str, value: int | None, least: int, why: str) -> None:
+    if value is not None:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        require(whole and value >= least, name, value, f"a whole number from {least} on", why)

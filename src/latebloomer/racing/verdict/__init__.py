@@ -1,0 +1,1 @@
+"""What a race ends in, and how that is found."""

@@ -1,0 +1,148 @@
+"""What Successive Halving and ASHA would have picked, as far as the recorded curves tell.
+
+A race does not train every arm as far as another rule would have. So each rule is played with the
+largest budget for which all that it asks for was recorded, and that budget is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from latebloomer.policies.successive_halving import SuccessiveHalving
+from latebloomer.racing.verdict.history import Floats
+from latebloomer.session.field import FAILED, FINISHED
+
+ETA = 4  # ASHA's reduction factor in Ray Tune and Optuna
+TRIES = 400  # budgets looked at, evenly spaced
+NEARLY = 0.95  # of the race's pulls: then the budgets are called the same
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """Another rule's pick on the recorded curves."""
+
+    rule: str
+    pick: str | None  # None where the record does not suffice
+    pulls: int  # what it would have spent
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class Unknown(Exception):
+    """A value is asked for that was not recorded."""
+
+
+class Curve:
+    """What is known of one arm: its rewards, and what an arm does that ended."""
+
+    def __init__(self, rewards: Floats, left: str | None) -> None:
+        self.rewards, self.left = rewards, left
+
+    def at(self, n: int) -> float:
+        """The reward of pull n; a finished arm keeps its last one, a failed one is nowhere."""
+        if n <= len(self.rewards):
+            return float(self.rewards[n - 1])
+        if self.left == FINISHED:
+            return float(self.rewards[-1])
+        if self.left == FAILED:
+            return -inf
+        raise Unknown
+
+    def cost(self, n: int) -> int:
+        """Pulls that bringing it to n takes."""
+        return min(n, len(self.rewards)) if self.left else n
+
+
+def hindsight(
+    names: Sequence[str], rewards: Sequence[Floats], budget: int, left: Sequence[str | None]
+) -> tuple[Hindsight, ...]:
+    """Both rules on one record; `rewards` are such that higher is better."""
+    known = [Curve(x, word) for x, word in zip(rewards, left, strict=True)]
+    return halving(names, known, budget), asha(names, known, budget)
+
+
+def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
+    """Successive Halving by the latest value, arms resumed rather than restarted."""
+    rule, label = SuccessiveHalving(), "Successive Halving (eta 2)"
+    for total in _downwards(rule.smallest_budget(len(names))[0], budget):
+        plan = rule.plan(len(names), total)
+        try:
+            played = _knockout(known, plan.keep.tolist(), plan.upto.tolist())
+        except Unknown:
+            continue
+        return _found(label, names, played, budget)
+    return _unknown(label)
+
+
+def _knockout(known: Sequence[Curve], keep: list[int], upto: list[int]) -> tuple[int, int]:
+    """The pick and the pulls it takes."""
+    crew, level, pulls = list(range(len(known))), 0, 0
+    for k, n in zip(keep, upto, strict=True):
+        if level:
+            values = {i: known[i].at(level) for i in crew}
+            crew = sorted(sorted(crew, key=lambda i: (-values[i], i))[:k])
+        for i in crew:
+            known[i].at(n)
+            pulls += known[i].cost(n) - known[i].cost(level)
+        level = n
+    return crew[0], pulls
+
+
+def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
+    """ASHA as tuners ship it: one worker, arms in the order given, stopped at rungs 1, 4, 16, ...
+
+    At a rung an arm goes on if it is in the top quarter of those that reached it so far.
+    """
+    label = f"ASHA (eta {ETA}, grace 1, one worker, learners in this order)"
+    for end in _downwards(1, max(len(curve.rewards) for curve in known)):
+        try:
+            pick, pulls = _asha(known, end)
+        except Unknown:
+            continue
+        if pulls <= budget:
+            return _found(label, names, (pick, pulls), budget, f", each up to {end},")
+    return _unknown(label)
+
+
+def _asha(known: Sequence[Curve], end: int) -> tuple[int, int]:
+    rungs: dict[int, list[float]] = {}
+    stops = [_stop(curve, end, rungs) for curve in known]
+    latest = [curve.at(n) for curve, n in zip(known, stops, strict=True)]
+    pulls = sum(curve.cost(n) for curve, n in zip(known, stops, strict=True))
+    return max(range(len(latest)), key=lambda i: (latest[i], -i)), pulls
+
+
+def _stop(curve: Curve, end: int, rungs: dict[int, list[float]]) -> int:
+    """Where ASHA stops an arm."""
+    n = 1
+    while n < end:
+        value, seen = curve.at(n), rungs.setdefault(n, [])
+        seen.append(value)
+        if value < sorted(seen, reverse=True)[max(1, len(seen) // ETA) - 1]:
+            return n
+        n *= ETA
+    return end
+
+
+def _downwards(least: int, most: int) -> list[int]:
+    if most < least:
+        return []
+    step = max(1, (most - least) // TRIES)
+    return [*range(most, least, -step), least]
+
+
+def _found(
+    rule: str, names: Sequence[str], played: tuple[int, int], budget: int, more: str = ""
+) -> Hindsight:
+    pick, pulls = played
+    short = "" if pulls >= NEARLY * budget else f" of {budget} (the record reaches no further)"
+    text = f"{rule} with {pulls} pulls{short}{more} would have picked {names[pick]}"
+    return Hindsight(rule, names[pick], pulls, text)
+
+
+def _unknown(rule: str) -> Hindsight:
+    return Hindsight(rule, None, 0, f"{rule}: not known, it asks for more than was recorded")

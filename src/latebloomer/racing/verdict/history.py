@@ -1,0 +1,80 @@
+"""The curves of a race, as numbers: what was told, arm by arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latebloomer.session.field import Field
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Every counted pull of a race, in order; scores as the learners returned them."""
+
+    names: tuple[str, ...]
+    arms: Ints  # the arm of each pull
+    scores: Floats
+    sign: float  # 1 where higher is better, -1 where lower is
+
+    @classmethod
+    def of(cls, session: Field, sign: float) -> Record:
+        """What a session has been told."""
+        arms = np.array(session._told_arms, dtype=np.int64)
+        told = np.array(session._told_rewards, dtype=np.float64)
+        return cls(session.names, arms, sign * told, sign)
+
+    def upto(self, pulls: int) -> Record:
+        """The first so many pulls of the race."""
+        return Record(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
+
+    def scores_of(self, arm: int) -> Floats:
+        """An arm's scores, pull by pull."""
+        return self.scores[self.arms == arm]
+
+    def times_of(self, arm: int) -> Ints:
+        """The numbers in the race, from 1, of an arm's pulls."""
+        return np.flatnonzero(self.arms == arm) + 1
+
+    def rewards(self) -> list[Floats]:
+        """Every arm's scores with the sign that makes higher better."""
+        return [self.sign * self.scores_of(i) for i in range(len(self.names))]
+
+    def leader_at_half(self, swept: bool) -> int | None:
+        """Who led when half of the pulls were spent, by the mean of each arm's newest quarter.
+
+        Where arms are swept evenly, that is the level at which the half is reached, so that the
+        order within a sweep, which a parallel runner does not keep, makes no difference.
+        """
+        half, rewards = len(self.arms) // 2, self.rewards()
+        if swept:
+            early = [x[: _level([len(x) for x in rewards], half)] for x in rewards]
+        else:
+            pulls = np.bincount(self.arms[:half], minlength=len(self.names))
+            early = [x[:n] for x, n in zip(rewards, pulls, strict=True)]
+        means = [_late_mean(x) for x in early]
+        best = int(np.argmax(means))
+        return None if means[best] == -np.inf else best
+
+
+def _level(lengths: list[int], pulls: int) -> int:
+    """The largest level to which all arms can be brought with so many pulls.
+
+    >>> _level([4, 9, 9], 13)  # 4 + 4 + 4 pulls; the next level takes 14
+    4
+    """
+    low, high = 0, max(lengths, default=0) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = sum(min(n, middle) for n in lengths) <= pulls
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _late_mean(rewards: Floats) -> float:
+    return float(rewards[-max(1, len(rewards) // 4) :].mean()) if len(rewards) else -np.inf

@@ -1,0 +1,174 @@
+"""What a race ends in."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.verdict.curve_tests import Finding
+from latebloomer.racing.verdict.hindsight import Hindsight
+from latebloomer.racing.verdict.history import Record
+from latebloomer.session.delivery import Delivered, Named
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WINNER, RACING, OUT, FAILED, FINISHED = "winner", "racing", "out", "failed", "finished"
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """One learner's race."""
+
+    name: str
+    state: str  # winner, racing (to the end), out, failed, finished
+    pulls: int
+    score: float  # the last one; nan without any
+    estimate: float  # what the policy judged it by
+    lower: float  # its score at the horizon lies between these, together for all learners;
+    upper: float  # lower > upper: the curve contradicts the assumptions
+    out_at: int | None  # the pull of the race at which it was dropped or failed
+    why: str  # when and why, with the numbers that decided
+    seconds: float  # of training, in counted pulls
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The recommended learner, trained, and what is known of all of them. `print` it."""
+
+    name: str
+    learner: Any = field(repr=False)  # the trained object; None when read from a journal alone
+    score: float  # the last one it showed: what is delivered
+    estimate: float  # what it was chosen by
+    named: Named  # the best, by the policy: when, and by what
+    delivered: Delivered  # what one gets: the score now, after how many pulls
+    arms: tuple[ArmResult, ...]
+    spent: int
+    budget: int
+    horizon: int
+    over: bool  # False for the standings of an unfinished race
+    reason: str
+    certified: bool  # whether it is proved best at the horizon, under the stated assumptions
+    certificate: str  # that, or what is missing
+    half_time: str | None  # who led when half of the pulls were spent
+    hindsight: tuple[Hindsight, ...]
+    findings: tuple[Finding, ...]  # of the test of assumptions
+    warnings: tuple[str, ...]
+    settings: Mapping[str, Any] = field(repr=False)
+    versions: Mapping[str, str] = field(repr=False)
+    journal: str | None
+    record: Record = field(repr=False)
+
+    @property
+    def late_bloomer(self) -> bool:
+        """Whether the winner was not yet ahead at half-time."""
+        return self.half_time is not None and self.half_time != self.name
+
+    @property
+    def pulls(self) -> dict[str, int]:
+        """Pulls per learner."""
+        return {arm.name: arm.pulls for arm in self.arms}
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """What each learner was judged by."""
+        return {arm.name: arm.estimate for arm in self.arms}
+
+    def curve(self, name: str) -> list[float]:
+        """A learner's scores, pull by pull."""
+        return [float(x) for x in self.record.scores_of(self.record.names.index(name))]
+
+    @property
+    def policy(self) -> str:
+        """The policy, after "auto: " where it was left to the library."""
+        text: str = self.settings["policy"]["repr"]
+        return f"auto: {text}" if self.settings["auto"] else text
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """Who was named the best, and what is delivered."""
+        return f"{self.named}.", f"{self.delivered}."
+
+    @property
+    def detail(self) -> str:
+        """What the sentence says about the winner."""
+        bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
+        own = self[self.name].pulls
+        return f"score {self.score:.6g} after {own} of {self.spent} pulls{bloom}"
+
+    def __getitem__(self, name: str) -> ArmResult:
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def __str__(self) -> str:
+        reason = f"{self.reason}, by {self.policy}; {self.certificate}."
+        lines = [self.sentence, *self.both, reason, ""]
+        width = max(len(arm.name) for arm in self.arms)
+        for arm in self.arms:
+            lines.append(
+                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.score:>11.6g}  {arm.why}"
+            )
+        lines += ["", *(f"{rival}." for rival in self.hindsight)]
+        lines += [f"Warning: {warning}." for warning in self.warnings]
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """What the journal keeps: the same for the same race, however often it was interrupted."""
+        return {
+            "name": self.name, "score": self.score, "estimate": self.estimate,
+            "named": asdict(self.named), "delivered": asdict(self.delivered),
+            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
+            "certified": self.certified, "certificate": self.certificate,
+            "half_time": self.half_time, "late_bloomer": self.late_bloomer,
+            "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
+            "states": {a.name: a.state for a in self.arms},
+            "why": {a.name: a.why for a in self.arms},
+            "hindsight": {h.rule: h.pick for h in self.hindsight},
+            "findings": [str(f) for f in self.findings], "reason": self.reason,
+        }  # fmt: skip
+
+    # --- in other forms ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Pickle the winner."""
+        try:
+            data = pickle.dumps(self.learner)
+        except Exception as error:  # whatever the learner's own pickling raises
+            raise LearnerError(
+                f"the winner {self.name!r} cannot be pickled ({type(error).__name__}: {error}); "
+                "nothing is lost: it is verdict.learner, and its scores are in the journal. Give "
+                "it save(folder) and load(folder), or save what you need of it yourself"
+            ) from error
+        Path(path).write_bytes(data)
+
+    def to_frame(self) -> Any:
+        """One row per learner, as a pandas data frame."""
+        pandas = extra("pandas", "data frames", "pandas")
+        return pandas.DataFrame([asdict(arm) for arm in self.arms]).set_index("name")
+
+    def plot(self, ax: Any = None) -> Figure:
+        """The learning curves, with matplotlib."""
+        from latebloomer.racing.verdict.curves_plot import plot
+
+        return plot(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained HTML file."""
+        from latebloomer.page.report import page
+
+        file = Path(path)
+        file.write_text(page(self), encoding="utf-8")
+        return file
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value

@@ -1,0 +1,1 @@
+"""Ask for an arm, tell its score: one run of a policy."""

@@ -1,0 +1,155 @@
+"""What every policy owes its users, as one call that anyone may put into their tests."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.ledger import ANY
+from latebloomer.core.moves import arrays_for, game_arrays, moves_of, replay
+from latebloomer.core.random import key
+from latebloomer.errors import BudgetError, ContractError
+from latebloomer.policies.base import Policy
+from latebloomer.session.session import Session
+
+Rewards = np.ndarray[Any, np.dtype[np.float64]]
+
+# (arms, budget as a multiple of the advised one, horizon as a share of the budget, batch)
+SHAPES = ((2, 1.0, 1.0), (5, 3.0, 1.0), (5, 4.0, 0.2), (20, 2.0, 1.0), (5, 2.0, 3.0))
+
+
+def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) -> list[str]:
+    """Raise a `ContractError` unless `policy` keeps the contract; return what was checked.
+
+    Sessions on random rising curves, of several sizes and horizons: the plan fits the budget, no
+    arm goes beyond the horizon, every (arm, reward) history replays to an equal session, a pickled
+    session goes on as if nothing had happened, the pulls of a phase may be made in any order, and
+    compiled code pulls the same arms. `compiled=None` checks the last where numba is installed.
+    """
+    rng = np.random.default_rng(seed)
+    done = []
+    for arms, times, share in SHAPES:
+        budget = int(np.ceil(times * policy.advised_budget(arms)[0]))
+        horizon = max(1, int(share * budget))
+        rewards = rising_rewards(rng, arms, max(budget, horizon))
+        _check_plan(policy, arms, budget, horizon)
+        session = Session(policy, arms, budget, horizon, seed)
+        path = _play(session, rewards)
+        _check_end(session)
+        _check_again(session, rewards, len(path) // 2)
+        _check_any_order(policy, session, rewards, rng)
+        done.append(f"{arms} arms, {budget} pulls, horizon {horizon}: {len(path)} pulls played")
+        if compiled or (compiled is None and _has_numba()):
+            _check_compiled(policy, session, rewards, path)
+            done.append("the same pulls and the same arm by compiled code")
+    _check_least(policy)
+    return done
+
+
+def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
+    """Rewards of random rising curves with a little noise: row i, column n - 1."""
+    n = np.arange(1, length + 1)
+    level, speed = rng.uniform(0.3, 1, (2, arms, 1))
+    noise = 0.02 * rng.standard_normal((arms, length))
+    table: Rewards = level * (1 - np.exp(-speed * n / (0.1 * length))) + noise
+    return table
+
+
+def _owes(holds: bool, what: str) -> None:
+    if not holds:
+        raise ContractError(what)
+
+
+def _check_plan(policy: Policy, arms: int, budget: int, horizon: int) -> None:
+    plan = policy.plan(arms, budget, horizon)
+    keep, upto = plan.keep.tolist(), plan.upto.tolist()
+    known = [k for k in keep if k != ANY]
+    _owes(len(keep) > 0, f"the plan for {arms} arms and {budget} pulls is empty")
+    _owes(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
+    _owes(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
+    _owes(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
+
+
+def _play(session: Session, rewards: Rewards) -> list[int]:
+    """Play to the end; the arms in the order in which they were asked."""
+    path = []
+    while not session.over:
+        arm = session.ask()
+        path.append(arm)
+        session.tell(arm, float(rewards[arm, session.pulls[arm]]))
+    return path
+
+
+def _check_end(session: Session) -> None:
+    verdict = session.recommend()
+    _owes(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
+    most = max(session.pulls)
+    _owes(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
+    _owes(verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled")
+    _owes(
+        np.isfinite(verdict.estimates[verdict.arm]), "the recommended arm's estimate is no number"
+    )
+
+
+def _check_again(session: Session, rewards: Rewards, half: int) -> None:
+    """Replay the first half, freeze it, and play on."""
+    copy = pickle.loads(pickle.dumps(session.replay(session.history[:half])))
+    _play(copy, rewards)
+    _owes(copy == session, "a replayed, pickled and continued session differs from the first")
+
+
+def _check_any_order(
+    policy: Policy, session: Session, rewards: Rewards, rng: np.random.Generator
+) -> None:
+    """Make each phase's pulls in a random order of arms."""
+    if ANY in session.policy.plan(len(session.names), session.budget, session.horizon).keep:
+        return  # each pull is a decision
+    arms, budget, horizon = len(session.names), session.budget, session.horizon
+    other = Session(policy, arms, budget, horizon, session.seed)
+    while not other.over:
+        due = [arm for arm, pulls in other.ask_phase().items() for _ in range(pulls)]
+        for arm in rng.permutation(due).tolist():
+            other.tell(arm, float(rewards[arm, other.pulls[arm]]))
+    same = (other.pulls, other.recommend()) == (session.pulls, session.recommend())
+    _owes(same, "the order of the pulls within a phase changes the outcome")
+
+
+def _has_numba() -> bool:
+    return find_spec("numba") is not None
+
+
+def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: list[int]) -> None:
+    arm, pulled = played(policy, session, rewards, cpu_jit())
+    where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
+    _owes(
+        where is None and len(path) == len(pulled), f"compiled code differs from pull {where} on"
+    )
+    _owes(arm == session.recommend().arm, "compiled code recommends another arm")
+
+
+def played(
+    policy: Policy, like: Session, rewards: Rewards, jit: Callable[[Any], Any]
+) -> tuple[int, list[int]]:
+    """The recommendation and the pulls of a run by the code that `jit` makes."""
+    arms, budget, horizon = len(like.names), like.budget, like.horizon
+    game = game_arrays(policy, arms, budget, horizon, key(like.seed))
+    ledger, path = arrays_for(policy, arms, min(budget, horizon)), np.full(budget, -1)
+    run = moves_of(type(policy), replay, jit)
+    arm = run(game, ledger, rewards, 0, path)
+    return int(arm), path[: int(ledger.n.sum())].tolist()
+
+
+def _check_least(policy: Policy) -> None:
+    least, _ = policy.smallest_budget(4)
+    try:
+        policy.plan(4, least - 1)
+    except BudgetError:
+        pass
+    else:
+        raise ContractError(f"a budget of {least - 1} is accepted, but least(4) says {least}")
+    Session(policy, 4, least)

@@ -1,0 +1,72 @@
+"""What a session says: the recommended arm, the standings, and why an arm was passed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RACING, OUT, DONE = "racing", "out", "at the horizon"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One arm's row in the standings."""
+
+    arm: int
+    name: str
+    state: str  # RACING, OUT or DONE
+    pulls: int
+    estimate: float  # what the recommendation goes by; nan before the first pull
+    out_at: int | None  # rewards seen in all when the arm was dropped
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The recommended arm and what is known of all of them."""
+
+    arm: int
+    name: str
+    estimates: tuple[float, ...]  # per arm, what the recommendation goes by
+    pulls: tuple[int, ...]  # per arm
+    spent: int
+    budget: int
+    over: bool  # whether the policy has no more use for pulls
+    reason: str  # why the session is over, or that it is not
+
+    @property
+    def budget_spent(self) -> bool:
+        """Whether every pull of the budget was made."""
+        return self.spent >= self.budget
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: estimate {self.estimates[self.arm]:.6g} after {self.pulls[self.arm]} "
+            f"of {self.spent} pulls ({self.reason})"
+        )
+
+
+@dataclass(frozen=True)
+class Drop:
+    """When an arm was dropped and the two numbers that decided it."""
+
+    at: int  # rewards seen in all
+    rating: float
+    rival: int  # the lowest-rated arm that was kept; the best one where arms are reviewed jointly
+    rival_rating: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an arm stands where it stands. `print` it."""
+
+    arm: int
+    name: str
+    state: str
+    pulls: int
+    rating: float
+    rival: int | None
+    rival_rating: float | None
+    at: int  # rewards seen in all when that was decided
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence

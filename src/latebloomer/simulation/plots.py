@@ -1,0 +1,167 @@
+"""Results drawn in the style of the paper's figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+from latebloomer.errors import extra, require
+from latebloomer.policies.labels import title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from latebloomer.simulation.results import Results, Row
+
+# The nine of the paper as its figures have them; the tenth colour of the same set for ours.
+COLOURS = {
+    "rr": "#1f77b4",
+    "rr-sw": "#ff7f0e",
+    "ucb-e": "#2ca02c",
+    "r-ucbe": "#d62728",
+    "sr": "#9467bd",
+    "r-sr": "#8c564b",
+    "prob-1": "#e377c2",
+    "etc": "#7f7f7f",
+    "rest-sure": "#bcbd22",
+    "sh": "#17becf",
+}
+# For a second setting of a policy and for policies from elsewhere.
+MORE_COLOURS = ("#000000", "#0a4f8f", "#f4a300", "#00785a", "#6a00a8", "#ff4fa0", "#5b3a00")
+MOST_CHANGES = 8  # lines where the best arm changes; beyond, only the last
+YLABELS = {"error": "error probability", "regret": "simple regret"}
+
+
+def plot(
+    results: Results, path: str | os.PathLike[str] | None, what: str, log: bool, ax: Any
+) -> Axes | tuple[Axes, ...]:
+    """See `Results.plot`."""
+    require(what in (*YLABELS, "both"), "what", what, "'error', 'regret' or 'both'",
+            "these are drawn")  # fmt: skip
+    require(bool(results.cells), "results", results.cells, "of at least one run", "there are none")
+    pyplot = extra("matplotlib.pyplot", "plots", "plots")
+    panels = list(YLABELS) if what == "both" else [what]
+    axes = _axes(pyplot, len(panels), ax)
+    for panel, axis in zip(panels, axes, strict=True):
+        draw(results, panel, log and panel == "error", axis, legend=axis is axes[-1])
+    figure = axes[-1].figure
+    if path is not None:
+        figure.savefig(os.fspath(path), dpi=150, bbox_inches="tight")
+    if path is not None and ax is None:
+        pyplot.close(figure)
+    return tuple(axes) if what == "both" else axes[0]
+
+
+def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) -> None:
+    """One panel: curves against the budget, or points where there is one budget only."""
+    if log:
+        (ax.set_xscale if len(results.budgets) == 1 else ax.set_yscale)("log")
+    if len(results.budgets) == 1:
+        _points(results, what, log, ax)
+        return
+    _curves(results, what, log, ax)
+    if legend:
+        _legend(ax)
+
+
+def colours_of(labels: Sequence[str]) -> dict[str, str]:
+    """A colour for each label: the paper's for the first of a name, others for the rest."""
+    more, taken, found = list(MORE_COLOURS), set(), {}
+    for label in labels:
+        name = label.partition(":")[0]
+        usual = COLOURS.get(name) if name not in taken else None
+        taken.add(name)
+        found[label] = usual or more[0]
+        if usual is None:
+            more.append(more.pop(0))
+    return found
+
+
+def _axes(pyplot: Any, panels: int, ax: Any) -> list[Any]:
+    if ax is not None:
+        given = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "flat") else [ax]
+        require(len(given) == panels, "ax", ax, f"{panels} axes", "one for each panel")
+        return given
+    _, axes = pyplot.subplots(
+        1, panels, figsize=(6.4 * panels, 4.2), squeeze=False, layout="constrained"
+    )
+    return list(axes[0])
+
+
+def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
+    rows = results.rows()
+    ax.set_xscale("log")
+    for label, colour in colours_of(results.policies).items():
+        _curve([row for row in rows if row["policy"] == label], what, log, colour, ax)
+    _mark_changes(results, ax)
+    _plain_ticks(results.budgets, ax)
+    ax.set(xlabel="budget T", ylabel=YLABELS[what], title=results.origin.problem)
+    ax.grid(True, which="major", color="0.92", linewidth=0.6)
+
+
+def _legend(ax: Axes) -> None:
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+
+
+def _curve(rows: list[Row], what: str, log: bool, colour: str, ax: Axes) -> None:
+    """A line with its band; on a log axis, open markers and a gap where nothing was seen."""
+    budgets = [row["budget"] for row in rows]
+    gaps = [log and row[what] <= 0 for row in rows]
+    value, low, high = (
+        [
+            nan if gap or row[name] is None else row[name]
+            for row, gap in zip(rows, gaps, strict=True)
+        ]
+        for name in (what, f"{what}_low", f"{what}_high")
+    )
+    label = title(rows[0]["policy"])
+    ax.plot(budgets, value, color=colour, label=label, marker=".", markersize=4, linewidth=1.3)
+    ax.fill_between(budgets, low, high, color=colour, alpha=0.18, linewidth=0)
+    unseen = [row for row, gap in zip(rows, gaps, strict=True) if gap]
+    _bounds([row["budget"] for row in unseen], [row[f"{what}_high"] for row in unseen], colour, ax)
+
+
+def _bounds(x: list[float], y: list[float], colour: str, ax: Axes, marker: str = "v") -> None:
+    """Open markers: the truth is below."""
+    if x:
+        ax.plot(x, y, linestyle="none", marker=marker, markersize=5, markerfacecolor="none",
+                markeredgecolor=colour)  # fmt: skip
+
+
+def _mark_changes(results: Results, ax: Axes) -> None:
+    low, high = results.budgets[0], results.budgets[-1]
+    within = [horizon for horizon, _ in results.changes if low <= horizon <= high]
+    for horizon in within if len(within) <= MOST_CHANGES else within[-1:]:
+        ax.axvline(horizon, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
+
+
+def _plain_ticks(budgets: list[int], ax: Axes) -> None:
+    """Budgets as plain numbers, at 1, 2 and 5 times powers of ten."""
+    ticker = extra("matplotlib.ticker", "plots", "plots")
+    wide = budgets[-1] >= 2000 * budgets[0]
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda budget, _: f"{budget:g}"))
+    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
+    """One line for each policy, the first on top, with its interval."""
+    rows, colours = results.rows(), colours_of(results.policies)
+    for place, row in enumerate(rows):
+        _point(row, place, what, log, colours[row["policy"]], ax)
+    ax.set_yticks(range(len(rows)), [title(row["policy"]) for row in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    heading = f"{results.origin.problem}, T = {results.budgets[0]}"
+    ax.set(xlabel=YLABELS[what], title=heading)
+    ax.grid(True, axis="x", color="0.92", linewidth=0.6)
+
+
+def _point(row: Row, place: int, what: str, log: bool, colour: str, ax: Axes) -> None:
+    value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
+    if log and value <= 0:
+        _bounds([high], [place], colour, ax, marker="<")
+        return
+    ends = None if low is None else [[value - low], [high - value]]
+    ax.errorbar([value], [place], xerr=ends, color=colour, marker="o", markersize=5, capsize=3)

@@ -1,0 +1,316 @@
+"""What a simulation found, with intervals, and how to keep, merge and compare it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
+from latebloomer.policies.base import Policy
+from latebloomer.policies.labels import label_of, rank
+from latebloomer.policies.registry import make_policy
+from latebloomer.problems.problem import Problem, leaders
+from latebloomer.simulation import run_ranges as ranges
+from latebloomer.simulation.comparison import Comparison, comparison_row
+from latebloomer.simulation.counts import Cell, Pair
+from latebloomer.simulation.run_ranges import Ranges, need_same
+from latebloomer.simulation.tally import Floats, Tally, means_digest
+from latebloomer.simulation.text_tables import align, number, span
+from latebloomer.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Row: TypeAlias = dict[str, Any]
+File: TypeAlias = str | os.PathLike[str]
+
+OPENING = 1024  # pulls of each arm that tell two problems of one label apart
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where results come from; those of another origin are not merged."""
+
+    problem: str  # its label
+    arms: tuple[str, ...]  # their names
+    noise: str
+    opening: str  # sha256 of the means of the first pulls
+    seed: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """Policies x budgets on one problem: errors, regrets and pulls, over a set of runs.
+
+    >>> from latebloomer.policies import RisingSR, RoundRobin
+    >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
+    >>> tally = Tally({"r-sr": RisingSR(), "rr": RoundRobin()}, problem.means(2), budget=2)
+    >>> tally.add(0, np.array([[1, 0, 1], [0, 0, 1]]), np.ones((2, 3, 2), int))
+    >>> results = Results.of(problem, 0, [tally])
+    >>> [(row["policy"], row["budget"], row["errors"], row["runs"]) for row in results.rows()]
+    [('r-sr', 2, 1, 3), ('rr', 2, 2, 3)]
+    >>> results.compare("rr", "r-sr").rows[0]["error_difference"]
+    0.333...
+    """
+
+    origin: Origin
+    versions: tuple[str, ...]  # of the library that made them
+    targets: tuple[str, ...]
+    changes: tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
+    cells: tuple[Cell, ...]
+    pairs: tuple[Pair, ...]
+
+    @classmethod
+    def of(
+        cls, problem: Problem, seed: int, tallies: Iterable[Tally], target: str = "cpu"
+    ) -> Results:
+        """The results in these tallies; one without runs adds nothing."""
+        found = [tally for tally in tallies if tally.runs]
+        longest = max(
+            (tally.means for tally in found), key=lambda means: means.shape[1], default=None
+        )
+        changes = () if longest is None else changes_in(longest)
+        made = cls(origin_of(problem, seed), (__version__,), (target,), changes, (), ())
+        cells = [cell for tally in found for cell in tally.cells()]
+        pairs = [pair for tally in found for pair in tally.pairs()]
+        return made._with(cells, pairs)
+
+    # --- what is known ---
+
+    @property
+    def policies(self) -> list[str]:
+        """The labels of the policies."""
+        return list(dict.fromkeys(cell.policy for cell in self.cells))
+
+    @property
+    def budgets(self) -> list[int]:
+        """The budgets."""
+        return sorted({cell.budget for cell in self.cells})
+
+    def cell(self, policy: str | Policy, budget: int) -> Cell:
+        """The counts of one policy at one budget."""
+        label = self.label(policy)
+        for cell in self.cells:
+            if (cell.policy, cell.budget) == (label, budget):
+                return cell
+        have = ", ".join(str(cell.budget) for cell in self.cells if cell.policy == label)
+        raise ResultsError(f"no runs of {label} at budget {budget}, but at {have}")
+
+    def label(self, policy: str | Policy) -> str:
+        """The label under which these results have a policy."""
+        label = self._label(policy)
+        if label not in self.policies:
+            raise unknown("policy in these results", label, self.policies)
+        return label
+
+    def rows(self) -> list[Row]:
+        """The tidy table: a row for each policy and budget; None where there is no interval."""
+        return [self._row(cell) for cell in self.cells]
+
+    def quantiles(self, policy: str | Policy, budget: int, q: Sequence[float] | float) -> Any:
+        """The pulls of each arm that a share `q` of the runs does not exceed; one row per q."""
+        pulls = self.cell(policy, budget).pulls
+        found = [[arm.quantile(float(share)) for arm in pulls] for share in np.atleast_1d(q)]
+        return found[0] if np.ndim(q) == 0 else found
+
+    def compare(
+        self, first: str | Policy, second: str | Policy, budget: int | None = None
+    ) -> Comparison:
+        """Two policies in the same runs, at one budget or all: who errs more, and by how much."""
+        labels = self.label(first), self.label(second)
+        require(labels[0] != labels[1], "second", second, "another policy than the first",
+                "a policy does not differ from itself")  # fmt: skip
+        order = tuple(sorted(labels, key=rank))
+        found = [pair for pair in self.pairs if (pair.first, pair.second) == order]
+        kept = [pair for pair in found if budget in (None, pair.budget)]
+        if not kept:
+            at = "any budget" if budget is None else f"budget {budget}"
+            raise ResultsError(
+                f"{labels[0]} and {labels[1]} did not play the same runs at {at}: simulate them "
+                "in one call, with the same method"
+            )
+        sides = [pair if pair.first == labels[0] else pair.swapped() for pair in kept]
+        return Comparison(*labels, tuple(map(comparison_row, sides)))
+
+    def missing(self, policy: str | Policy, budget: int, runs: int) -> Ranges:
+        """Which of the runs 0 to `runs` - 1 are not here: what is left to simulate."""
+        label = self._label(policy)
+        for cell in self.cells:
+            if (cell.policy, cell.budget) == (label, budget):
+                return ranges.missing(cell.ranges, 0, runs)
+        return ranges.missing((), 0, runs)
+
+    # --- putting together ---
+
+    def merge(self, other: Results) -> Results:
+        """Both: other runs, other budgets or other policies on the same problem and seed."""
+        need_same("results", asdict(self.origin), asdict(other.origin))
+        made = Results(
+            self.origin,
+            tuple(sorted({*self.versions, *other.versions})),
+            tuple(sorted({*self.targets, *other.targets})),
+            tuple(sorted({*self.changes, *other.changes})),
+            self.cells,
+            self.pairs,
+        )
+        return made._with(other.cells, other.pairs)
+
+    def __add__(self, other: Results) -> Results:
+        return self.merge(other)
+
+    def _with(self, cells: Iterable[Cell], pairs: Iterable[Pair]) -> Results:
+        return Results(
+            self.origin,
+            self.versions,
+            self.targets,
+            self.changes,
+            _union(self.cells, cells),
+            _union(self.pairs, pairs),
+        )
+
+    # --- showing and writing ---
+
+    def __str__(self) -> str:
+        shown = [
+            [
+                row["policy"],
+                str(row["budget"]),
+                str(row["runs"]),
+                number(row["error"]),
+                span(row["error_low"], row["error_high"]),
+                number(row["regret"]),
+                span(row["regret_low"], row["regret_high"]),
+            ]
+            for row in self.rows()
+        ]
+        head = ["policy", "budget", "runs", "error", "95 %", "regret", "95 %"]
+        origin = self.origin
+        about = f"{origin.problem}, {len(origin.arms)} arms, {origin.noise}, seed {origin.seed}"
+        return "\n".join([about, align([head, *shown])])
+
+    def to_json(self) -> str:
+        """One JSON object: where the results come from, and `rows`."""
+        provenance = asdict(self.origin) | {"version": self._version(), "target": self._target()}
+        return json.dumps(provenance | {"rows": self.rows()}, allow_nan=False)
+
+    def to_csv(self, path: File) -> None:
+        """The tidy table; what is a list is written as JSON."""
+        rows = [{name: _flat(value) for name, value in row.items()} for row in self.rows()]
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def to_parquet(self, path: File) -> None:
+        """The tidy table; lists stay lists."""
+        arrow = extra("pyarrow", "Parquet files", "parquet")
+        parquet = extra("pyarrow.parquet", "Parquet files", "parquet")
+        parquet.write_table(arrow.Table.from_pylist(self.rows()), os.fspath(path))
+
+    def to_pandas(self) -> Any:
+        """The tidy table as a pandas data frame."""
+        return extra("pandas", "data frames", "pandas").DataFrame(self.rows())
+
+    def save(self, path: File) -> None:
+        """Write all counts exactly, as JSON, compressed if the name ends in .gz.
+
+        The file is complete or not there: its fields are in `simulation/results_file.py`.
+        """
+        from latebloomer.simulation.results_file import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: File) -> Results:
+        """Read what `save` wrote."""
+        from latebloomer.simulation.results_file import read
+
+        return read(path)
+
+    def plot(
+        self, path: File | None = None, what: str = "error", log: bool = False, ax: Any = None
+    ) -> Axes | tuple[Axes, ...]:
+        """Draw "error", "regret" or "both" against the budget, as in the paper's figures.
+
+        With one budget only, each policy is a point with its interval. `log` makes the error
+        logarithmic; where no error occurred an open marker shows the upper end of the interval.
+        """
+        from latebloomer.simulation.plots import plot
+
+        return plot(self, path, what, log, ax)
+
+    def _label(self, policy: str | Policy) -> str:
+        if isinstance(policy, str) and policy in self.policies:
+            return policy
+        try:
+            return label_of(make_policy(policy))
+        except LatebloomerError:  # perhaps a policy from elsewhere, which has no name here
+            return str(policy)
+
+    def _row(self, cell: Cell) -> Row:
+        error, regret = cell.error(), cell.regret()
+        return {
+            "policy": cell.policy,
+            "budget": cell.budget,
+            "runs": cell.runs,
+            "error": error.value,
+            "error_low": error.low,
+            "error_high": error.high,
+            "regret": regret.value,
+            "regret_low": _or_none(regret.low),
+            "regret_high": _or_none(regret.high),
+            "pulls": [arm.mean() for arm in cell.pulls],
+            "errors": cell.errors,
+            "recommendations": list(cell.recommendations),
+            "problem": self.origin.problem,
+            "noise": self.origin.noise,
+            "horizon": cell.horizon,
+            "seed": self.origin.seed,
+            "run_ranges": [list(part) for part in cell.ranges],
+            "settings": cell.settings,
+            "method": cell.method,
+            "target": self._target(),
+            "version": self._version(),
+        }
+
+    def _version(self) -> str:
+        return "+".join(self.versions)
+
+    def _target(self) -> str:
+        return "+".join(self.targets)
+
+
+def origin_of(problem: Problem, seed: int) -> Origin:
+    """What must agree for results to be merged."""
+    opening = problem.means(min(OPENING, problem.length or OPENING))
+    names = tuple(problem.names)
+    return Origin(problem.label, names, repr(problem.noise), means_digest(opening), int(seed))
+
+
+def changes_in(means: Floats) -> tuple[tuple[int, int], ...]:
+    """Where the best arm changes, in a table of means: (horizon, arm that is best from there)."""
+    best = leaders(means)
+    return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
+
+
+def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
+    """Cells or pairs of both, those of one key merged, in the order of their keys."""
+    found = {part.key: part for part in ours}
+    for part in theirs:
+        found[part.key] = found[part.key].merge(part) if part.key in found else part
+    return tuple(found[key] for key in sorted(found))
+
+
+def _or_none(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list) else value

@@ -1,0 +1,101 @@
+"""Runs in leaps: an exact shortcut for policies with a fixed plan and window means.
+
+Between two decisions such a policy looks only at window sums. With Gaussian noise the increments
+of an arm's prefix sum between the plan's breakpoints are independent Gaussians, so they are drawn
+directly: the same distribution as pull by pull, at a cost that does not depend on the budget. The
+policy's own kernels rating, drop and recommend; only the entries of `S` that they read are filled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import (
+    BASE,
+    CREW,
+    DUE,
+    PHASE,
+    PULLS,
+    Floats,
+    Ints,
+    Ledger,
+    keep_best,
+    reset,
+)
+from latebloomer.core.moves import Game, rate_jointly, recommend, update_rating
+from latebloomer.core.random import normal
+from latebloomer.policies.base import Policy
+from latebloomer.policies.plan_text import describe
+
+
+class Leaps(NamedTuple):
+    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
+
+    points: Ints  # 0 and then the pull counts at which some policy reads a sum
+    gains: Floats  # (arms, points): the sum of the means since the point before
+    spreads: Floats  # (arms, points): the standard deviation of that gain
+    reached: Ints  # (arms,): the last point that is filled
+
+
+@kernel
+def leap(leaps: Leaps, ledger: Ledger, seed: int, run: int, i: int, n: int) -> None:
+    """Bring arm `i` to `n` pulls, filling its prefix sum at the breakpoints on the way."""
+    S, points, k = ledger.S[i], leaps.points, leaps.reached[i]
+    while k + 1 < len(points) and points[k + 1] <= n:
+        k += 1
+        gain = leaps.gains[i][k] + leaps.spreads[i][k] * normal(seed, run, i, k)
+        S[points[k]] = S[points[k - 1]] + gain
+        ledger.last[i] = gain  # the newest reward itself where the two points are neighbours
+    leaps.reached[i] = k
+    ledger.n[i] = n
+
+
+@kernel
+def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
+    """Play one run in leaps, in the place of `play`; the recommended arm."""
+    reset(ledger)
+    cursor = ledger.cursor
+    for i in range(len(ledger.n)):
+        leaps.reached[i] = 0
+    for phase in range(len(game.plan.keep)):
+        keep_best(ledger, game.plan.keep[phase])
+        size, left = cursor[CREW], game.budget - cursor[PULLS]
+        each, more = game.plan.upto[phase] - cursor[BASE], 0
+        if size * each > left:  # the budget ends within this phase
+            each, more = left // size, left % size
+        for place in range(size):
+            i = ledger.crew[place]
+            leap(leaps, ledger, game.seed, run, i, cursor[BASE] + each + (place < more))
+            update_rating(game.rule, ledger, i, game.horizon)
+        cursor[PULLS] += size * each + more
+        cursor[BASE] += each
+        cursor[DUE] = cursor[BASE]
+        cursor[PHASE] = phase + 1
+        rate_jointly(game.rule, ledger, game.horizon)
+    return recommend(game, ledger)
+
+
+def breakpoints(policies: list[Policy], arms: int, budget: int, horizon: int) -> Any:
+    """0 and the pull counts at which any of the policies reads a prefix sum.
+
+    One list for all of them, so that different policies meet the same luck.
+    """
+    points = {0}
+    for policy in policies:
+        for phase in describe(policy, arms, budget, horizon).phases:
+            for n in (phase.upto, phase.upto + 1)[: 1 + (phase.more > 0)]:
+                span = policy.rated_window(n)
+                points |= {n, n - (span or n)} | ({n - 1} if span == 1 else set())
+    return np.array(sorted(points), dtype=np.int64)
+
+
+def leaps_for(points: Any, means: Floats, scales: Floats) -> Leaps:
+    """The gains between breakpoints of arms with these means and standard deviations."""
+    summed = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
+    gains = np.diff(summed[:, points], axis=1, prepend=0.0)
+    lengths = np.diff(points, prepend=0)
+    spreads = scales[:, None] * np.sqrt(lengths)
+    return Leaps(points, gains, spreads, np.zeros(len(means), np.int64))

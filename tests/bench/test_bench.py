@@ -1,0 +1,268 @@
+"""The bench counts what it says, pairs what it compares, and says what it skips."""
+
+import csv
+import math
+import os
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from latebloomer.bench import catalogue
+from latebloomer.bench import public_sets as public
+from latebloomer.bench.benchmark import TWELVE, bench
+from latebloomer.bench.curve_files import read_folder
+from latebloomer.bench.curve_sets import Curves
+from latebloomer.bench.losses import Losses, costs
+from latebloomer.bench.playing import Played, play, play_all, playable, shuffled
+from latebloomer.cli.bench_command import register
+from latebloomer.errors import CurveError, SettingError, UnknownName
+from latebloomer.policies import RisingSR, SuccessiveHalving, make_policy
+from latebloomer.session.session import Session
+
+NEEDS_DATA = pytest.mark.skipif(
+    not os.environ.get("LATEBLOOMER_DATA"), reason="LATEBLOOMER_DATA names no recorded curves"
+)
+
+
+def rising(arms=5, length=40, sd=None, name="one", group="toy"):
+    t = np.arange(1, length + 1)
+    speeds = np.linspace(0.02, 0.3, arms)[:, None]
+    return Curves(group, name, np.linspace(1, 0.5, arms)[:, None] * (1 - np.exp(-speeds * t)), sd)
+
+
+def run(*words):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app)
+    return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+# --- problems ---
+
+
+def test_the_truth_is_the_mean_of_the_last_fiftieth():
+    curves = Curves("toy", "x", np.array([np.arange(100.0), np.zeros(100)]))
+    assert curves.truth.tolist() == [98.5, 0.0]  # the mean of 98 and 99
+    assert Curves("toy", "x", np.eye(3)).truth.tolist() == [0, 0, 1]  # at least one pull
+
+
+def test_rewards_are_the_same_for_whoever_asks_and_scatter_as_said():
+    noisy = rising(sd=0.1)
+    assert np.array_equal(noisy.tables(4, seed=1), noisy.tables(4, seed=1))
+    assert not np.array_equal(noisy.tables(4, seed=1), noisy.tables(4, seed=2))
+    assert np.array_equal(noisy.tables(4, seed=1)[:2], noisy.tables(2, seed=1))
+    assert rising().tables(4, seed=1).shape == (1, 5, 40)
+    outcomes = Curves("toy", "x", rising().means, outcomes=10).tables(200, seed=0)
+    assert set(np.unique(outcomes * 10)) <= set(range(11))
+    assert abs(outcomes.mean() - rising().means.mean()) < 0.01  # its sd is under .0011
+
+
+def test_smoothing_keeps_a_level_and_pulls_are_means_of_ten_steps():
+    assert public.smoothed(np.full((1, 300), 0.7)) == pytest.approx(np.full((1, 300), 0.7))
+    assert public.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
+
+
+@NEEDS_DATA
+def test_the_public_sets_are_as_many_as_their_readme_says():
+    found = {name: list(make()) for name, make in catalogue.PUBLIC.items()}
+    assert {name: len(part) for name, part in found.items()} == {
+        "lcdb11-linear": 183, "lcdb11-geometric": 183, "taskset": 92, "srb-imdb": 100,
+        "yahpo": 272,
+    }  # fmt: skip
+    for name, part in found.items():
+        assert all(curves.group == name and np.isfinite(curves.means).all() for curves in part)
+        assert len({curves.name for curves in part}) == len(part)
+    assert {curves.length for curves in found["lcdb11-linear"]} == {100}
+    assert {curves.length for curves in found["srb-imdb"]} == {200, 500, 1000, 2000}
+    eights = [curves for name in ("taskset", "srb-imdb", "yahpo") for curves in found[name]]
+    assert {curves.arms for curves in eights} == {8}
+    assert 26 < np.mean([curves.arms for curves in found["lcdb11-linear"]]) < 27
+
+
+@NEEDS_DATA
+def test_adaptive_rejects_beats_r_sr_on_recorded_curves():
+    """On the smallest public set, TaskSet: at most .085 where R-SR has about .097."""
+    found = bench(["taskset"], ["adaptive-rejects", "sh:judge=window"], draws=1)
+    assert found.loss("adaptive-rejects") <= 0.085
+    assert abs(found.loss("r-sr") - 0.097) <= 0.005
+
+
+def test_made_problems_have_their_sets():
+    names = catalogue.names_of(["random", "paper-a", "paper-b"])
+    problems, skipped = catalogue.read_sets(names)
+    assert len(names) == 8 and not skipped
+    assert {curves.group for curves in problems} == set(names)
+    with pytest.raises(UnknownName, match="no set of curves is called 'lcdb'; did you mean"):
+        catalogue.names_of(["lcdb"])
+
+
+def test_a_set_without_its_data_is_skipped_and_said(monkeypatch):
+    monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
+    problems, skipped = catalogue.read_sets(["yahpo", "paper-b"])
+    assert {curves.group for curves in problems} == {"paper-b"}
+    assert skipped[0].what == "yahpo" and "LATEBLOOMER_DATA is not set" in skipped[0].why
+    with pytest.raises(CurveError, match="LATEBLOOMER_DATA is not set"):
+        catalogue.read_sets(["yahpo"])
+
+
+# --- playing and counting ---
+
+
+def test_a_run_of_the_bench_is_a_session_with_the_same_rewards():
+    curves = rising(sd=0.05)
+    tables = curves.tables(3, seed=0)
+    for text in ("r-sr", "adaptive-rejects", "asha"):
+        policy = make_policy(text)
+        found = play(policy, curves, tables, 80, 3, seed=0)
+        for draw in range(3):
+            session = Session(policy, 5, 80, 40)
+            while not session.over:
+                arm = session.ask()
+                session.tell(arm, float(tables[draw, arm, session.pulls[arm]]))
+            assert found.picks[draw] == session.recommend().arm
+            assert found.spent[draw] == session.spent
+
+
+def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_it_is_said():
+    # halving needs K ceil(log2 K) pulls: 8 x 3 = 24 > 20, and 7 x 3 = 21, 6 x 3 = 18
+    halving, curves = SuccessiveHalving(), rising(arms=8, length=20)
+    assert playable(halving, 8, 20) == 6 and playable(halving, 8, 1) == 0
+    found = play(halving, curves, curves.tables(5, 0), 20, 5, seed=0)
+    assert found.left_out == 2 and max(found.spent) <= 20
+    alone = play(halving, curves, curves.tables(5, 0), 1, 5, seed=0)
+    assert alone.left_out == 8 and not alone.spent.any()
+
+
+def test_losses_by_hand():
+    # truths 1, .8, .5, .5; picks of arms 0, 1 and 3: none, one and two of four are better
+    curves = Curves("toy", "x", np.array([[1.0], [0.8], [0.5], [0.5]]).repeat(10, axis=1))
+    found = costs(curves, Played(np.array([0, 1, 3]), np.array([10, 10, 10]), 1), 2)
+    # regrets 0, .2, .5 of a range of .5; two of three are not the best; 10 of 20 pulls
+    assert found == pytest.approx([(0 + 0.25 + 0.5) / 3, (0.2 + 0.5) / 1.5, 2 / 3, 0.5, 0.25])
+
+
+def test_standard_errors_are_of_paired_differences_by_hand():
+    problems = [rising(name=str(k)) for k in range(3)] + [rising(group="other")]
+    pick = {("a", 1.0): [0, 1, 2, 4], ("b", 1.0): [0, 0, 0, 3]}
+    played = [
+        {key: Played(np.array([arms[k]]), np.array([40]), 0) for key, arms in pick.items()}
+        for k in range(4)
+    ]
+    lines = Losses.of(problems, played, ["a", "b"], [1.0], "a").lines()
+    found = {(line.group, line.policy): line for line in lines}
+    ranks = [np.mean(curves.truth > curves.truth[arm]) for curves, arm in
+             zip(problems, pick["a", 1.0], strict=True)]  # fmt: skip
+    less = np.array(ranks[:3]) - np.mean(problems[0].truth > problems[0].truth[0])
+    toy = found["toy", "b"]
+    assert toy.rank_loss_less == pytest.approx(less.mean())
+    assert toy.rank_loss_se == pytest.approx(less.std(ddof=1) / math.sqrt(3))
+    assert math.isnan(found["other", "b"].rank_loss_se)  # one problem
+    both = (toy.rank_loss + found["other", "b"].rank_loss) / 2
+    assert found["all", "b"].rank_loss == pytest.approx(both)  # sets count alike
+
+
+def test_the_order_in_which_a_set_lists_its_learners_does_not_decide():
+    curves = rising(sd=0.05)
+    tables, order = shuffled(curves, 4, seed=0)
+    for draw, drawn in enumerate(curves.tables(4, seed=0)):
+        assert sorted(order[draw]) == list(range(5))
+        assert np.array_equal(tables[draw], drawn[order[draw]])
+    assert len({tuple(row) for row in order.tolist()}) > 1
+    # ASHA trains whoever comes first to the end: with one training's budget a random arm
+    found = play_all([curves], {"asha": make_policy("asha")}, [1.0], 60, 0, 1)
+    assert set(found[0]["asha", 1.0].picks) == set(range(5))  # all but 1 in 10^5
+
+
+def test_threads_change_nothing():
+    problems = [rising(sd=0.1, name=str(k)) for k in range(6)]
+    policies = {"r-sr": RisingSR()}
+    one, two = (play_all(problems, policies, [1, 2], 3, 0, threads) for threads in (1, 3))
+    for left, right in zip(one, two, strict=True):
+        assert all(np.array_equal(left[key].picks, right[key].picks) for key in left)
+
+
+def test_the_twelve_are_twelve_and_can_be_made():
+    assert len({repr(make_policy(text)) for text in TWELVE}) == 12
+
+
+@pytest.mark.parametrize("bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}])
+def test_settings_outside_their_range_are_errors(bad):
+    with pytest.raises(SettingError, match=next(iter(bad))):
+        bench(["paper-a"], ["r-sr"], **bad)
+
+
+# --- a user's own folder ---
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two good problems, in two sets, and one of each kind of bad file."""
+    good = rising(arms=3, length=30).means
+    (tmp_path / "deep").mkdir()
+    np.savez(tmp_path / "deep" / "good.npz", curves=good)
+    write(tmp_path / "good.csv", ["a", "b", "c"], good.T.tolist())
+    write(tmp_path / "gap.csv", ["a", "b"], [[1, 2], ["", 3], [4, 5]])
+    write(tmp_path / "uneven.csv", ["a", "b"], [[1, 2], [2, ""]])
+    write(tmp_path / "alone.csv", ["a"], [[1], [2]])
+    write(tmp_path / "short.csv", ["a", "b"], [[1, 2]])
+    (tmp_path / "notes.txt").write_text("not curves")
+    (tmp_path / "broken.npz").write_bytes(b"no archive")
+    (tmp_path / "latin.csv").write_bytes(b"a,b\n\xff,1\n")
+    return tmp_path
+
+
+def write(path, header, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def test_bad_files_are_skipped_and_each_is_named_with_its_reason(folder):
+    found, skipped = read_folder(folder)
+    assert [(curves.group, curves.name) for curves in found] == [
+        ("deep", "good.npz"), (folder.name, "good.csv")
+    ]  # fmt: skip
+    reasons = {what: why for what, why in skipped}
+    assert len(reasons) == 7
+    assert "'a' is nan at pull 2" in reasons["gap.csv"]
+    assert "unequal length: 'a' ends at pull 2, 'b' ends at pull 1" in reasons["uneven.csv"]
+    assert "1 arm, but a problem needs at least 2" in reasons["alone.csv"]
+    assert "1 pulls, but a race needs at least 4" in reasons["short.csv"]
+    assert "no file of curves" in reasons["notes.txt"]
+    assert "not an .npz" in reasons["broken.npz"] and "cannot be read" in reasons["latin.csv"]
+
+
+def test_a_folder_without_curves_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(CurveError, match="no curves in it that can be used: it is empty"):
+        read_folder(tmp_path)
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(CurveError, match=r"a\.txt: no file of curves"):
+        read_folder(tmp_path)
+    with pytest.raises(CurveError, match="there is no such folder"):
+        read_folder(tmp_path / "nowhere")
+
+
+def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
+    ran = run(folder, "--policies", "r-sr,sh:judge=window", "--budgets", "1,2", "--draws", "2",
+              "--sigma", "0.02", "--baseline", "sh", "--out", tmp_path / "out")  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    assert "## Skipped: 7" in ran.stdout and "gap.csv: arm 'a' is nan" in ran.stdout
+    assert "skipped 7" in ran.stderr
+    assert (tmp_path / "out" / "bench.md").read_text() in ran.stdout
+    assert (tmp_path / "out" / "bench.png").stat().st_size > 1000
+    with (tmp_path / "out" / "bench.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    # 3 policies with the baseline, 2 sets and all, 2 budgets and all
+    assert len(rows) == 27 and {row["budget"] for row in rows} == {"1", "2", "all"}
+
+
+def test_a_wrong_call_is_one_line_and_code_2(tmp_path):
+    for words, said in [
+        (("--sets", "lcdb"), "UnknownName: no set of curves is called 'lcdb'"),
+        (("--budgets", "x", "--sets", "paper-a"), "SettingError: --budgets 'x'"),
+        (("--policies", "r-usr", "--sets", "paper-a"), "UnknownName: no policy is called 'r-usr'"),
+        ((tmp_path,), "CurveError: "),
+    ]:
+        ran = run(*words)
+        assert ran.exit_code == 2 and ran.stderr.startswith(said), ran.output

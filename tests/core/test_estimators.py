@@ -1,0 +1,149 @@
+"""The fast estimators equal their definitions, the paper's recurrences, and do not drift."""
+
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latebloomer.core.estimators import (
+    exploration_bonus,
+    pooled_noise,
+    projected_mean,
+    recent_mean,
+    second_difference,
+    window_length,
+)
+from latebloomer.core.ledger import remember_slopes
+from latebloomer.core.moves import lists_for
+from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
+
+REWARDS = st.lists(st.floats(-1, 1), min_size=4, max_size=80)
+WINDOWS = st.sampled_from([0.1, 0.2, 0.25, 1 / 3, 0.4, 0.5])
+
+
+def told(rewards):
+    """A ledger of one arm that has had these rewards."""
+    ledger = lists_for(1)
+    for n, reward in enumerate(rewards, 1):
+        ledger.S[0].append(0.0)
+        ledger.Q[0].append(0.0)
+        ledger.n[0], ledger.last[0] = n, reward
+        remember_slopes(ledger, 0, n, reward)
+    return ledger
+
+
+def mu_hat(x, h):
+    """Eq. (mu_hat) as it is written; x[k] is the k-th reward."""
+    n = len(x) - 1
+    return fsum(x[k] for k in range(n - h + 1, n + 1)) / h
+
+
+def mu_check(x, h, horizon):
+    """Eq. (mu_check) as it is written."""
+    n = len(x) - 1
+    rises = ((horizon - k) * (x[k] - x[k - h]) / h**2 for k in range(n - h + 1, n + 1))
+    return fsum([mu_hat(x, h), *rises])
+
+
+# --- the fast forms equal the definitions ---
+
+
+@given(REWARDS, st.data())
+def test_recent_mean_equals_its_definition(rewards, data):
+    h = data.draw(st.integers(1, len(rewards)))
+    assert recent_mean(told(rewards), 0, h) == pytest.approx(mu_hat([0, *rewards], h), abs=1e-12)
+
+
+@given(REWARDS, st.data())
+def test_projected_mean_equals_its_definition(rewards, data):
+    h = data.draw(st.integers(1, len(rewards) // 2))
+    horizon = data.draw(st.integers(1, 400))
+    definition = mu_check([0, *rewards], h, horizon)
+    assert projected_mean(told(rewards), 0, h, horizon) == pytest.approx(definition, abs=1e-9)
+
+
+@given(REWARDS, WINDOWS, st.integers(1, 400))
+def test_the_papers_recurrences_give_the_same_estimates(rewards, window, horizon):
+    h = window_length(window, len(rewards))
+    sums, ledger = follow(rewards, window), told(rewards)
+    assert sums.h == h
+    if h > 0:
+        assert recent_mean_of(sums) == pytest.approx(recent_mean(ledger, 0, h), abs=1e-12)
+        expected = projected_mean(ledger, 0, h, horizon)
+        assert projected_mean_of(sums, horizon) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=40))
+def test_second_difference_equals_its_definition(rewards):
+    x, y, z = rewards[-3:]
+    assert second_difference(told(rewards), 0) == pytest.approx(z - 2 * y + x, abs=1e-13)
+
+
+# --- worked by hand ---
+
+
+def test_estimators_of_eight_rewards_worked_by_hand():
+    # n = 8, eps = 1/4, so h = 2: the window holds .7 and .8, the one before it .5 and .6.
+    ledger = told([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    h = window_length(0.25, 8)
+    assert h == 2
+    assert recent_mean(ledger, 0, h) == pytest.approx(0.75)
+    # Each rise is .2 / 4 = .05 per step left: .75 + (100-7) * .05 + (100-8) * .05 = 10.
+    assert projected_mean(ledger, 0, h, 100) == pytest.approx(10.0)
+
+
+def test_exploration_bonus_worked_by_hand():
+    # (T - n + h - 1) sqrt(a / h^3) = (1000 - 40 + 10 - 1) sqrt(40 / 1000) = 969 * .2
+    assert exploration_bonus(n=40, h=10, horizon=1000, exploration=40.0) == pytest.approx(193.8)
+
+
+def test_a_straight_line_projects_onto_itself():
+    ledger = told([0.01 * n for n in range(1, 41)])
+    assert projected_mean(ledger, 0, 10, 100) == pytest.approx(1.0)
+
+
+# --- properties that the paper's lemmas rest on ---
+
+
+@given(st.lists(st.floats(0, 1), min_size=8, max_size=60), st.data())
+def test_on_a_concave_rising_curve_the_estimators_enclose_the_horizon(steps, data):
+    # Lemmas B.2 and B.4: without noise, mu_hat <= mu(T) <= mu_check.
+    curve = np.cumsum(sorted(steps, reverse=True))
+    n = data.draw(st.integers(4, len(curve)))
+    h = data.draw(st.integers(1, n // 2))
+    ledger = told(curve[:n].tolist())
+    truth = curve[-1]
+    assert recent_mean(ledger, 0, h) <= truth + 1e-9
+    assert projected_mean(ledger, 0, h, len(curve)) >= truth - 1e-9
+
+
+# --- drift ---
+
+
+@pytest.mark.parametrize("window", [0.05, 0.25, 0.5])
+def test_a_million_updates_stay_within_1e_9_of_the_definition(window, rng):
+    horizon = 1_000_000
+    n = np.arange(1, horizon + 1)
+    rewards = 0.9 * (1 - 1 / np.sqrt(n)) + 0.1 * rng.standard_normal(horizon)
+    x = [0.0, *rewards.tolist()]
+    ledger = told(x[1:])
+    h = window_length(window, horizon)
+    assert recent_mean(ledger, 0, h) == pytest.approx(mu_hat(x, h), abs=1e-9)
+    for further in (horizon, 4 * horizon):
+        definition = mu_check(x, h, further)
+        assert projected_mean(ledger, 0, h, further) == pytest.approx(definition, abs=1e-9)
+
+
+# --- noise ---
+
+
+def test_pooled_second_differences_estimate_the_noise(rng):
+    # Neighbouring second differences correlate by -4/6 and 1/6, so the mean of m squares has
+    # relative sd sqrt(2 (1 + 2 (16 + 1)/36) / m) and its root half of that, .00099 for m = 10^6:
+    # off by more than 4.9 sd once in a million.
+    n = np.arange(1, 1_000_001)
+    rewards = n / (n + 50) + 0.03 * rng.standard_normal(len(n))
+    d = np.diff(rewards, 2)
+    assert pooled_noise(float(d @ d), len(d)) == pytest.approx(0.03, rel=4.9 * 0.00099)

@@ -1,0 +1,153 @@
+"""Intervals and tests: against SciPy, against hand-worked values, and by their coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from latebloomer.core.statistics import Z, beta_share, mcnemar, mean, paired_share, share, student
+
+
+def test_z_is_the_normal_quantile():
+    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z
+
+
+@given(st.integers(1, 10**7), st.data())
+def test_shares_have_wilsons_interval(of, data):
+    count = data.draw(st.integers(0, of))
+    found = share(count, of)
+    assert found.value == count / of
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    if 0 < count < of:
+        wilson = stats.binomtest(count, of).proportion_ci(0.95, "wilson")
+        assert found[1:] == pytest.approx([wilson.low, wilson.high], rel=1e-9)
+
+
+@pytest.mark.parametrize("of", [1, 10, 100, 10**6, 10**9])
+def test_without_an_error_the_bound_is_the_exact_one(of):
+    # P(no error) = (1 - p)^n is 5 % at the bound; about 3/n
+    assert share(0, of).high == pytest.approx(stats.beta.ppf(0.95, 1, of), rel=1e-10)
+    assert share(of, of).low == pytest.approx(1 - share(0, of).high, rel=1e-12)
+
+
+def test_the_rule_of_three():
+    assert share(0, 10**6).high == pytest.approx(3e-6, rel=2e-3)
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 5, 10, 99, 200, 201, 1000, 10**6])
+def test_students_quantile(df):
+    assert student(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=50))
+def test_means_have_students_interval(numbers):
+    found = mean(sum(numbers), sum(x * x for x in numbers), len(numbers))
+    centre, error = np.mean(numbers), stats.sem(numbers)
+    low, high = centre + student(len(numbers) - 1) * error * np.array([-1, 1])
+    assert found == pytest.approx((centre, low, high), rel=1e-9, abs=1e-9)
+
+
+def test_large_sums_lose_nothing():
+    # a million numbers 2^39 and 2^39 + 1: the spread is exactly 1/2, though squares are 2^78
+    n, big = 10**6, 2**39
+    found = mean(n * big + n // 2, n * big**2 + n * big + n // 2, n)
+    half = Z * math.sqrt(0.25 * n / (n - 1) / n)
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.2)
+    assert found.value == big + 0.5
+
+
+def test_one_number_has_no_interval():
+    found = mean(5, 25, 1)
+    assert found.value == 5 and math.isnan(found.low) and math.isnan(found.high)
+
+
+@given(st.floats(0.5, 1e4), st.floats(0.5, 1e4), st.floats(0.001, 0.999))
+def test_the_beta_integral_is_scipys(a, b, x):
+    assert beta_share(a, b, x) == pytest.approx(special.betainc(a, b, x), rel=1e-8, abs=1e-13)
+
+
+def test_the_beta_integral_at_the_ends():
+    assert (beta_share(2, 3, 0.0), beta_share(2, 3, 1.0)) == (0.0, 1.0)
+
+
+@given(st.integers(0, 3000), st.integers(0, 3000))
+def test_mcnemar_is_the_exact_binomial_test(b, c):
+    exact = stats.binomtest(b, b + c).pvalue if b + c else 1.0
+    assert mcnemar(b, c) == pytest.approx(exact, rel=1e-9)
+    assert mcnemar(b, c) == mcnemar(c, b)
+
+
+def test_mcnemar_of_millions_of_discordant_runs():
+    few, many = 4_995_000, 5_005_000
+    assert mcnemar(few, many) == pytest.approx(2 * stats.binom.cdf(few, few + many, 0.5), rel=1e-5)
+    assert mcnemar(10, 10**7) == 0.0
+
+
+def test_paired_shares_worked_by_hand():
+    # 12 - 2 = 10 more; (10 +- 1.96 sqrt(12 + 2 + 1 - 100/102)) / 102
+    found = paired_share(12, 2, 100)
+    half = 1.959964 * math.sqrt(15 - 100 / 102) / 102
+    assert found == pytest.approx((0.1, 10 / 102 - half, 10 / 102 + half), rel=1e-6)
+    assert paired_share(2, 12, 100) == pytest.approx((-0.1, -found.high, -found.low))
+
+
+@given(st.integers(1, 2000), st.data())
+def test_paired_intervals_hold_their_value(of, data):
+    b = data.draw(st.integers(0, of))
+    c = data.draw(st.integers(0, of - b))
+    found = paired_share(b, c, of)
+    assert -1 <= found.low <= found.value <= found.high <= 1
+
+
+# --- coverage: of 20,000 intervals at a claim of 95 % ---
+
+
+def covers(interval, truth):
+    return interval.low <= truth <= interval.high
+
+
+def least_covered(claim, tries):
+    """A true claim is below this once in a million."""
+    return stats.binom.ppf(1e-6, tries, claim)
+
+
+@pytest.mark.parametrize(("p", "claim"), [(0.2, 0.945), (0.02, 0.93), (0.002, 0.93)])
+def test_error_intervals_cover(rng, p, claim):
+    # claims are the exact coverages at n = 1000, rounded down: Wilson's are near 95 %, not above
+    n, tries = 1000, 20_000
+    counts = np.arange(n + 1)
+    inside = np.array([covers(share(int(k), n), p) for k in counts])
+    assert stats.binom.pmf(counts, n, p) @ inside >= claim
+    drawn = rng.binomial(n, p, tries)
+    assert inside[drawn].sum() >= least_covered(claim, tries)
+
+
+@pytest.mark.parametrize(("b", "c"), [(0.1, 0.05), (0.01, 0.01), (0.003, 0.0)])
+def test_paired_intervals_cover(rng, b, c):
+    n, tries = 1000, 20_000
+    counts = rng.multinomial(n, [b, c, 1 - b - c], tries)
+    found = [paired_share(int(x), int(y), n) for x, y, _ in counts]
+    inside = sum(covers(interval, b - c) for interval in found)
+    assert inside >= least_covered(0.94, tries)
+
+
+def test_regret_intervals_cover(rng):
+    # regrets as they come: 0.02 where right (90 %), around 0.3 where wrong
+    n, tries, unit = 400, 5000, 2**20
+    wrong = rng.random((tries, n)) < 0.1
+    numbers = np.where(wrong, rng.integers(250_000, 350_000, (tries, n)), unit // 50)
+    truth = 0.9 * (unit // 50) + 0.1 * 299_999.5
+    sums, squares = numbers.sum(axis=1).tolist(), (numbers**2).sum(axis=1).tolist()
+    inside = sum(covers(mean(s, q, n), truth) for s, q in zip(sums, squares, strict=True))
+    assert inside >= least_covered(0.935, tries)
+
+
+def test_mcnemar_raises_no_more_false_alarms_than_it_says(rng):
+    n, tries = 500, 20_000
+    counts = rng.multinomial(n, [0.05, 0.05, 0.9], tries)
+    alarms = sum(mcnemar(int(b), int(c)) <= 0.05 for b, c, _ in counts)
+    limit = stats.binom.isf(1e-6, tries, 0.05)
+    assert alarms <= limit, f"{alarms} of {tries}; 5 % would give more than {limit} once in 10^6"

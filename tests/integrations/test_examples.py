@@ -1,0 +1,61 @@
+"""The demo and the tuners' example run and say what they promise."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import HalvingGridSearchCV
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, EXAMPLES / "race_digits.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "The race keeps the deep net; at half-time linear svm led." in ran.stdout
+    assert "Successive Halving as in scikit-learn (891 batches" in ran.stdout
+    assert "deep net" in (tmp_path / "race.html").read_text()
+
+
+def test_the_demo_races_at_least_eight_learners_on_rows_apart_from_the_test():
+    demo = load("race_digits")
+    assert len(demo.learners()) >= 8
+    X, X_test, y, y_test = demo.data(seed=0)
+    assert len(X) + len(X_test) == len(y) + len(y_test) == 1797
+    assert not {row.tobytes() for row in X} & {row.tobytes() for row in X_test}
+
+
+@pytest.mark.parametrize("count", [4, 9, 10])
+def test_the_demos_rungs_are_those_of_scikit_learn(count, rng):
+    ours = load("race_digits").rungs(count, 900)
+    halving = HalvingGridSearchCV(
+        SGDClassifier(loss="log_loss", tol=None),
+        {"alpha": np.geomspace(1e-4, 1, count)},
+        factor=3, cv=2, refit=False, resource="max_iter", max_resources=ours[-1][1],
+        min_resources="exhaust",
+    ).fit(rng.random((12, 2)), np.arange(12) % 2)  # fmt: skip
+    assert ours == list(zip(halving.n_candidates_, halving.n_resources_, strict=True))
+    assert sum(size * each for size, each in ours) <= 900
+
+
+def test_the_tuners_race(monkeypatch, capsys):
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    example = load("race_tuners")
+    monkeypatch.setattr(example, "BUDGET", 12)
+    example.main()
+    said = capsys.readouterr().out
+    assert "The race keeps" in said and "on test" in said

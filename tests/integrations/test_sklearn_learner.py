@@ -1,0 +1,316 @@
+"""`SklearnLearner`: honest scores, exact resumes, and clear refusals."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_diabetes, load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from latebloomer import race
+from latebloomer.errors import MissingExtra, SettingError, UnknownName
+from latebloomer.integrations.sklearn import SklearnLearner
+from latebloomer.integrations.sklearn.data_splits import splits_of
+from latebloomer.racing import LearnerError, check_learner
+
+IRIS = load_iris(return_X_y=True)
+
+CLASSIFIERS = {
+    "sgd": SGDClassifier(),
+    "net": MLPClassifier((8,)),
+    "bayes": GaussianNB(var_smoothing=0.01),
+    "boosting": GradientBoostingClassifier(subsample=0.7, max_depth=2),
+    "forest": RandomForestClassifier(max_depth=3),
+    "binned boosting": HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5),
+    "logistic": LogisticRegression(),
+    "pipeline": make_pipeline(PCA(2), StandardScaler(), SGDClassifier(loss="log_loss")),
+    "forest in a pipeline": make_pipeline(PCA(2), RandomForestClassifier(max_depth=3)),
+}
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Notes the row numbers, which are in the first column, that it trains on and predicts."""
+
+    trained: list = []  # noqa: RUF012  shared by all clones
+    asked: list = []  # noqa: RUF012
+
+    def partial_fit(self, X, y, classes=None):
+        if classes is not None:
+            self.classes_ = classes
+        Spy.trained.append(X[:, 0].astype(int).tolist())
+        return self
+
+    def fit(self, X, y):
+        raise AssertionError("partial_fit is preferred")
+
+    def predict(self, X):
+        Spy.asked.append(X[:, 0].astype(int).tolist())
+        return np.resize(self.classes_, len(X))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
+        yield
+
+
+@pytest.fixture
+def spied():
+    Spy.trained, Spy.asked = [], []
+    X = np.column_stack([np.arange(100), np.zeros(100)])
+    return X, np.arange(100) % 3
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_resumed_learner_is_the_same_bit_for_bit(name):
+    check = check_learner(
+        lambda: SklearnLearner(CLASSIFIERS[name], *IRIS, batch=9, random_state=0)
+    )
+    assert check.saves and check.exact, str(check)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SGDRegressor(), ExtraTreesRegressor(max_depth=3),
+        HistGradientBoostingRegressor(max_leaf_nodes=4),
+    ],
+)  # fmt: skip
+def test_a_resumed_regressor_is_the_same_bit_for_bit(estimator):
+    X, y = load_diabetes(return_X_y=True)
+    check = check_learner(lambda: SklearnLearner(estimator, X, y, validation=3, random_state=0))
+    assert check.saves and check.exact, str(check)
+
+
+# --- honest scores ---
+
+
+@pytest.mark.parametrize("validation", [0.2, 0.5, ShuffleSplit(1, random_state=0)])
+def test_no_row_is_ever_trained_on_and_scored_on(spied, validation):
+    learner = SklearnLearner(Spy(), *spied, batch=7, validation=validation, random_state=1)
+    for _ in range(40):
+        learner.pull()
+    trained = {row for batch in Spy.trained for row in batch}
+    asked = {row for rows in Spy.asked for row in rows}
+    assert trained.isdisjoint(asked)
+    assert trained | asked == set(range(100))
+
+
+def test_every_epoch_has_every_row_once_in_another_order(spied):
+    learner = SklearnLearner(Spy(), *spied, batch=7, validation=0.2, random_state=1)
+    for _ in range(80):  # 7 epochs of 80 rows
+        learner.train()
+    rows = [row for batch in Spy.trained for row in batch]
+    epochs = [rows[k : k + 80] for k in range(0, 560, 80)]
+    assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 7
+
+
+def test_steps_before_the_last_are_fitted_on_training_rows_only(spied):
+    learner = SklearnLearner(make_pipeline(StandardScaler(), SGDClassifier()), *spied)
+    learner.pull()
+    held = splits_of(*spied, 0.2, True, 0)[0][1].size
+    assert learner.model[0].n_samples_seen_ == 100 - held
+
+
+def test_each_fold_has_a_model_and_the_score_is_their_mean(spied):
+    learner = SklearnLearner(Spy(), *spied, batch=200, validation=StratifiedKFold(4))
+    score = learner.pull()
+    assert len(Spy.trained) == len(Spy.asked) == 4
+    assert sorted(row for rows in Spy.asked for row in rows) == list(range(100))
+    right = [np.mean(np.resize(range(3), len(rows)) == np.array(rows) % 3) for rows in Spy.asked]
+    assert score == pytest.approx(np.mean(right))
+    assert learner.how.endswith("; 4 folds")
+
+
+def test_a_validation_set_can_be_given(spied):
+    X, y = spied
+    learner = SklearnLearner(Spy(), X[:60], y[:60], validation=(X[60:], y[60:]))
+    learner.pull()
+    assert sorted(Spy.asked[0]) == list(range(60, 100))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
+def test_a_share_keeps_every_class_in_training_and_holds_all_out_alike(share, rng):
+    y = rng.permutation(np.repeat([0, 1, 2, 3], [1, 2, 37, 160]))
+    train, held = splits_of(y, y, share, True, 0)[0]
+    assert set(y[train]) == {0, 1, 2, 3}
+    assert sorted([*train, *held]) == list(range(200))
+    assert held.size == round(200 * share)
+    for value, size in ((2, 37), (3, 160)):
+        assert abs((y[held] == value).sum() - share * size) <= 2 + 4 * share
+
+
+# --- what a pull is ---
+
+
+def test_how_tells_which_way_it_learns():
+    def how(estimator, **more):
+        return SklearnLearner(estimator, *IRIS, batch=16, **more).how
+
+    assert how(GaussianNB()) == "partial_fit: 16 of 120 rows a pull, reshuffled every epoch"
+    assert how(RandomForestClassifier(), step=3) == (
+        "warm_start: n_estimators grows by 3 a pull, on all 120 rows"
+    )
+    assert how(LogisticRegression()) == "warm_start: max_iter grows by 1 a pull, on all 120 rows"
+    assert how(make_pipeline(PCA(2), GaussianNB())).endswith("epoch, after steps fitted once")
+
+
+def test_a_pull_adds_trees_and_leaves_the_given_estimator_as_it_was():
+    forest = RandomForestClassifier()
+    learner = SklearnLearner(forest, *IRIS, step=2)
+    assert learner.model is None
+    for n in range(1, 4):
+        learner.pull()
+        assert len(learner.model.estimators_) == 2 * n
+    assert not hasattr(forest, "estimators_")
+    assert forest.get_params() == RandomForestClassifier().get_params()
+
+
+def test_trees_grown_by_pulls_are_those_of_one_fit():
+    learner = SklearnLearner(GradientBoostingClassifier(random_state=3), *IRIS, validation=IRIS)
+    for _ in range(5):
+        learner.pull()
+    whole = GradientBoostingClassifier(n_estimators=5, random_state=3).fit(*IRIS)
+    assert np.array_equal(learner.model.predict_proba(IRIS[0]), whole.predict_proba(IRIS[0]))
+
+
+def test_the_model_of_a_pipeline_is_a_pipeline():
+    learner = SklearnLearner(CLASSIFIERS["pipeline"], *IRIS, validation=IRIS, random_state=0)
+    assert learner.pull() == learner.model.score(*IRIS)
+
+
+def test_a_net_meets_classes_that_its_first_batch_lacks():
+    X, y = load_digits(return_X_y=True)
+    learner = SklearnLearner(MLPClassifier((4,)), X, y, batch=2, scoring="neg_log_loss")
+    assert learner.pull() < 0
+    assert learner.model.classes_.tolist() == list(range(10))
+
+
+def test_learners_race():
+    estimators = {"net": MLPClassifier((16,)), "bayes": GaussianNB(), "sgd": SGDClassifier()}
+    learners = {
+        name: SklearnLearner(one, *IRIS, batch=16, random_state=0)
+        for name, one in estimators.items()
+    }
+    verdict = race(learners, budget=60, journal=None, progress=False)
+    assert verdict.learner.model.score(*IRIS) > 0.6
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (SVC(), r"SVC\(\) cannot be .* no partial_fit and no warm_start\. SGDClassifier, .* can"),
+        (make_pipeline(PCA(2), SVC()), r"the last step of the pipeline, SVC\(\) cannot"),
+        (GaussianProcessClassifier(), "a warm_start without n_estimators or max_iter"),
+        (SGDClassifier, r"SGDClassifier is a class, but .* an object: SGDClassifier\(\)"),
+        (3, "3 cannot be trained a little at a time"),
+    ],
+)
+def test_what_learns_neither_way_is_refused(estimator, words):
+    with pytest.raises(LearnerError, match=words):
+        SklearnLearner(estimator, *IRIS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
+        ({"batch": 2.5}, SettingError, "batch=2.5, but batch must be a whole number"),
+        ({"validation": 1.0}, SettingError, r"validation=1.0, but validation must be in \(0, 1\)"),
+        ({"validation": True}, SettingError, "must be a share of the rows"),
+        ({"validation": (1, 2, 3)}, SettingError, "a tuple of 3"),
+        (
+            {"validation": (IRIS[0], IRIS[1][:5])},
+            SettingError,
+            "X_val has 150 rows and y_val .* 5",
+        ),
+        ({"validation": (IRIS[0][:0], IRIS[1][:0])}, SettingError, "has no rows"),
+        ({"validation": [([0, 1, 2], [2, 3])]}, SettingError, "row 2 both to train on and"),
+        (
+            {"scoring": "acuracy"},
+            UnknownName,
+            "no scoring is called 'acuracy'; did you .*accuracy",
+        ),
+        ({"scoring": ["accuracy", "f1"]}, SettingError, "one metric's name"),
+    ],
+)
+def test_wrong_settings_are_named(settings, error, words):
+    with pytest.raises(error, match=words):
+        SklearnLearner(GaussianNB(), *IRIS, **settings)
+
+
+def test_wrong_data_are_named():
+    X, y = IRIS
+    with pytest.raises(SettingError, match="X has 150 rows and y has 149"):
+        SklearnLearner(GaussianNB(), X, y[:-1])
+    with pytest.raises(SettingError, match=r"y has a single class, .*0"):
+        SklearnLearner(GaussianNB(), X, np.zeros(150, int))
+    with pytest.raises(SettingError, match="no row is left"):
+        SklearnLearner(GaussianNB(), X[[0, 80]], y[[0, 80]])
+
+
+def test_missing_values_are_the_estimators_affair():
+    X, y = IRIS[0].copy(), IRIS[1]
+    X[::7, 0] = np.nan
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5)
+    assert SklearnLearner(trees, X, y).pull() > 0.5
+    with pytest.raises(ValueError, match="contains NaN"):
+        SklearnLearner(GaussianNB(), X, y).pull()
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    saved = SklearnLearner(SGDClassifier(), *IRIS)
+    saved.pull()
+    saved.save(tmp_path)
+    for other in (
+        SklearnLearner(SGDClassifier(alpha=1), *IRIS),
+        SklearnLearner(SGDClassifier(), *IRIS, validation=KFold(2)),
+    ):
+        with pytest.raises(LearnerError, match=r"the checkpoint is of SGDClassifier\(\) on \[120"):
+            other.load(tmp_path)
+
+
+def test_after_widening_there_is_nothing_to_score_on():
+    learner = SklearnLearner(SGDClassifier(), *IRIS)
+    learner.pull()
+    assert learner.widen(*IRIS)
+    with pytest.raises(LearnerError, match="no rows are held out any more"):
+        learner.pull()
+
+
+# --- the extra ---
+
+
+def test_races_do_not_load_scikit_learn():
+    code = "import sys, latebloomer.integrations; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("latebloomer.integrations")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[sklearn\]'"):
+        import latebloomer.integrations.sklearn  # noqa: F401

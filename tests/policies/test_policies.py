@@ -1,0 +1,408 @@
+"""What every policy owes its users, and what the papers say each one does.
+
+A new policy is tested by adding one line to POLICIES.
+"""
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.ledger import ANY
+from latebloomer.core.phases import log_bar
+from latebloomer.policies import (
+    ASHA,
+    REGISTRY,
+    UCBE,
+    AdaptiveRejects,
+    ExploreThenCommit,
+    Hyperband,
+    ProbOne,
+    RestSure,
+    RisingSR,
+    RisingUCBE,
+    RoundRobin,
+    RoundRobinWindow,
+    SuccessiveHalving,
+    SuccessiveRejects,
+)
+from latebloomer.session.policy_contract import check_policy, played, rising_rewards
+from latebloomer.session.session import Session
+from latebloomer.theory import rising_sr_bounds as rising_sr
+
+POLICIES = [
+    RisingUCBE(exploration=2.0, noise=0.02),
+    RisingUCBE(),
+    RisingUCBE(exploration=2.0, noise=0.02, window=0.1, recommend="bound"),
+    RisingUCBE(exploration=0.0, window=0.5, recommend="pulls"),
+    RisingSR(),
+    RisingSR(window=0.5, leftover="unspent"),
+    RoundRobin(),
+    RoundRobinWindow(),
+    UCBE(exploration=0.5),
+    SuccessiveRejects(),
+    ProbOne(),
+    ExploreThenCommit(),
+    ExploreThenCommit(width_scale=1e-4),
+    RestSure(),
+    RestSure(width_scale=1e-4),
+    SuccessiveHalving(),
+    SuccessiveHalving(judge="window"),
+    AdaptiveRejects(),
+    ASHA(),
+    Hyperband(),
+]
+COMPILED = cpu_jit()
+policies = pytest.mark.parametrize("policy", POLICIES, ids=repr)
+
+
+def play(policy, rewards, budget, horizon=None, seed=0):
+    session = Session(policy, len(rewards), budget, horizon, seed)
+    while not session.over:
+        arm = session.ask()
+        session.tell(arm, float(rewards[arm][session.pulls[arm]]))
+    return session
+
+
+def asked(policy, rewards, budget, count):
+    """The first `count` arms that are asked for."""
+    session, path = Session(policy, len(rewards), budget), []
+    for _ in range(count):
+        path.append(session.ask())
+        session.tell(path[-1], float(rewards[path[-1]][session.pulls[path[-1]]]))
+    return path
+
+
+# --- the contract ---
+
+
+def test_the_suite_covers_every_policy_of_the_registry():
+    assert {type(policy) for policy in POLICIES} == set(REGISTRY.values())
+
+
+@policies
+def test_the_contract_is_kept(policy):
+    assert len(check_policy(policy, compiled=False)) == 5
+
+
+@policies
+def test_python_and_compiled_code_pull_the_same_arms(policy, rng):
+    cases = [(2, 90, 90), (5, 400, 400), (5, 400, 37), (20, 700, 700), (40, 900, 2000)]
+    for arms, budget, horizon in cases:
+        rewards = rising_rewards(rng, arms, max(budget, horizon))
+        rewards[:, ::7] = np.round(rewards[:, ::7], 1)  # and ties
+        session = play(policy, rewards, budget, horizon)
+        arm, path = played(policy, session, rewards, COMPILED)
+        assert path == [arm for arm, _ in session.history]
+        assert arm == session.recommend().arm
+
+
+def test_under_the_cuda_simulator_every_policy_pulls_the_same_arms():
+    """In a process of its own: the simulator is chosen when numba is imported."""
+    code = "import test_policies; test_policies.simulate_cuda()"
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    here = os.path.dirname(__file__)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=here
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"played": len(POLICIES), "different": []}
+
+
+def simulate_cuda():
+    from numba import cuda
+
+    rng, different = np.random.default_rng(0), []
+    for policy in POLICIES:
+        rewards = rising_rewards(rng, 5, 150)
+        session = play(policy, rewards, 150, 60)
+        arm, path = played(policy, session, rewards, on_cuda(cuda))
+        if (arm, path) != (session.recommend().arm, [arm for arm, _ in session.history]):
+            different.append(repr(policy))
+    print(json.dumps({"played": len(POLICIES), "different": different}))
+
+
+def on_cuda(cuda):
+    """A `jit` that makes device functions and calls the outermost in a kernel of one thread."""
+
+    class OnDevice:
+        def __init__(self, fn):
+            self.__qualname__ = fn.__qualname__
+            self.device = cuda.jit(device=True)(fn)
+
+        def __call__(self, game, ledger, rewards, run, path):
+            device = self.device
+            out = np.zeros(1, np.int64)
+
+            @cuda.jit
+            def one_run(game, ledger, rewards, path, out):
+                out[0] = device(game, ledger, rewards, run, path)
+
+            one_run[1, 1](game, ledger, rewards, path, out)
+            return out[0]
+
+    def jit(fn):
+        return OnDevice(fn) if fn.__name__ == "replay" else cuda.jit(device=True)(fn)
+
+    return jit
+
+
+def test_the_example_of_the_contributing_guide_keeps_the_contract(tmp_path, monkeypatch):
+    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    example = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
+    assert len(example.splitlines()) <= 40
+    (tmp_path / "best_of_late.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    policy = importlib.import_module("best_of_late").BestOfLate()
+    assert "bring 2 arms to 40 pulls each" in str(policy.describe(arms=6, budget=120))
+    assert len(check_policy(policy, compiled=True)) == 10
+
+
+def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp_path):
+    """numba's cache names types; a script's own policy must not stand in a library's file."""
+    own = (
+        "from dataclasses import dataclass\n"
+        "from latebloomer import check_policy\n"
+        "from latebloomer.policies.window_ratings import ByAllSamples\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(ByAllSamples):\n"
+        "    speed: float = 1.0\n"
+        "    def levels(self, arms, budget, horizon):\n"
+        "        return [(arms, budget // arms)]\n"
+        "check_policy(Own(), compiled=True)\n"
+    )
+    (tmp_path / "own.py").write_text(own)
+    code = "import latebloomer as lb; lb.check_policy(lb.RoundRobin(), compiled=True)"
+    cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for words in ([tmp_path / "own.py"], ["-c", code]):
+        ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=cache)
+        assert ran.returncode == 0, ran.stderr
+
+
+@policies
+@given(arms=st.integers(2, 30), spare=st.integers(0, 300), share=st.floats(0.01, 1.5))
+def test_a_description_accounts_for_every_pull(policy, arms, spare, share):
+    budget = policy.smallest_budget(arms)[0] + spare
+    text = policy.describe(arms, budget, max(1, int(share * budget)))
+    assert sum(phase.pulls for phase in text.phases) + text.unspent == budget
+    assert str(budget) in str(text) and str(text.advised_budget) in str(text)
+
+
+# --- Rising Successive Rejects ---
+
+
+def test_rising_sr_plan_for_three_arms_and_twelve_pulls():
+    # log_bar(3) = 4/3, so N_1 = ceil(9 / 4) = 3 and N_2 = ceil(27 / 8) = 4; one pull is left.
+    plan = RisingSR().plan(3, 12)
+    assert (plan.keep.tolist(), plan.upto.tolist()) == ([3, 2, 1], [3, 4, 12])
+    # log_bar(5) = 107/60 and 95 * 60/107 = 53.27: over 5, 4, 3, 2 survivors 10.7, 13.3, 17.8, 26.6
+    plan = RisingSR().plan(5, 100)
+    assert (plan.keep.tolist(), plan.upto.tolist()) == ([5, 4, 3, 2, 1], [11, 14, 18, 27, 100])
+
+
+def test_rising_sr_judges_the_window_and_sr_all_samples():
+    # Both drop one of two arms at N_1 = 8 pulls each (T = 18: ceil(16 / (1 * 2)) = 8). The late
+    # bloomer's last two rewards are best, its mean is worst.
+    late, early = [0.0] * 6 + [0.9] * 12, [0.5] * 18
+    assert play(RisingSR(), [early, late], 18).recommend().arm == 1
+    assert play(SuccessiveRejects(), [early, late], 18).recommend().arm == 0
+
+
+def test_the_pulls_left_after_rising_srs_last_phase_go_to_the_survivor_or_nowhere():
+    rewards = [[0.1] * 12, [0.2] * 12, [0.3] * 12]
+    assert play(RisingSR(), rewards, 12).pulls == (3, 4, 5)
+    assert play(RisingSR(leftover="unspent"), rewards, 12).pulls == (3, 4, 4)
+
+
+@given(st.integers(2, 60), st.integers(0, 5000))
+def test_rising_srs_phases_never_overspend_and_leave_at_most_one_pull_per_arm(arms, spare):
+    text = RisingSR(leftover="unspent").describe(arms, arms + 1 + spare)
+    assert 0 <= text.unspent <= arms
+
+
+def test_rising_srs_first_window_needs_the_budget_of_the_notes():
+    # T > K (1 + 3 log_bar K) for eps = 1/4: 32 pulls for K = 5, 650 for K = 50.
+    assert RisingSR().advised_budget(5)[0] == 32
+    assert RisingSR().advised_budget(50)[0] == 650
+    for arms in (2, 5, 50):
+        budget = RisingSR().advised_budget(arms)[0]
+        assert RisingSR().plan(arms, budget).upto[0] == 4
+        assert RisingSR().plan(arms, budget - 1).upto[0] == 3
+
+
+def test_rising_sr_errs_no_more_often_than_its_bound(rng):
+    # Stationary arms keep Eq. (timeBudgetLBSR2); gaps .3 and .5, sigma .3, T = 600.
+    # H_2 = max(2/.09, 3/.25) = 22.2; the bound is 3 exp(-.25/(8 .09) 597/(4/3 22.2)) = .0027.
+    mean, noise, budget, runs = np.array([0.2, 0.4, 0.7]), 0.3, 600, 4000
+    claim = rising_sr.error_bound(mean.max() - mean, budget, noise, window=0.25)
+    assert claim == pytest.approx(0.0027, abs=1e-4)
+    like, wrong = Session(RisingSR(), 3, budget), 0
+    for _ in range(runs):
+        rewards = mean[:, None] + noise * rng.standard_normal((3, budget))
+        wrong += played(RisingSR(), like, rewards, COMPILED)[0] != 2
+    limit = stats.binom.isf(1e-6, runs, claim)
+    assert wrong <= limit, f"{wrong} of {runs}; {claim:.2%} gives more than {limit} once in 10^6"
+
+
+# --- R-UCBE ---
+
+
+def test_rising_ucbe_picks_by_bounds_worked_by_hand():
+    # T = 20, sigma = .1, a = 4. After the warm-up n = 4, h = 1 and the bonus is
+    # .1 (20-4+1-1) sqrt(4) = 3.2 for both arms; the projections are X_4 + 16 (X_4 - X_3):
+    # arm 0: .4 + 16 * .1 = 2.0, arm 1: .5 + 16 * .05 = 1.3. So arm 0 is next.
+    # With its fifth reward .45 it projects .45 + 15 * .05 = 1.2, bonus .1 * 15 * 2 = 3.0: 4.2,
+    # below arm 1's 4.5.
+    rewards = [[0.1, 0.2, 0.3, 0.4, 0.45, 0.5], [0.35, 0.4, 0.45, 0.5, 0.5, 0.5]]
+    policy = RisingUCBE(exploration=4.0, noise=0.1)
+    assert asked(policy, rewards, 20, 10) == [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+    session = Session(policy, 2, 20)
+    for arm in (0, 1, 0, 1, 0, 1, 0, 1, 0):
+        session.tell(arm, rewards[arm][session.pulls[arm]])
+    assert session.recommend().estimates == pytest.approx((1.2, 1.3))
+    bound = Session(RisingUCBE(exploration=4.0, noise=0.1, recommend="bound"), 2, 20)
+    assert bound.replay(session.history).recommend().estimates == pytest.approx((4.2, 4.5))
+
+
+def test_theory_exploration_makes_the_bound_equal_delta():
+    a = RisingUCBE(delta=0.01).settings(arms=5, budget=1000, horizon=1000).exploration
+    assert a == pytest.approx(10 * log(2 * 1000 * 5 / 0.01))
+    assert 2 * 1000 * 5 * np.exp(-a / 10) == pytest.approx(0.01)
+
+
+def test_rising_ucbe_estimates_the_noise_it_is_not_told(rng):
+    rewards = rising_rewards(rng, 5, 3000)  # noise .02; the curves bend little in three pulls
+    session = play(RisingUCBE(), rewards, 3000)
+    # The estimate's relative sd from about 2990 differences is sqrt(3.9/2990)/2 = .018.
+    assert session._ledger.pool[2] == pytest.approx(0.02, rel=4.9 * 0.018)
+
+
+def test_rising_ucbe_finds_the_late_bloomer_of_setting_a(rng):
+    n = np.arange(1, 401)
+    shape = [(37, 1), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]
+    curves = np.array([c * (1 - b / (b + n)) for b, c in shape])
+    rewards = curves + 0.01 * rng.standard_normal(curves.shape)
+    assert play(RisingUCBE(exploration=20, noise=0.01), rewards, 400).recommend().arm == 0
+    assert play(SuccessiveHalving(), rewards, 400).recommend().arm != 0
+
+
+# --- the baselines ---
+
+
+def test_round_robin_spends_all_and_judges_all_samples():
+    session = play(RoundRobin(), [[1.0] + [0.0] * 9, [0.3] * 10], 7)
+    assert session.pulls == (4, 3)  # means 1/4 and .3
+    assert session.recommend().estimates == pytest.approx((0.25, 0.3))
+
+
+def test_round_robin_window_pulls_evenly_and_judges_the_last_quarter():
+    session = play(RoundRobinWindow(), [[0.9] * 6 + [0.2] * 4, [0.0] * 6 + [0.3] * 4], 17)
+    assert session.pulls == (8, 8)
+    assert session.recommend().estimates == pytest.approx((0.2, 0.3))
+
+
+def test_ucbe_picks_by_bounds_worked_by_hand():
+    # a = 1. After one pull each: .2 + 1, .5 + 1, .3 + 1, so arm 1; its mean becomes .3 and its
+    # bound .3 + sqrt(1/2) = 1.007, so arm 2 (1.3); that becomes .2 + .707, so arm 0 (1.2).
+    rewards = [[0.2] * 4, [0.5, 0.1, 0.1, 0.1], [0.3, 0.1, 0.1, 0.1]]
+    assert asked(UCBE(exploration=1.0), rewards, 10, 6) == [0, 1, 2, 1, 2, 0]
+
+
+def test_ucbe_prescribes_its_exploration_from_the_gaps():
+    # H_1 = 1/.01 + 1/.04 = 125; a = 25 * 97 / (36 * 125)
+    a = UCBE(gaps=(0.0, 0.1, 0.2)).settings(3, 100, 100).exploration
+    assert a == pytest.approx(25 * 97 / (36 * 125))
+
+
+def test_successive_halving_plan_worked_by_hand():
+    # 8 arms, 3 rounds of 16 pulls: 8 x 2, 4 x 4, 2 x 8
+    plan = SuccessiveHalving().plan(8, 48)
+    assert (plan.keep.tolist(), plan.upto.tolist()) == ([8, 4, 2, 1], [2, 6, 14, 14])
+
+
+def test_successive_halving_judges_the_latest_value_or_a_window():
+    jumpy, steady = [0.5] * 7 + [0.9] + [0.5] * 8, [0.8] * 16
+    assert play(SuccessiveHalving(), [jumpy, steady], 16).recommend().arm == 0
+    assert play(SuccessiveHalving(judge="window"), [jumpy, steady], 16).recommend().arm == 1
+
+
+def test_prob_one_draws_ranks_like_one_over_rank(seed):
+    # All rewards 0 leave the ranking as it was shuffled, so the arms' shares are those of the
+    # ranks: 1, 1/2, 1/3 over 11/6.
+    budget = 20_000
+    session = play(ProbOne(), np.zeros((3, budget)), budget, seed=seed)
+    shares = np.array([6, 3, 2]) / 11
+    test = stats.chisquare(sorted(session.pulls, reverse=True), budget * shares)
+    assert test.pvalue > 1e-6
+
+
+def test_prob_one_weighs_rewards_by_their_probability():
+    session = Session(ProbOne(), 3, 10)
+    arm = session.ask()
+    rank = session._ledger.work[:3].index(arm) + 1
+    session.tell(arm, 0.6)
+    assert session.recommend().estimates[arm] == pytest.approx(0.6 * rank * 11 / 6)
+
+
+def test_a_power_law_is_predicted_exactly_at_any_pull():
+    # losses a n^-.8 + b; after tau = 10 sweeps of 2 arms the predicted reward at m = T - tau is
+    # the curve's own, and Rest-Sure looks at m = T + tau - t = the same.
+    n = np.arange(1, 1001)
+    alpha, beta = np.array([0.9, 0.3]), np.array([0.05, 0.2])
+    rewards = 1 - (alpha[:, None] * n**-0.8 + beta[:, None])
+    for policy in (ExploreThenCommit(), RestSure()):
+        session = Session(policy, 2, 1000)
+        for _ in range(20):
+            session.tell(
+                session.ask(), float(rewards[session.ask(), session.pulls[session.ask()]])
+            )
+        assert session.recommend().estimates == pytest.approx(rewards[:, 990 - 1], abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", [ExploreThenCommit, RestSure])
+def test_a_clear_winner_is_committed_to_when_the_width_allows(policy):
+    n = np.arange(1, 401)
+    rewards = 1 - np.array([[0.9], [0.3]]) * n**-0.8 - np.array([[0.05], [0.2]])
+    assert play(policy(), rewards, 400).pulls == (200, 200)  # the published width never allows
+    early = play(policy(width_scale=1e-5), rewards, 400)
+    assert early.recommend().arm == 0 and early.pulls[1] < 10
+    assert "dropped" in str(early.explain(1))
+
+
+def test_the_confidence_width_of_cella_worked_by_hand():
+    # U = 1, rho = .8: 10 * 4 / .16 = 250; tau = 10, K = 5, T = 1000, delta = 1/T:
+    # L = log(10 * 5 * 10^6) = 17.7275; 250 (1.77275 + sqrt(1.77275)) = 776.05
+    from latebloomer.policies.power_law import confidence_width
+
+    rule = RestSure().settings(5, 1000, 1000)
+    assert rule.scale == pytest.approx(250)
+    assert confidence_width(rule, 10) == pytest.approx(250 * (1.77275 + sqrt(1.77275)), rel=1e-5)
+
+
+def test_rest_sure_drops_an_arm_that_is_beaten_all_the_way():
+    n = np.arange(1, 61)
+    beta = np.array([0.1, 0.12, 0.9])[:, None]
+    session = play(RestSure(width_scale=2e-4), 1 - beta - 0.0 * n, 60)
+    assert session.explain(2).state == "out"
+    assert session.explain(0).state == session.explain(1).state == "racing"
+
+
+# --- the plan language ---
+
+
+def test_an_open_phase_comes_last_and_closed_ones_shrink():
+    for policy in POLICIES:
+        keep = policy.plan(12, 600).keep.tolist()
+        assert ANY not in keep[:-1]
+        assert log_bar(12) > 0

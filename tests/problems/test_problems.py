@@ -1,0 +1,680 @@
+"""Problems: the paper's facts, families that keep their promises, noise of the stated law.
+
+Statistical tests state the rate at which a correct library would fail them.
+"""
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from latebloomer import problems
+from latebloomer.core.kernel import lower
+from latebloomer.errors import ArmError, CurveError, MissingExtra, SettingError, UnknownName
+from latebloomer.problems import (
+    Bernoulli,
+    Exponential,
+    Gaussian,
+    LowerBound,
+    Noiseless,
+    PaperF,
+    PiecewiseLinear,
+    PowerLaw,
+    Problem,
+    SShaped,
+    Stationary,
+    StudentT,
+    Uniform,
+    lower_bound,
+    paper_a,
+    paper_b,
+    problem,
+    random_problem,
+)
+from latebloomer.problems import noise as noise_module
+from latebloomer.problems.paper_settings import DATA, IMDB_FILE
+
+FALSE_ALARMS = 1e-6  # of each statistical test
+
+
+def data_file(*parts: str) -> Path:
+    folder = os.environ.get(DATA)
+    if not folder:
+        pytest.skip(f"{DATA} is not set: it names the folder that holds {'/'.join(parts)}")
+    file = Path(folder, *parts)
+    if not file.is_file():
+        pytest.skip(f"there is no {file}")
+    return file
+
+
+# The paper's settings.
+
+
+def test_in_setting_a_the_best_arm_changes_at_70_and_188() -> None:
+    # 188 is an exact tie, which the lower index wins
+    a = paper_a()
+    assert a.changes(3200) == ((1, 2), (70, 1), (188, 0))
+    assert [a.best(horizon) for horizon in (69, 70, 187, 188)] == [2, 1, 1, 0]
+    assert a.gaps(188)[1] == pytest.approx(0, abs=1e-15)
+
+
+def test_in_setting_b_the_best_arm_changes_at_108_and_280() -> None:
+    # 0.004 n = 0.47 n / (n + 10) at n = 107.5; n / 400 = 0.7 at n = 280
+    assert paper_b().changes(3200) == ((1, 1), (108, 2), (280, 0))
+
+
+def test_the_settings_have_the_papers_noise() -> None:
+    for setting in (paper_a(), paper_b()):
+        assert setting.noise == Gaussian(0.01)
+        assert setting.check(3200).assumption_1
+
+
+@pytest.mark.parametrize(("name", "figure"), [("paper-a", "exp1_arms"), ("paper-b", "exp2_arms")])
+def test_curves_are_those_of_the_published_figures(name: str, figure: str) -> None:
+    with data_file("reference", "figures", f"{figure}.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    means = problem(name).means(1 + int(max(float(row["T"]) for row in rows)))
+    for row in rows:
+        arm, n = int(row["algorithm"].split()[1]) - 1, int(float(row["T"]))
+        if n > 0:  # mu(0) is no pull's mean
+            assert means[arm, n - 1] == pytest.approx(float(row["mean"]), abs=1e-12)
+
+
+def test_imdb_holds_the_seven_recorded_curves() -> None:
+    data_file(*IMDB_FILE.parts)
+    imdb = problem("imdb")
+    assert imdb.names == ("NN112", "NN1", "NN2", "NN22", "NN222", "OGD", "LR")
+    assert (imdb.arms, imdb.length, imdb.noise) == (7, 50_000, Noiseless())
+    assert not imdb.check(1000).assumption_1  # means of 1000 outcomes: neither rising nor concave
+    assert problem("imdb:noise=bernoulli").noise == Bernoulli()
+    with pytest.raises(CurveError, match="budget=50001, but the curves of imdb end at pull 50000"):
+        imdb.means(50_001)
+
+
+def test_imdb_says_what_to_set_and_where_to_find_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(DATA, raising=False)
+    with pytest.raises(CurveError, match=f"{DATA} is not set: .*2b49e82.*imdb_curves.npz"):
+        problem("imdb")
+    monkeypatch.setenv(DATA, str(tmp_path))
+    told = r"there is no .*imdb_curves.npz: .latebloomer download imdb"
+    with pytest.raises(CurveError, match=told):
+        problem("imdb")
+
+
+def test_other_curves_under_the_name_of_imdb_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / IMDB_FILE).parent.mkdir()
+    np.savez(tmp_path / IMDB_FILE, one=np.ones(3), two=np.ones(3))
+    monkeypatch.setenv(DATA, str(tmp_path))
+    with pytest.raises(CurveError, match="these are not the paper's curves"):
+        problem("imdb")
+
+
+def test_the_lower_bound_instances_differ_only_beyond_the_cap() -> None:
+    beta, gap = 2.0, 0.1
+    cap = ((0.5 + gap) / (2 * gap)) ** (1 / (beta - 1))  # [Mussi24, Thm 3, proof]: n* = 3
+    base, other = lower_bound([gap] * 8, beta), lower_bound([gap] * 8, beta, winner=3)
+    same = np.isclose(base.means(100), other.means(100), rtol=0, atol=1e-15)
+    assert np.all(same[[0, 1, 2, 4]]) and same[3].nonzero()[0].tolist() == [
+        *range(int(cap + 1e-9))
+    ]
+    assert (base.best(1000), other.best(1000)) == (0, 3)
+    report = base.check(1000, c=beta - 1, beta=beta)
+    assert report.assumption_1 and report.smallest_c <= beta - 1
+
+
+# Families.
+
+rising = ["F", "exponential", "power", "piecewise", "stationary"]
+names = st.builds(
+    "random:{}:K={}:seed={}".format,
+    st.sampled_from(rising),
+    st.integers(2, 6),
+    st.integers(0, 2**32),
+)
+
+
+@given(names)
+@settings(max_examples=150)
+def test_random_instances_rise_and_are_concave(name: str) -> None:
+    report = problem(name).check(2000)
+    assert report.assumption_1, report
+
+
+@given(st.integers(0, 2**32))
+def test_s_shaped_instances_rise_but_are_not_concave(seed: int) -> None:
+    report = random_problem("sshaped", arms=4, seed=seed).check(2000)
+    assert set(report.falls) == {None}
+    assert None not in report.bends_up
+    assert "bends up at pull" in str(report)
+
+
+@given(st.sampled_from([*rising, "sshaped"]), st.integers(0, 2**32))
+def test_random_means_are_probabilities(family: str, seed: int) -> None:
+    means = random_problem(family, arms=3, seed=seed, noise=Bernoulli()).means(500)
+    assert means.min() >= 0 and means.max() <= 1
+
+
+def test_a_random_instance_is_a_function_of_its_name() -> None:
+    name = "random:exponential:K=10:seed=3"
+    assert np.array_equal(problem(name).means(50), problem(name).means(50))
+    assert problem(name).arms == 10 and problem(name).label == name
+    assert not np.array_equal(
+        problem(name).means(50), problem("random:exponential:K=10:seed=4").means(50)
+    )
+
+
+CURVES = [
+    PaperF(10, 0.88, 1.5),
+    Exponential(0.9, 30, 0.1),
+    PowerLaw(0.9, 0.4, 0.5),
+    PiecewiseLinear(((0, 0.0), (175, 0.7))),
+    Stationary(0.3),
+    SShaped(0.8, 50, 10),
+    LowerBound(1.5, 0.1),
+]
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: type(curve).__name__)
+def test_curves_give_the_same_one_by_one_and_all_at_once(curve: problems.Curve) -> None:
+    pulls = np.arange(1, 300)
+    assert np.allclose(curve(pulls), [curve(int(n)) for n in pulls], rtol=1e-14)
+
+
+def test_curves_match_their_formulas() -> None:
+    b, c, psi, n = 10, 0.88, 1.5, 7
+    assert PaperF(b, c, psi)(n) == pytest.approx(c * (1 - b / (b ** (1 / psi) + n) ** psi))
+    assert Exponential(0.9, 30, 0.1)(n) == pytest.approx(0.1 + 0.8 * (1 - math.exp(-n / 30)))
+    assert SShaped(0.8, 5, 10, 0.2)(n) == pytest.approx(0.2 + 0.6 / (1 + math.exp(-0.2)))
+    assert np.all(np.isfinite(SShaped(0.8, 1e6, 1e-3)([1, 10**9])))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PaperF(0, 1), "b=0, but b must be above 0"),
+        (lambda: PaperF(1, -1), "c=-1, but c must be at least 0"),
+        (lambda: PaperF(1, 1, 0), "psi=0, but psi must be above 0"),
+        (lambda: PaperF("1", 1), "b='1', but b must be a number"),  # type: ignore[arg-type]
+        (lambda: Exponential(math.nan, 1), "limit=nan, but limit must be finite"),
+        (lambda: Exponential(0.5, -1), "tau=-1, but tau must be above 0"),
+        (lambda: Exponential(0.1, 5, 0.2), "limit=0.1, but limit must be at least start=0.2"),
+        (lambda: PowerLaw(1, -0.1, 1), "drop=-0.1, but drop must be at least 0"),
+        (lambda: PowerLaw(1, 0.1, 0), "rate=0, but rate must be above 0"),
+        (lambda: PiecewiseLinear(()), "at least one"),
+        (lambda: PiecewiseLinear(((2, 0.1), (1, 0.2))), "in order of n"),
+        (lambda: PiecewiseLinear(((2, math.inf),)), "must be finite"),
+        (lambda: Stationary(math.inf), "mean=inf, but mean must be finite"),
+        (lambda: SShaped(1, 50, 0), "width=0, but width must be above 0"),
+        (lambda: LowerBound(1), "beta=1, but beta must be above 1"),
+        (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 1/2\]"),
+        (lambda: lower_bound([0.1], 2, winner=2), r"winner=2, but winner must be in 1\.\.1"),
+        (lambda: random_problem("F", arms=1), "K=1, but K must be a whole number from 2"),
+        (lambda: random_problem("F", seed=-1), "seed=-1, but seed must be"),
+        (lambda: Gaussian(-1), "sd=-1, but sd must be finite and at least 0"),
+        (lambda: Gaussian("loud"), "sd='loud', but sd must be a number, or one per arm"),  # type: ignore[arg-type]
+        (lambda: StudentT(1, 0.1), "df=1, but df must be above 1"),
+        (lambda: Problem(np.ones((2, 3)), (0.1, 0.2, 0.3)), "one for each of 2 arms"),
+        (lambda: Problem(np.ones((2, 3)), names=["a"]), "one for each of 2 arms"),
+        (lambda: Problem(np.ones((2, 3)), names=["a", "a"]), "all different"),
+        (lambda: paper_a().means(0), "budget=0, but budget must be a whole number from 1"),
+        (lambda: paper_a().best(1.5), "horizon=1.5, but horizon must be"),  # type: ignore[arg-type]
+        (lambda: paper_a().check(100, c=0), "c=0, but c must be above 0"),
+        (lambda: paper_a().check(100, beta=1), "beta=1, but beta must be above 1"),
+    ],
+)  # fmt: skip
+def test_settings_outside_their_range_are_refused(make: object, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        make()  # type: ignore[operator]
+
+
+# Problems.
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        (np.ones((1, 5)), "1 arm, but a problem needs at least 2"),
+        ([], "0 arm"),
+        ([[0.1, 0.2], [0.1]], r"curves of unequal length: \[2, 1\]"),
+        ([[0.1, 0.2], [0.1, math.nan]], "arm 1 has no finite mean at pull 2: nan"),
+        ([0.1, 0.2], r"curves of shape \(2,\)"),
+        (np.ones((2, 0)), r"curves of shape \(2, 0\)"),
+        ([Stationary(1), [0.1]], "curves must be numbers, or one function per arm"),
+        (None, "curves=None, but they must be a table"),
+    ],
+)
+def test_curves_that_cannot_be_used_are_refused(curves: object, message: str) -> None:
+    with pytest.raises(CurveError, match=message):
+        Problem(curves)
+
+
+def test_a_function_that_gives_no_finite_mean_is_refused() -> None:
+    for bad in (lambda n: 1.0, lambda n: np.where(np.asarray(n) > 3, np.nan, 1.0)):
+        with pytest.raises(CurveError, match="'arm 1' must give one finite mean for each pull"):
+            Problem([Stationary(0.5), bad]).means(5)
+
+
+def test_a_table_cannot_be_changed_behind_the_problems_back() -> None:
+    table = np.ones((2, 3))
+    given = Problem(table)
+    table[0, 0] = 7
+    assert given.means(1)[0, 0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        given.curves[0, 0] = 7
+
+
+def test_recorded_curves_end_where_they_end() -> None:
+    short = Problem(np.ones((2, 3)), label="mine")
+    assert short.length == 3 and paper_a().length is None
+    for ask in (short.means, short.best, short.gaps, short.check, short.plot):
+        with pytest.raises(CurveError, match="=4, but the curves of mine end at pull 3"):
+            ask(4)
+
+
+@given(st.integers(2, 5), st.integers(1, 30), st.integers(0, 2**32))
+def test_changes_tell_the_best_arm_at_every_horizon(arms: int, budget: int, seed: int) -> None:
+    given_ = Problem(np.random.default_rng(seed).integers(0, 4, (arms, budget)))
+    told = np.zeros(budget, int)
+    for horizon, arm in given_.changes(budget):
+        told[horizon - 1 :] = arm
+    assert told.tolist() == given_.means(budget).argmax(axis=0).tolist()
+    assert told.tolist() == [given_.best(horizon) for horizon in range(1, budget + 1)]
+    assert given_.gaps(budget)[given_.best(budget)] == 0
+
+
+def test_a_report_says_what_is_broken_and_where() -> None:
+    curves = [[0.1, 0.3, 0.2, 0.2], [0.0, 0.1, 0.2, 0.4]]
+    report = Problem(curves, names=["dips", "bends"]).check(4)
+    assert report.falls == (2, None) and report.bends_up == (2, 2)
+    assert "dips falls at pull 2" in str(report) and "bends bends up at pull 2" in str(report)
+    assert "gaps at 4: dips 0.2, bends 0" in str(report)
+    assert "best arm by horizon: dips from 1, bends from 4" in str(report)
+
+
+def test_a_report_gives_the_tight_constants_of_assumption_2() -> None:
+    curve = [0.0, 0.5, 0.75]  # increments 0.5 = 0.5 * 1^-beta and 0.25 = 2^-2
+    report = Problem([curve, curve[::-1]]).check(3, c=1.0, beta=2)
+    assert (report.largest_beta, report.smallest_c) == (2.0, 1.0)
+    assert report.assumption_2 and "c = 1 allows beta <= 2; beta = 2 needs c >= 1" in str(report)
+    steep = Problem([curve, curve]).check(3, c=0.4)
+    assert steep.largest_beta is None and not steep.assumption_2
+    assert "c = 0.4 is below the first increment" in str(steep)
+    flat = Problem([Stationary(0.1), Stationary(0.2)]).check(50)
+    assert flat.largest_beta == math.inf and flat.smallest_c == 0
+
+
+def test_long_reports_are_cut(rng: np.random.Generator) -> None:
+    text = str(Problem(rng.random((40, 500))).check(500))
+    assert "more)" in text and len(text) < 3000
+
+
+def test_a_plot_has_a_line_per_arm() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, ax = pyplot.subplots()
+    assert paper_a().plot(300, ax) is ax
+    assert len(ax.get_legend().texts) == 5
+    assert len(ax.lines) == 5 + 2  # and a mark where the best arm changes
+    pyplot.close(figure)
+
+
+def test_plots_without_matplotlib_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtra, match=r"plots need matplotlib: pip install"):
+        paper_a().plot(10)
+
+
+def test_a_problem_draws_what_the_kernel_draws() -> None:
+    mine = Problem(np.array([[0.1, 0.2], [0.3, 0.4]]), (0.5, 2.0))
+    expected = noise_module.draw(mine.noise.kind, 2.0, 0.0, 0.4, seed=-1, run=7, arm=1, pull=1)
+    assert mine.draw(arm=1, pull=2, seed=2**64 - 1, run=7) == expected
+    with pytest.raises(ArmError, match="no arm 2: there are 2, from 0 to 1"):
+        mine.draw(arm=2, pull=1)
+
+
+# Noise.
+
+KINDS = {
+    "Gaussian": (Gaussian(0.3), 0.4, stats.norm(0.4, 0.3)),
+    "Uniform": (Uniform(0.3), 0.4, stats.uniform(0.1, 0.6)),
+    "Uniform of sd": (Uniform.of_sd(0.2), 0.4, stats.uniform(0.4 - 0.2 * 3**0.5, 0.4 * 3**0.5)),
+    "StudentT": (StudentT(5, 0.3), 0.4, stats.t(5, 0.4, 0.3)),
+    "StudentT, heavy": (StudentT(1.5, 0.3), 0.4, stats.t(1.5, 0.4, 0.3)),
+    "StudentT, light": (StudentT(1e6, 0.3), 0.4, stats.t(1e6, 0.4, 0.3)),
+}
+every_noise = [Gaussian(0.3), Bernoulli(), Uniform(0.3), StudentT(3.5, 0.3), Noiseless()]
+kinds = pytest.mark.parametrize("noise", every_noise, ids=lambda noise: type(noise).__name__)
+draw = lower(noise_module.draw, numba.njit)
+variates = lower(noise_module.variates, numba.njit)
+
+
+@numba.njit
+def many(draw, count, kind, scale, shape, mean, seed):  # type: ignore[no-untyped-def]
+    out = np.empty(count)
+    for pull in range(count):
+        out[pull] = draw(kind, scale, shape, mean, seed, 0, 0, pull)
+    return out
+
+
+def sample(noise: problems.Noise, mean: float, seed: int, count: int = 500_000) -> np.ndarray:
+    return many(draw, count, noise.kind, noise.scales(1)[0], noise.shape, mean, seed)
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_rewards_follow_the_stated_law(case: str, seed: int) -> None:
+    noise, mean, law = KINDS[case]
+    rewards = sample(noise, mean, seed)
+    assert stats.kstest(rewards, law.cdf).pvalue > FALSE_ALARMS / 4
+    p_mean = stats.binomtest(int(np.sum(rewards > mean)), len(rewards)).pvalue  # the median too
+    assert p_mean > FALSE_ALARMS / 4
+    for upper in (law.isf(1e-3), law.isf(1e-4)):
+        beyond = int(np.sum(np.abs(rewards - mean) > upper - mean))
+        assert stats.binomtest(beyond, len(rewards), 2 * law.sf(upper)).pvalue > FALSE_ALARMS / 4
+
+
+@pytest.mark.parametrize("case", ["Gaussian", "Uniform", "Uniform of sd", "StudentT"])
+def test_rewards_have_the_stated_mean_and_variance(case: str, seed: int) -> None:
+    noise, mean, law = KINDS[case]
+    rewards = sample(noise, mean, seed)
+    z = (rewards.mean() - mean) / math.sqrt(law.var() / len(rewards))
+    assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARMS / 2
+    if case != "StudentT":  # its squares with 5 degrees of freedom have too heavy tails for this
+        fourth = float(law.stats("k")) + 2  # var of ((x - mean) / sd)^2
+        z = (np.mean((rewards - mean) ** 2) / law.var() - 1) / math.sqrt(fourth / len(rewards))
+        assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARMS / 2
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-4, 0.3, 1.0])
+def test_bernoulli_rewards_are_ones_with_the_probability_of_the_mean(
+    mean: float, seed: int
+) -> None:
+    rewards = sample(Bernoulli(), mean, seed)
+    assert set(np.unique(rewards)) <= {0.0, 1.0}
+    assert stats.binomtest(int(rewards.sum()), len(rewards), mean).pvalue > FALSE_ALARMS
+
+
+def test_bernoulli_means_outside_0_to_1_are_refused() -> None:
+    with pytest.raises(CurveError, match=r"means from 0 to 1.5 with Bernoulli noise"):
+        Problem([[0.0, 1.0], [0.5, 1.5]], Bernoulli())
+    grows = Problem([Exponential(1.5, 10), Stationary(0.5)], Bernoulli())
+    assert grows.means(10).max() < 1
+    with pytest.raises(CurveError, match="the probability of a reward of 1"):
+        grows.means(20)
+
+
+def test_without_noise_a_reward_is_its_mean() -> None:
+    quiet = Problem([Stationary(0.1), PowerLaw(0.9, 0.3, 0.7)])
+    assert [quiet.draw(1, n) for n in (1, 2, 3)] == quiet.means(3)[1].tolist()
+
+
+def test_noise_knows_its_sub_gaussian_constant() -> None:
+    assert Gaussian((0.1, 0.2)).sigma(2).tolist() == [0.1, 0.2]
+    assert Bernoulli().sigma(2).tolist() == [0.5, 0.5]
+    assert Uniform(0.3).sigma(1).tolist() == [0.3]
+    assert StudentT(3, (0.0, 1.0)).sigma(2).tolist() == [0.0, math.inf]
+    assert Noiseless().sigma(3).tolist() == [0.0] * 3
+
+
+addresses = st.tuples(
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(0, 2**48 - 1),
+    st.integers(0, 2**32 - 2),
+    st.integers(0, 2**32 - 1),
+)
+
+
+@kinds
+@given(addresses, st.floats(0, 1))
+@settings(max_examples=50)
+def test_python_and_compiled_rewards_are_the_same(
+    noise: problems.Noise, address: tuple[int, int, int, int], mean: float
+) -> None:
+    arguments = (noise.kind, 0.3, noise.shape, mean, *address)
+    exact = 1e-12 if isinstance(noise, StudentT) else 0  # libm's log and cos
+    python, compiled = noise_module.draw(*arguments), draw(*arguments)
+    assert python == pytest.approx(compiled, rel=exact, abs=exact * 0.3)
+
+
+@kinds
+def test_batches_hold_the_single_variates(noise: problems.Noise) -> None:
+    out, again = np.empty(21), np.empty(21)
+    variates(out, noise.kind, noise.shape, 5, 6, 7, 8)
+    noise_module.variates(again, noise.kind, noise.shape, 5, 6, 7, 8)
+    single = [noise_module.variate(noise.kind, noise.shape, 5, 6, 7, 8 + i) for i in range(21)]
+    assert again.tolist() == single
+    assert out == pytest.approx(single, rel=1e-12)
+
+
+SIMULATED = """
+import json, sys
+import numpy as np
+from numba import cuda
+from latebloomer.core.kernel import lower
+from latebloomer.problems import noise
+
+draw = lower(noise.draw, cuda.jit(device=True))
+
+@cuda.jit
+def ask(kinds, shapes, addresses, out):
+    i = cuda.grid(1)
+    if i < len(out):
+        a = addresses[i]
+        out[i] = draw(kinds[i], 0.3, shapes[i], 0.4, a[0], a[1], a[2], a[3])
+
+kinds, shapes, addresses = (np.array(part) for part in json.load(sys.stdin))
+out = np.zeros(len(kinds))
+ask[len(kinds), 1](kinds, shapes, addresses, out)
+print(json.dumps([x.hex() for x in out.tolist()]))
+"""
+
+
+def test_the_cuda_simulator_draws_the_same_rewards(rng: np.random.Generator) -> None:
+    noises = every_noise * 30
+    limits = [(-(2**63), 2**63 - 1), (0, 2**48), (0, 2**32 - 1), (0, 2**32)]
+    addresses = [[int(rng.integers(*limit)) for limit in limits] for _ in noises]
+    given = [noise.kind for noise in noises], [noise.shape for noise in noises], addresses
+    ran = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        input=json.dumps(given),
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    for noise, address, simulated in zip(noises, addresses, json.loads(ran.stdout), strict=True):
+        expected = draw(noise.kind, 0.3, noise.shape, 0.4, *address)
+        exact = 1e-12 if isinstance(noise, StudentT) else 0
+        assert float.fromhex(simulated) == pytest.approx(expected, rel=exact, abs=exact)
+
+
+def test_different_kinds_and_addresses_are_different_luck() -> None:
+    rewards = {
+        (noise.kind, seed, run, arm, pull): draw(
+            noise.kind, 0.3, noise.shape, 0.0, seed, run, arm, pull
+        )
+        for noise in (Gaussian(0.3), Uniform(0.3), StudentT(3.5, 0.3))
+        for seed in (0, 1) for run in (0, 1) for arm in (0, 1) for pull in (0, 1)
+    }  # fmt: skip
+    assert len(set(rewards.values())) == len(rewards)
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("paper-c", "no problem is called 'paper-c'; did you mean 'paper-"),
+        ("random", "no problem is called 'random'"),
+        ("random:exponental", "no family of curves is called 'exponental'; did you mean 'expon"),
+        ("random:F:k=3", "no setting of random:F is called 'k'"),
+        ("paper-a:sgma=1", "no setting of paper-a is called 'sgma'; did you mean 'sigma'"),
+        ("paper-a:noise=bernouli", "no noise is called 'bernouli'; did you mean 'bernoulli'"),
+    ],
+)
+def test_unknown_names_come_with_near_ones(name: str, message: str) -> None:
+    with pytest.raises(UnknownName, match=message):
+        problem(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("paper-a:loud", "'loud' in 'paper-a:loud', but a setting is key=value"),
+        ("paper-a:sigma=loud", "sd='loud', but sd must be a number"),
+        ("paper-a:sigma=1:noise=none", "both sigma and noise are given"),
+        ("random:F:K=2.5", "K=2.5, but K must be a whole number"),
+        (7, "problem=7, but problem must be a Problem or a name"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(name: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        problem(name)
+
+
+def test_names_and_settings_mean_what_they_say() -> None:
+    assert problem("paper-a:sigma=0.5").noise == Gaussian(0.5)
+    assert problem("paper-b:noise=none").noise == Noiseless()
+    assert problem("random:f:K=3:seed=1:sigma=0.2").noise == Gaussian(0.2)
+    assert problem("lower-bound:K=4:beta=1.5:gap=0.2").arms == 4
+    mine = paper_a()
+    assert problem(mine) is mine
+    assert problem("paper-a").label == "paper-a"
+
+
+def test_every_known_name_makes_a_problem() -> None:
+    for name in problems.known_problems():
+        if name != "imdb":
+            assert problem(name).means(10).shape[1] == 10
+
+
+# Recorded curves.
+
+MEANS = np.array([[0.1, 0.2, 0.25], [0.3, 0.3, 0.3]])
+
+
+def write(path: Path) -> Path:
+    if path.suffix == ".npz":
+        np.savez(path, flat=MEANS[1], late=MEANS[0], order=np.array(["late", "flat"]))
+    elif path.suffix == ".csv":
+        rows = [["pull", "late", "flat"], *([n + 1, *MEANS[:, n]] for n in range(3))]
+        path.write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
+    else:
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pa.table({"late": MEANS[0], "flat": MEANS[1]}), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+def test_curves_survive_the_way_through_a_file(tmp_path: Path, ending: str) -> None:
+    file = write(tmp_path / f"curves{ending}")
+    loaded = problem(f"{file}:sigma=0.25")
+    assert loaded.names == ("late", "flat") and loaded.length == 3
+    assert np.array_equal(loaded.means(3), MEANS)
+    assert loaded.noise == Gaussian(0.25) and problems.load(file).noise == Noiseless()
+
+
+def test_an_npz_may_hold_one_table(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", curves=MEANS, names=np.array(["late", "flat"]))
+    np.savez(tmp_path / "b.npz", curves=MEANS)
+    assert problems.load(tmp_path / "a.npz").names == ("late", "flat")
+    assert problems.load(tmp_path / "b.npz").names == ("arm 0", "arm 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3,nan\n", "arm 'b' is nan at pull 2"),
+        ("a,b\n1,2\n,3\n4,5\n", "arm 'a' is nan at pull 2"),
+        ("a,b\n1,2\n3,\n", "unequal length: 'a' ends at pull 2, 'b' ends at pull 1"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 cells for 2 columns"),
+        ("a,b\n1,two\n", "'two' of 'b' at pull 1 is no number"),
+        ("a\n1\n2\n", "1 arm, but a problem needs at least 2"),
+        ("pull,a\n1,2\n", "1 arm, but a problem needs at least 2"),
+        ("pull,a,b\n0,2,3\n1,3,4\n", "the column 'pull' must count 1, 2"),
+        ("a,a\n1,2\n", "two columns of its header have the same name"),
+        ("a,b\n", "the curves are empty"),
+        ("", "0 arm"),
+    ],
+)
+def test_a_bad_csv_is_named_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(CurveError, match=f"bad.csv: .*{message}"):
+        problems.load(file)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": MEANS[0]}, "1 arm"),
+        ({"a": MEANS[0], "b": MEANS[1, :2]}, "'a' ends at pull 3, 'b' ends at pull 2"),
+        ({"a": MEANS, "b": MEANS}, r"arm 'a' has shape \(2, 3\)"),
+        ({"a": MEANS[0], "b": np.array(["x", "y", "z"])}, "something else than numbers"),
+        ({"a": MEANS[0], "order": np.array(["a", "b"])}, "its `order` names 'b'"),
+        ({"curves": MEANS[0]}, r"`curves` has shape \(3,\)"),
+        ({"curves": MEANS, "names": np.array(["a"])}, "`names` must hold 2 different names"),
+        ({"a": MEANS[0], "b": np.array([1, None, 2])}, "not an .npz of plain arrays"),
+    ],
+)
+def test_a_bad_npz_is_named_with_what_is_wrong(
+    tmp_path: Path, arrays: dict[str, np.ndarray], message: str
+) -> None:
+    np.savez(tmp_path / "bad.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(CurveError, match=f"bad.npz: .*{message}"):
+        problems.load(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1.0, 2.0], "b": [1.0, None]}, "unequal length"),
+        ({"a": [1.0, 2.0], "b": [None, 1.0]}, "arm 'b' is nan at pull 1"),
+        ({"a": [1.0, 2.0], "b": ["x", "y"]}, "something else than numbers"),
+    ],
+)
+def test_a_bad_parquet_is_named_with_what_is_wrong(
+    tmp_path: Path, columns: dict[str, list[object]], message: str
+) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table(columns), tmp_path / "bad.parquet")
+    with pytest.raises(CurveError, match=f"bad.parquet: .*{message}"):
+        problems.load(tmp_path / "bad.parquet")
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"junk{ending}"
+    file.write_bytes(b"this is no such file")
+    with pytest.raises(CurveError, match=f"junk{ending}: not a"):
+        problems.load(file)
+
+
+def test_missing_files_and_unknown_layouts_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CurveError, match=r"gone.csv: there is no such file"):
+        problem(str(tmp_path / "gone.csv"))
+    with pytest.raises(UnknownName, match=r"no layout of curves is called '.cvs'; did you mean"):
+        problems.load(tmp_path / "gone.cvs")
+    with pytest.raises(UnknownName, match=r"no setting of .*gone.csv is called 'K'"):
+        problem(f"{tmp_path / 'gone.csv'}:K=3")
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtra, match="Parquet files need pyarrow"):
+        problems.load(tmp_path / "a.parquet")

@@ -1,0 +1,170 @@
+"""Races by the clock, on a clock that only the learners move."""
+
+import sqlite3
+
+import pytest
+
+from latebloomer.racing import clock, look, race, resume
+from latebloomer.racing.journal import journal
+from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.runners import contract as runner
+from latebloomer.racing.runners import local
+
+MODULES = (clock, local, runner)
+
+
+class Time:
+    """A clock for the whole race."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        for module in MODULES:
+            monkeypatch.setattr(module, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(journal, "time", lambda: self.now)
+
+    def learner(self, length, best=1.0):
+        """One whose n-th pull takes length(n) seconds."""
+
+        def scores():
+            n = 0
+            while True:
+                n += 1
+                self.now += length(n)
+                yield best * n / (n + 5)
+
+        return scores
+
+
+@pytest.fixture
+def time(monkeypatch):
+    return Time(monkeypatch)
+
+
+def slow_start(length):
+    return lambda n: 30 * length if n == 1 else length
+
+
+PACES = {
+    "even": lambda k: lambda n: 0.5,
+    "some slower": lambda k: lambda n: 0.1 + 0.3 * k,
+    "slow first pulls": lambda k: slow_start(0.2),
+    "growing": lambda k: lambda n: 0.1 + 0.01 * n,
+    "shrinking": lambda k: lambda n: 0.2 + 1.5 / n,
+    "jumps": lambda k: lambda n: 0.2 if n < 60 else 0.8,
+}
+POLICIES = ["auto", "adaptive-rejects", "r-sr", "r-ucbe", "sh", "rr", "rest-sure"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("pace", PACES)
+@pytest.mark.parametrize("arms", [2, 8])
+def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
+    learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(arms)}
+    verdict = race(learners, seconds=600, policy=policy, journal=None, progress=False)
+    assert abs(time.now - 600) <= 0.05 * 600, time.now
+    assert verdict.over and verdict.budget - arms < verdict.spent <= verdict.budget
+    if policy in ("auto", "adaptive-rejects", "r-sr"):
+        assert sum(arm.state in ("racing", "winner") for arm in verdict.arms) <= 2
+
+
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])
+@pytest.mark.parametrize("pace", PACES)
+@pytest.mark.parametrize("deliver", [0.3, 0.7])
+def test_the_winner_has_its_share_of_the_time(time, policy, pace, deliver, tmp_path):
+    path = tmp_path / "race.db"
+    learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(6)}
+    verdict = race(
+        learners, seconds=600, deliver=deliver, policy=policy, journal=path, progress=False
+    )
+    assert abs(time.now - 600) <= 0.05 * 600, time.now
+    with sqlite3.connect(path) as db:
+        (before,) = db.execute(
+            "SELECT sum(seconds) FROM pulls WHERE t <= ?", (verdict.named.at,)
+        ).fetchone()
+    assert abs(before - (1 - deliver) * 600) <= 0.05 * 600, before
+    assert verdict.over and look(path).summary() == verdict.summary()
+
+
+def test_a_winner_trained_by_the_clock_goes_on_after_a_stop(time, tmp_path, monkeypatch):
+    class Stop(BaseException):
+        pass
+
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    path, real = tmp_path / "race.db", Journal.pull
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == 450:
+            raise Stop
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Stop):
+        race(learners, seconds=600, deliver=0.5, journal=path, progress=False)
+    monkeypatch.setattr(Journal, "pull", real)
+    named = look(path).named
+    verdict = resume(path, learners, progress=False)
+    assert abs(verdict.spent - 600) <= 30 and verdict.named == named
+    assert abs(named.at - 300) <= 15
+
+
+def test_the_first_sweep_sets_the_budget_and_it_is_set_anew_when_it_was_wrong(time, tmp_path):
+    learners = {str(k): time.learner(slow_start(0.2), 0.5 + k / 20) for k in range(8)}
+    race(learners, seconds=600, journal=tmp_path / "race.db", progress=False)
+    with sqlite3.connect(tmp_path / "race.db") as db:
+        plans = db.execute(
+            "SELECT t, value FROM changes WHERE kind = 'plan' ORDER BY id"
+        ).fetchall()
+    assert plans[0][0] == 8 and plans[0][1] < 200  # a pull seemed to take 6 s
+    assert plans[-1][1] > 2000  # it takes 0.2 s
+
+
+def test_a_race_by_the_clock_resumes_and_counts_the_time_before(time, tmp_path, monkeypatch):
+    class Stop(BaseException):
+        pass
+
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    path, real = tmp_path / "race.db", Journal.pull
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == 200:
+            raise Stop
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Stop):
+        race(learners, seconds=600, journal=path, progress=False)
+    monkeypatch.setattr(Journal, "pull", real)
+    time.now += 10_000  # the machine was off
+    verdict = resume(path, learners, progress=False)
+    assert abs(verdict.spent - 600) <= 30  # restoring the learners was not the race's time
+    assert look(path).summary() == verdict.summary()  # the replay needs no clock
+
+
+def test_pulls_too_long_for_the_promise_are_said(time):
+    learners = {str(k): time.learner(lambda n: 50.0, 0.5 + k / 20) for k in range(3)}
+    verdict = race(learners, seconds=600, journal=None, progress=False)
+    assert abs(time.now - 600) <= 50 / 2
+    assert any("one pull took 50 s, 8% of the 600 s given" in w for w in verdict.warnings)
+
+
+def test_time_for_less_than_a_sweep_still_gives_a_verdict(time):
+    learners = {str(k): time.learner(lambda n: 400.0, 0.5 + k / 20) for k in range(4)}
+    verdict = race(learners, seconds=600, journal=None, progress=False)
+    assert 1 <= verdict.spent <= 2 and verdict.over
+
+
+def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
+    def ends():
+        for _ in range(19):
+            time.now += 1.0
+            yield 0.1
+
+    def fails():
+        raise RuntimeError("never")
+        yield 0.0
+
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(3)}
+    learners |= {"ends": ends, "fails": fails}
+    verdict = race(learners, seconds=600, journal=None, progress=False)
+    assert abs(time.now - 600) <= 30
+    assert verdict["fails"].state == "failed" and verdict["ends"].state == "finished"

@@ -1,0 +1,411 @@
+"""Identify, then deliver: the policy names the best, the rest of the budget trains it on."""
+
+import io
+import json
+import pickle
+import random
+import sqlite3
+from decimal import Decimal
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from latebloomer.errors import BudgetError, SettingError, TellError
+from latebloomer.page.report import page
+from latebloomer.policies import REGISTRY, RisingSR
+from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
+from latebloomer.racing import progress as progress_module
+from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.live_table import table
+from latebloomer.racing.progress import Progress
+from latebloomer.racing.settings import Settings
+from latebloomer.session.delivery import kept
+from latebloomer.session.field import FAILED, FINISHED, Field
+
+SPECS = ["auto", *(f"{name}:exploration=1" if name == "ucb-e" else name for name in REGISTRY)]
+ARMS = 5
+
+
+def reward(arm, n):
+    """Rises, crosses and never ties."""
+    return (0.4 + 0.11 * arm) * n / (n + 1 + 3 * arm) + 1e-3 * ((7 * n + arm) % 5)
+
+
+def play(field, stop=None):
+    made = 0
+    while not field.over and made != stop:
+        arm = field.ask()
+        field.tell(arm, reward(arm, field.pulls[arm] + 1))
+        made += 1
+    return field
+
+
+def named(policy, budget, share, horizon=None):
+    """A field whose policy is done and whose winner is now trained on."""
+    field = play(Field(policy, ARMS, budget, horizon, deliver=share))
+    field.deliver(field.recommend().arm, field.whole)
+    return field
+
+
+# --- how much is kept ---
+
+
+@given(budget=st.integers(1, 10**7), thousandths=st.integers(0, 999))
+def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousandths):
+    share = thousandths / 1000
+    pulls = kept(budget, share)
+    assert pulls == int(Decimal(thousandths) * budget / 1000)
+    assert 1 <= budget - pulls <= budget
+
+
+@pytest.mark.parametrize("share", [1, 1.5, -0.1, float("nan"), "half", True])
+def test_a_share_that_leaves_nothing_to_decide_with_is_refused(share):
+    with pytest.raises(SettingError, match="deliver"):
+        race(FIVE, 100, deliver=share, journal=None)
+
+
+def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
+    text = r"deliver=0.6 keeps 6 of budget=10 for the winner, .* budget=4 for 5 arms, but Adaptive"
+    with pytest.raises(BudgetError, match=text):
+        race(FIVE, 10, deliver=0.6, journal=tmp_path / "race.db")
+    assert not list(tmp_path.iterdir())
+
+
+# --- the session ---
+
+
+@given(
+    policy=st.sampled_from(SPECS),
+    budget=st.integers(100, 200),
+    share=st.sampled_from([0.1, 0.29, 0.5, 0.7]),
+)
+def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, budget, share):
+    field = Field(policy, ARMS, budget, deliver=share)
+    play(field)
+    before, verdict = field.pulls, field.recommend()
+    assert field.spent <= field.budget == budget - kept(budget, share)
+    assert field.owes and field.horizon == budget
+    field.deliver(verdict.arm, field.whole)
+    left = budget - sum(before)
+    assert field.ask_phase(3) == ({verdict.arm: left} if left else {})
+    play(field)
+    assert field.over and field.spent == budget and not field.ask_phase()
+    others = [i for i in range(ARMS) if i != verdict.arm]
+    assert [field.pulls[i] for i in others] == [before[i] for i in others]
+
+
+@pytest.mark.parametrize("policy", SPECS)
+def test_who_was_named_stays_named_by_the_same_numbers(policy):
+    field = play(Field(policy, ARMS, 150, deliver=0.4))
+    verdict, rows = field.recommend(), field.standings()
+    why = [field.explain(i) for i in range(ARMS)]
+    field.deliver(verdict.arm, field.whole)
+    play(field)
+    after = field.recommend()
+    assert (after.name, after.estimates) == (verdict.name, verdict.estimates)
+    assert [row.estimate for row in field.standings()] == [row.estimate for row in rows]
+    for then, now in zip(why, [field.explain(i) for i in range(ARMS)], strict=True):
+        assert (now.at, now.score, now.pulls) == (then.at, then.score, then.pulls)
+
+
+@pytest.mark.parametrize("policy", SPECS)
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
+    budget = 150 - kept(150, share)
+    alone = play(Field("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
+    assert named(policy, 150, share).naming == alone.naming
+
+
+@given(
+    policy=st.sampled_from(SPECS),
+    made=st.integers(0, 40),
+    kind=st.sampled_from([FAILED, FINISHED]),
+)
+def test_a_winner_that_takes_no_more_pulls_ends_it_and_stays_the_winner(policy, made, kind):
+    field = play(named(policy, 120, 0.4), made)
+    verdict, spent = field.recommend(), field.spent
+    field.retire(verdict.arm, kind)
+    assert field.over and field.recommend().arm == verdict.arm and not field.movers
+    assert field.recommend().estimates == verdict.estimates and field.spent == spent
+    assert spent == 120 or "takes no more pulls" in field.reason
+
+
+@given(policy=st.sampled_from(SPECS), made=st.integers(0, 50), more=st.integers(-10, 40))
+def test_it_is_the_same_again_from_a_pickle_and_with_another_budget(policy, made, more):
+    field = play(named(policy, 120, 0.4), made)
+    twin = pickle.loads(pickle.dumps(field))
+    assert twin == field
+    for one in (field, twin):
+        one.replan(max(one.spent, one.budget + more))
+    assert play(field) == play(twin) and field.spent == max(field.budget, field.spent)
+
+
+def test_only_the_winner_may_be_told():
+    field = named("rr", 100, 0.5)
+    other = next(i for i in range(ARMS) if i != field.winner)
+    with pytest.raises(TellError, match="told arm"):
+        field.tell(other, 0.5)
+
+
+def test_a_horizon_that_the_winner_reaches_ends_its_training():
+    field = play(named("r-sr", 200, 0.5, horizon=60))
+    assert field.pulls[field.winner] == 60 and field.spent < 200
+    assert "is at the horizon of 60 pulls" in field.reason
+
+
+# --- races ---
+
+
+def curve(slow, best, noise=0.01, end=None, fail=None):
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in count(1) if end is None else range(1, end + 1):
+            if n == fail:
+                raise RuntimeError("boom")
+            yield best * n / (n + slow) + rng.gauss(0, 1) * noise
+
+    return scores
+
+
+FIVE = {
+    "late": curve(37, 1.0),
+    "second": curve(10, 0.88),
+    "early": curve(1, 0.78),
+    "weak": curve(10, 0.7),
+    "slow": curve(20, 0.5),
+}
+
+
+def quiet(budget=600, learners=FIVE, **settings):
+    settings.setdefault("journal", None)
+    return race(learners, budget, progress=False, **settings)
+
+
+def changes(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT t, kind, arm, value FROM changes ORDER BY id").fetchall()
+
+
+class Stop(BaseException):
+    pass
+
+
+def cut(monkeypatch, at, run):
+    """Run until pull `at` is in the journal."""
+    real = Journal.pull
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == at:
+            raise Stop
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Stop):
+        run()
+    monkeypatch.setattr(Journal, "pull", real)
+
+
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh", "rest-sure"])
+def test_a_race_spends_its_budget_and_says_both(policy):
+    verdict = quiet(deliver=0.4, policy=policy)
+    assert verdict.spent == sum(verdict.pulls.values()) == verdict.budget == 600
+    assert verdict.named.name == verdict.name and verdict.named.estimate == verdict.estimate
+    assert verdict.named.at <= 360 and verdict.named.final and verdict.delivered.final
+    assert verdict.delivered.pulls == verdict.pulls[verdict.name]
+    assert verdict.delivered.since == 600 - verdict.named.at
+    assert verdict.delivered.score == verdict.score == verdict.curve(verdict.name)[-1]
+
+
+def test_naming_half_time_and_hindsight_are_those_of_the_race_without_delivery():
+    long, short = quiet(deliver=0.4), quiet(360, horizon=600)
+    assert (long.name, long.estimates) == (short.name, short.estimates)
+    assert (long.half_time, long.hindsight) == (short.half_time, short.hindsight)
+    assert (long.named, short.delivered.since) == (short.named, 0)
+    assert long.score > short.score  # and it was trained on
+
+
+@pytest.mark.parametrize("deliver", [0.0, 0.3])
+def test_both_are_in_everything_that_is_shown_or_kept(tmp_path, deliver):
+    path = tmp_path / "race.db"
+    verdict = quiet(deliver=deliver, journal=path)
+    for line in (str(verdict.named), str(verdict.delivered)):
+        assert line in str(verdict) and line in page(verdict) and line in str(look(path))
+    with sqlite3.connect(path) as db:
+        kept_as = {k: json.loads(v) for k, v in db.execute("SELECT key, value FROM verdict")}
+    assert kept_as["named"]["estimate"] == verdict.estimate
+    assert kept_as["delivered"]["score"] == verdict.score
+
+
+def test_losses_are_named_and_delivered_as_they_are():
+    def loss(floor):
+        return lambda: (floor + 10 / n for n in count(1))
+
+    verdict = quiet(60, {"low": loss(0.1), "high": loss(3.0)}, maximize=False, deliver=0.5)
+    assert verdict.name == "low" and verdict.spent == 60
+    assert verdict.delivered.score == 0.1 + 10 / verdict.delivered.pulls < verdict.named.estimate
+
+
+def test_the_naming_is_in_the_journal_before_the_first_pull_that_follows(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = quiet(deliver=0.4, journal=path)
+    arm = list(FIVE).index(verdict.name)
+    assert changes(path) == [(verdict.named.at, "deliver", arm, 600)]
+
+
+@pytest.mark.parametrize("at", [359, 360, 361, 480, 599])
+@pytest.mark.parametrize("policy", ["auto", "r-ucbe"])
+def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, monkeypatch, at, policy):
+    path = tmp_path / "race.db"
+    whole = quiet(deliver=0.4, policy=policy, journal=tmp_path / "whole.db")
+    cut(monkeypatch, at, lambda: quiet(deliver=0.4, policy=policy, journal=path))
+    seen = look(path)
+    assert not seen.over and seen.spent == at and seen.budget == 600
+    if at > 360:
+        assert seen.named == whole.named and "Delivered so far" in str(seen)
+    assert resume(path, FIVE, progress=False).summary() == whole.summary()
+    assert look(path).summary() == whole.summary() and changes(path) == changes(
+        tmp_path / "whole.db"
+    )
+
+
+def test_resume_trains_only_the_winner_again(tmp_path, monkeypatch):
+    path, built = tmp_path / "race.db", []
+
+    def counted(name):
+        def scores(seed):
+            built.append(name)
+            yield from FIVE[name](seed)
+
+        return scores
+
+    cut(monkeypatch, 500, lambda: quiet(deliver=0.4, journal=path))
+    verdict = resume(path, {name: counted(name) for name in FIVE}, progress=False)
+    assert built == [verdict.name]
+
+
+def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is():
+    verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, deliver=0.5)
+    assert verdict.name == "a" and verdict.pulls == {"a": 70, "b": 50} and verdict.over
+    assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
+    assert "ended by itself after 70 pulls; recommended with" in verdict["a"].why
+
+
+def test_a_winner_that_ended_before_it_was_named_has_no_more_to_be_trained():
+    verdict = quiet(200, {"a": curve(3, 0.9, end=10), "b": curve(3, 0.5)}, deliver=0.5)
+    assert verdict.name == "a" and verdict.pulls == {"a": 10, "b": 90}
+    assert verdict.delivered.since == 0 and verdict.over
+
+
+def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
+    class Breaks:
+        def __init__(self):
+            self.n = 0
+
+        def pull(self):
+            if self.n == 70:
+                raise RuntimeError("boom")
+            self.n += 1
+            return 0.9 * self.n / (self.n + 3)
+
+    path, learners = tmp_path / "race.db", {"a": Breaks, "b": curve(3, 0.5)}
+    verdict = quiet(200, learners, deliver=0.5, journal=path)
+    assert verdict.name == "a" and verdict.delivered.pulls == verdict.learner.n == 70
+    assert verdict["a"].state == "winner" and verdict.named.pulls == 50
+    assert "a failed: pull 71 failed twice: RuntimeError: boom" in verdict.warnings
+    assert verdict["a"].why.startswith("pull 71 failed twice: RuntimeError: boom; recommended")
+    again = resume(path, learners, progress=False)
+    assert again.summary() == verdict.summary() == look(path).summary() and again.learner.n == 70
+    # In hindsight it had not failed: nobody but the winner was trained any more.
+    assert [rule.pick for rule in verdict.hindsight] == ["a", "a"]
+
+
+def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path):
+    path, tries = tmp_path / "race.db", []
+
+    def once(seed):
+        tries.append(1)
+        if len(tries) > 1:
+            raise FileNotFoundError("data.csv")
+        yield from curve(3, 0.9, fail=71)(seed)
+
+    with pytest.raises(LearnerError, match="'a' could not be brought back to its 70 pulls"):
+        quiet(200, {"a": once, "b": curve(3, 0.5)}, deliver=0.5, journal=path, retries=0)
+    assert look(path).name == "a" and look(path).over
+
+
+def test_when_all_fail_there_is_nobody_to_train_on():
+    with pytest.raises(AllFailed):
+        quiet(60, {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}, deliver=0.5, retries=0)
+
+
+def test_a_small_budget_is_judged_without_what_is_kept():
+    warnings = quiet(40, deliver=0.5).warnings
+    assert any("the budget of 20 to name the best of 40 is small: 25 make" in w for w in warnings)
+
+
+# --- journals ---
+
+
+def test_a_journal_from_before_opens(tmp_path, monkeypatch):
+    path = tmp_path / "race.db"
+    whole = quiet(200)
+    cut(monkeypatch, 100, lambda: quiet(200, journal=path))
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM settings WHERE key IN ('deliver', 'auto')")
+    assert look(path).spent == 100
+    assert resume(path, FIVE, progress=False).pulls == whole.pulls
+
+
+def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
+    path = tmp_path / "race.db"
+    quiet(deliver=0.4, journal=path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE changes SET arm = 4 WHERE kind = 'deliver'")
+    with pytest.raises(OtherRace, match=r"arm 4 was named the best, but Adaptive.* names arm"):
+        look(path)
+
+
+# --- what is shown ---
+
+
+def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
+    race(FIVE, 600, deliver=0.4, journal=None)
+    said = capfd.readouterr().err
+    assert "Then 240 of 600 pulls train the winner on." in said
+    assert "named the best at pull 360 by " in said
+    assert "; trained on with the 240 pulls left" in said
+    monkeypatch.setattr(progress_module, "EVERY", 0.0)
+    race(FIVE, 600, deliver=0.4, journal=None)
+    assert ", named the best, is trained on; it scores " in capfd.readouterr().err
+
+
+def test_the_table_says_who_is_trained_on():
+    field = named("r-sr", 100, 0.4)
+    progress = Progress(
+        Settings(policy=RisingSR(), budget=100, deliver=0.4), list(field.names), True
+    )
+    progress.mode = "live"
+    with progress.shown(field, None):
+        console = Console(file=io.StringIO(), width=100)
+        console.print(table(progress))
+    shown = console.file.getvalue()
+    name = field.names[field.winner]
+    assert f"pull 60 of 100 · training {name} on · " in shown
+    (row,) = [line for line in shown.splitlines() if line.startswith(f"{name} ")]
+    assert row.rstrip().endswith("trained on")
+
+
+def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, monkeypatch):
+    path = tmp_path / "race.db"
+    cut(monkeypatch, 100, lambda: quiet(deliver=0.4, journal=path))
+    seen = look(path)
+    assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
+    assert "Named the best so far" in str(seen) and not seen.named.final
+
+
+def test_the_report_marks_where_the_winner_was_named():
+    assert page(quiet(deliver=0.4)).count('class="ring"') == 1
+    assert 'class="ring"' not in page(quiet())

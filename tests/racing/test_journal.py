@@ -1,0 +1,301 @@
+"""The journal: what is in it, who may write it, and what happens when the disk does not help."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from latebloomer.policies import REGISTRY, UCBE, make_policy
+from latebloomer.racing import JournalError, JournalInUse, OtherRace, look, race, resume
+from latebloomer.racing.checkpoints.checkpoints import Checkpoints, place_of
+from latebloomer.racing.checkpoints.storage import digest_of
+from latebloomer.racing.journal import files as journals
+from latebloomer.racing.settings import Settings
+
+SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
+
+
+def rising(best):
+    return lambda: (best * n / (n + 5) for n in count(1))
+
+
+LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+
+
+def run(path, budget=40, **settings):
+    return race(LEARNERS, budget, journal=path, progress=False, **settings)
+
+
+def rows(path, query):
+    with sqlite3.connect(path) as db:
+        return db.execute(query).fetchall()
+
+
+# --- what is in it ---
+
+
+def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = run(path)
+    pulls = rows(path, "SELECT t, arm, n, reward, seconds, at FROM pulls ORDER BY t")
+    assert [pull[0] for pull in pulls] == list(range(1, 41))
+    for arm, name in enumerate(LEARNERS):
+        mine = [pull for pull in pulls if pull[1] == arm]
+        assert [pull[2] for pull in mine] == list(range(1, verdict.pulls[name] + 1))
+        assert [pull[3] for pull in mine] == verdict.curve(name)
+    assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
+
+
+def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = run(path, seed=3, policy="r-sr")
+    settings = dict(rows(path, "SELECT key, value FROM settings"))
+    assert json.loads(settings["budget"]) == 40 and json.loads(settings["seed"]) == 3
+    assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
+    kept = {key: json.loads(value) for key, value in rows(path, "SELECT * FROM verdict")}
+    assert kept == json.loads(json.dumps(verdict.summary()))
+    ((versions, ended),) = rows(path, "SELECT versions, ended FROM legs")
+    assert json.loads(versions)["latebloomer"] and ended
+    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_policy_is_rebuilt_from_the_journal(name):
+    policy = UCBE(gaps=(0.0, 0.1, 0.2)) if name == "ucb-e" else make_policy(name)
+    settings = Settings(policy=policy, budget=60)
+    stored = json.loads(json.dumps(settings.as_dict()))
+    assert Settings.from_dict(stored) == settings
+
+
+# --- who may write it ---
+
+
+def test_two_processes_cannot_race_on_one_journal(tmp_path):
+    path = tmp_path / "race.db"
+    journal = journals.create(path, SETTINGS, list(LEARNERS))
+    code = (
+        "import sys\nfrom latebloomer.errors import JournalInUse\n"
+        "from latebloomer.racing.journal import files as j"
+        "\ntry: j.reopen(sys.argv[1])\nexcept JournalInUse as error: sys.exit(str(error))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert f"process {os.getpid()} on " in ran.stderr and "races on the journal" in ran.stderr
+    with pytest.raises(JournalInUse):
+        journals.reopen(path)
+    with pytest.raises(JournalInUse):
+        run(path)
+    journal.close()
+    journals.reopen(path).close()
+
+
+def test_it_can_be_looked_at_while_another_process_races(tmp_path):
+    path, seen = tmp_path / "race.db", []
+
+    def nosy():
+        for n in count(1):
+            if n == 5:
+                seen.append(look(path).spent)
+            yield n / (n + 3)
+
+    race(LEARNERS | {"nosy": nosy}, 40, journal=path, progress=False)
+    assert seen == [19]  # four sweeps over four learners and the three before it
+
+
+def test_nothing_is_overwritten(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = run(path)
+    with pytest.raises(
+        OtherRace, match=r"a finished race of 40 pulls, and nothing is overwritten"
+    ):
+        run(path)
+    assert look(path).summary() == verdict.summary()
+
+
+def test_a_journal_without_a_pull_makes_way(tmp_path):
+    path = tmp_path / "race.db"
+    journals.create(path, SETTINGS, ["x", "y", "z"]).close()
+    assert run(path).spent == 40
+
+
+def test_a_process_stopped_while_it_made_the_file_leaves_no_trouble(tmp_path):
+    path = tmp_path / "race.db"
+    db = journals._connect(str(path), "normal")
+    db.close()
+    assert path.stat().st_size > 0
+    with pytest.raises(JournalError, match="no race has begun in it"):
+        resume(path, LEARNERS)
+    assert run(path).spent == 40
+
+
+# --- files that are not ours ---
+
+
+def test_files_that_are_no_journal_are_told_apart(tmp_path):
+    with pytest.raises(JournalError, match="there is no journal"):
+        resume(tmp_path / "none.db", LEARNERS)
+    text = tmp_path / "text.db"
+    text.write_text("hello " * 100)
+    with pytest.raises(JournalError, match="is not a journal of a race"):
+        look(text)
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(JournalError, match="empty"):
+        look(empty)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE trials (id)")
+    with pytest.raises(JournalError, match="an SQLite file of another program"):
+        run(other)
+    assert rows(other, "SELECT name FROM sqlite_master") == [("trials",)]
+
+
+def test_a_newer_journal_says_to_upgrade(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(JournalError, match=r"version 99, .* pip install --upgrade latebloomer"):
+        resume(path, LEARNERS)
+
+
+def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE pulls SET arm = 2 WHERE t = 5")
+    with pytest.raises(
+        OtherRace, match=r"pull 6 of the journal is of 'c', but AdaptiveRejects.* for 'b'"
+    ):
+        look(path)
+
+
+# --- disks that do not help ---
+
+
+def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatch):
+    path, whole = tmp_path / "race.db", run(tmp_path / "whole.db", 3000)
+    real = journals._connect
+
+    def small(place, durability):
+        db = real(place, durability)
+        db.execute("PRAGMA max_page_count = 30")
+        return db
+
+    monkeypatch.setattr(journals, "_connect", small)
+    with pytest.raises(JournalError, match=r"pull \d+ could not be written .*disk is full.* safe"):
+        run(path, 3000)
+    monkeypatch.setattr(journals, "_connect", real)
+    assert 0 < look(path).spent < 3000
+    assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
+    assert rows(path, "SELECT count(*), max(t) FROM pulls") == [(3000, 3000)]
+
+
+def test_a_folder_that_is_missing_or_read_only_is_said_at_the_start(tmp_path):
+    with pytest.raises(JournalError, match="there is no folder"):
+        run(tmp_path / "none" / "race.db")
+    with pytest.raises(JournalError, match="is a folder, but it must be a file"):
+        run(tmp_path)
+    if Path("/proc/self").is_dir():
+        with pytest.raises(JournalError, match="cannot be written"):
+            run("/proc/self/race.db")
+
+
+def test_full_durability_waits_for_the_disk(tmp_path):
+    path = tmp_path / "race.db"
+    run(path, durability="full")
+    journal = journals.reopen(path)
+    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    journal.close()
+
+
+# --- checkpoints ---
+
+
+class Kept:
+    def __init__(self, best=1.0):
+        self.best, self.n = best, 0
+        self.made = 0  # pulls of this object
+
+    def pull(self):
+        self.n, self.made = self.n + 1, self.made + 1
+        return self.best * self.n / (self.n + 5)
+
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+KEPT = {"a": lambda: Kept(0.9), "b": lambda: Kept(0.7)}
+
+
+def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = race(KEPT, 50, journal=path, progress=False, checkpoint_every=10)
+    again = resume(path, KEPT, progress=False)
+    assert again.learner.n == verdict.learner.n == verdict.pulls["a"]
+    assert again.learner.made == 0  # the winner is saved at the end of a race
+
+
+def test_a_changed_checkpoint_is_not_loaded(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = race(KEPT, 50, journal=path, progress=False, checkpoint_every=10)
+    (saved,) = rows(path, "SELECT folder FROM checkpoints WHERE arm = 0")
+    file = Path(f"{path}.checkpoints") / saved[0] / "n"
+    file.write_text("999999")
+    again = resume(path, KEPT, progress=False)
+    assert again.learner.n == again.learner.made == verdict.pulls["a"]  # trained again
+    assert any("was not loaded" in text for _, text in rows(path, "SELECT arm, why FROM changes"))
+
+
+def test_one_checkpoint_per_learner_is_kept(tmp_path):
+    path = tmp_path / "race.db"
+    race(KEPT, 60, journal=path, progress=False, checkpoint_every=3)
+    for arm in ("0000", "0001"):
+        assert len(list((Path(f"{path}.checkpoints") / arm).iterdir())) == 1
+    assert len(rows(path, "SELECT * FROM checkpoints")) == 2
+
+
+def test_a_learner_that_cannot_be_saved_races_on_with_a_warning(tmp_path):
+    class Unsaved(Kept):
+        def save(self, folder):
+            raise OSError("no space left on device")
+
+    learners = {"a": Unsaved, "b": lambda: Kept(0.5)}
+    verdict = race(learners, 40, journal=tmp_path / "r.db", progress=False, checkpoint_every=10)
+    assert verdict.spent == 40
+    assert any("could not be saved (OSError: no space left" in w for w in verdict.warnings)
+
+
+def test_a_race_in_memory_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    race(KEPT, 40, journal=None, progress=False, checkpoint_every=3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_digest_knows_names_and_contents(tmp_path):
+    (tmp_path / "a").write_text("1")
+    first = digest_of(tmp_path)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert digest_of(tmp_path) != first
+    (tmp_path / "b").rename(tmp_path / "a")
+    assert digest_of(tmp_path) == first == (first[0], 1)
+
+
+def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
+    journal = journals.create(tmp_path / "race.db", SETTINGS, list(LEARNERS))
+    checkpoints = Checkpoints(journal, full=True)
+    arm = Path(checkpoints.storage.root) / "0000"
+    (arm / "7.draft").mkdir(parents=True)
+    checkpoints.enter(0, 9, checkpoints.storage.keep(place_of(0, 9), Kept().save))
+    assert [place.name for place in arm.iterdir()] == ["9"]
+    assert checkpoints.known(0, 8) == [] and checkpoints.known(0, 9)[0].n == 9
+    journal.close()

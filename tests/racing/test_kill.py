@@ -1,0 +1,243 @@
+"""Kill a race at random moments; resumed, it is the race that was never killed.
+
+Run as a script, this file is the victim: it forks one process per moment, each of which races and
+is ended by SIGKILL at that moment, so that no Python start-up is paid for any of them.
+"""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from latebloomer.racing import api as races
+from latebloomer.racing import resume
+from latebloomer.racing.checkpoints.checkpoints import Checkpoints
+from latebloomer.racing.journal.journal import Journal
+
+BUDGET = 90
+KILLS = 60  # moments per way to race
+MOMENTS = (
+    "before the pull", "after the pull", "before the commit", "after the commit", "in a save",
+    "before the rename", "before the checkpoint is entered", "before the old one is removed",
+    "before the naming", "after the naming",
+)  # fmt: skip
+
+
+class Saved:
+    """Deterministic, with state that only a checkpoint carries."""
+
+    def __init__(self, seed, best=1.0, slow=9.0):
+        self.best, self.slow, self.n, self.rng = best, slow, 0, random.Random(seed)
+
+    def pull(self):
+        reach("before the pull")
+        self.n += 1
+        score = self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
+        reach("after the pull")
+        return score
+
+    def save(self, folder):
+        (folder / "n.json").write_text(json.dumps(self.n))
+        reach("in a save")
+        (folder / "rng.json").write_text(json.dumps(self.rng.getstate()))
+
+    def load(self, folder):
+        self.n = json.loads((folder / "n.json").read_text())
+        version, state, gauss = json.loads((folder / "rng.json").read_text())
+        self.rng.setstate((version, tuple(state), gauss))
+
+
+def stream(best, slow, last=10**9):
+    """Without save and load; ends by itself after `last` pulls."""
+
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in range(1, last + 1):
+            reach("before the pull")
+            yield best * n / (n + slow) + rng.gauss(0, 0.01)
+
+    return scores
+
+
+def moody(seed):
+    """Fails for good at its fifth pull."""
+    rng = random.Random(seed)
+    for n in range(1, 5):
+        yield 0.1 * n + rng.gauss(0, 0.01)
+    raise RuntimeError("no fifth pull")
+
+
+LEARNERS = {
+    "saved-late": lambda seed: Saved(seed, 1.0, 20.0),
+    "saved-early": lambda seed: Saved(seed, 0.6, 1.0),
+    "stream": stream(0.8, 6.0),
+    "ends": stream(0.55, 1.0, last=7),
+    "moody": moody,
+}
+WAYS = [
+    {"policy": "r-sr", "checkpoint_every": 3},
+    {"policy": "r-ucbe", "checkpoint_every": 4, "maximize": False},
+    {"policy": "auto", "checkpoint_every": 3, "deliver": 0.5},
+]
+NAMED_AT = 45  # pulls of the last way that name the best
+
+# --- the moment ---
+
+doomed = None  # (moment, how many times it is still passed unharmed)
+
+
+def reach(moment):
+    global doomed
+    if doomed is None or doomed[0] != moment:
+        return
+    if doomed[1] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    doomed = (moment, doomed[1] - 1)
+
+
+class Connection:
+    """The journal's connection, with moments around each commit."""
+
+    def __init__(self, real):
+        self._real = real
+
+    def execute(self, query, values=()):
+        what = "commit" if query.startswith("INSERT INTO pulls") else ""
+        if query.startswith("INSERT INTO changes") and "deliver" in values:
+            what = "naming"
+        reach(f"before the {what}")
+        result = self._real.execute(query, values)
+        reach(f"after the {what}")
+        return result
+
+    def __getattr__(self, name):
+        return getattr(self._real, name)
+
+
+def arm_moments():
+    init, enter, drop, rename = (
+        Journal.__init__, Journal.checkpoint, Checkpoints._drop_older, Path.rename,
+    )  # fmt: skip
+
+    def with_moments(self, connection, *rest):
+        init(self, Connection(connection), *rest)
+
+    def entering(self, *args):
+        reach("before the checkpoint is entered")
+        enter(self, *args)
+
+    def dropping(self, *args):
+        reach("before the old one is removed")
+        drop(self, *args)
+
+    def renaming(self, target):
+        reach("before the rename")
+        return rename(self, target)
+
+    Journal.__init__, Journal.checkpoint = with_moments, entering
+    Checkpoints._drop_older, Path.rename = dropping, renaming
+
+
+def victim(folder, seed):
+    """Race until each moment, in a process of its own; what became of them goes to stdout."""
+    global doomed
+    arm_moments()
+    rng = random.Random(seed)
+    for way, settings in enumerate(WAYS):
+        for k in range(KILLS):
+            moment = MOMENTS[k % len(MOMENTS)]
+            often = BUDGET if "pull" in moment or "commit" in moment else 12
+            doomed = (moment, 0 if "naming" in moment else rng.randrange(often))
+            print(
+                json.dumps(
+                    [way, k, *doomed, died(race_in_child, f"{folder}/{way}-{k}.db", settings)]
+                )
+            )
+
+
+def race_in_child(path, settings):
+    races.race(LEARNERS, BUDGET, journal=path, progress=False, seed=5, **settings)
+
+
+def died(function, *args):
+    child = os.fork()
+    if child == 0:
+        function(*args)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# --- the proof ---
+
+
+def told(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT t, arm, n, reward FROM pulls ORDER BY t").fetchall()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path, seed):
+    undisturbed = []
+    for way, settings in enumerate(WAYS):
+        path = tmp_path / f"undisturbed-{way}.db"
+        verdict = races.race(LEARNERS, BUDGET, journal=path, progress=False, seed=5, **settings)
+        undisturbed.append((told(path), verdict.summary()))
+    ran = subprocess.run(
+        [sys.executable, __file__, str(tmp_path), str(seed)], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    killed = while_delivering = 0
+    for way, k, moment, often, code in map(json.loads, ran.stdout.splitlines()):
+        path, what = tmp_path / f"{way}-{k}.db", f"{moment}, number {often}"
+        assert code in (0, -signal.SIGKILL), what
+        killed += code != 0
+        before = told(path)
+        while_delivering += code != 0 and "deliver" in WAYS[way] and len(before) >= NAMED_AT
+        verdict = resume(path, LEARNERS, progress=False)
+        pulls, summary = undisturbed[way]
+        after = told(path)
+        assert [row[0] for row in after] == list(range(1, BUDGET + 1)), (
+            what
+        )  # exactly T, once each
+        assert after[: len(before)] == before, what  # nothing counted was made again
+        assert after == pulls and verdict.summary() == summary, what
+    assert killed >= 75 and while_delivering >= 10
+
+
+def test_a_race_killed_twice_still_ends_the_same(tmp_path, monkeypatch):
+    """A resume that is cut short is no different from a race that is."""
+
+    class Stop(BaseException):
+        pass
+
+    path, real = tmp_path / "race.db", Journal.pull
+    whole = races.race(LEARNERS, BUDGET, journal=tmp_path / "whole.db", progress=False)
+
+    def cut_at(t_end):
+        def pull(self, t, *rest):
+            real(self, t, *rest)
+            if t == t_end:
+                raise Stop
+
+        return pull
+
+    for t_end in (20, 21, 55):
+        monkeypatch.setattr(Journal, "pull", cut_at(t_end))
+        with pytest.raises(Stop):
+            if path.exists():
+                resume(path, LEARNERS, progress=False)
+            else:
+                races.race(LEARNERS, BUDGET, journal=path, progress=False)
+    monkeypatch.setattr(Journal, "pull", real)
+    assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
+    assert told(path) == told(tmp_path / "whole.db")
+
+
+if __name__ == "__main__":
+    victim(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,559 @@
+"""Races on Ray: the same race as here, and every problem named at the start."""
+
+import json
+import os
+import pickle
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from latebloomer import race
+from latebloomer.cluster import Cluster
+from latebloomer.errors import ClusterError, Interrupted, MissingExtra, SettingError
+from latebloomer.racing import LearnerError, look, resume
+from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
+from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.progress import Progress
+from latebloomer.racing.runners.ray import RayRunner
+from latebloomer.racing.runners.ray import actor_pool as crew
+from latebloomer.racing.runners.ray import ray_runner as runner
+from latebloomer.racing.runners.ray import slots as places
+
+pytestmark = pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """One Ray for the module: a runner without an address uses the program's own connection."""
+    with Cluster(cores=4) as cluster:
+        yield cluster.ray
+
+
+class Kept:
+    """Deterministic, with state that only a checkpoint carries."""
+
+    def __init__(self, seed, best=1.0, slow=9.0):
+        self.best, self.slow, self.n, self.rng = best, slow, 0, random.Random(seed)
+
+    def pull(self):
+        self.n += 1
+        return self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
+
+    def save(self, folder):
+        (folder / "state.json").write_text(json.dumps([self.n, self.rng.getstate()]))
+
+    def load(self, folder):
+        self.n, (version, state, gauss) = json.loads((folder / "state.json").read_text())
+        self.rng.setstate((version, tuple(state), gauss))
+
+
+def kept(best, slow):
+    return lambda seed: Kept(seed, best, slow)
+
+
+def stream(best, slow, last=10**9, fail=None):
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in range(1, last + 1):
+            if n == fail:
+                raise RuntimeError("boom")
+            yield best * n / (n + slow) + rng.gauss(0, 0.01), n
+
+    return scores
+
+
+LEARNERS = {"late": kept(1.0, 20), "early": kept(0.6, 1), "middle": stream(0.8, 6),
+            "low": kept(0.3, 2)}  # fmt: skip
+TROUBLED = LEARNERS | {"fails": stream(0.5, 3, fail=9), "ends": stream(0.55, 3, last=7)}
+
+
+def run(learners, budget, path, how=None, **settings):
+    settings = {"policy": "r-sr", "progress": False} | settings
+    return race(learners, budget, journal=path, runner=how or RayRunner(), **settings)
+
+
+def rows(path, query="SELECT arm, n, reward FROM pulls ORDER BY arm, n"):
+    with sqlite3.connect(path) as db:
+        return db.execute(query).fetchall()
+
+
+# --- the same race ---
+
+
+@pytest.mark.parametrize(
+    "policy", ["r-sr", "sh", "adaptive-rejects", "rr-sw", "rest-sure", "hyperband"]
+)
+def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy):
+    here = run(LEARNERS, 150, tmp_path / "here.db", "local", policy=policy)
+    there = run(LEARNERS, 150, tmp_path / "there.db", policy=policy)
+    if policy != "hyperband":  # it decides after every pull: other pulls are in the record then
+        assert there.summary() == here.summary()
+        assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
+    assert there.spent == here.spent and look(tmp_path / "there.db").summary() == there.summary()
+
+
+def test_failures_and_ends_are_those_of_the_local_runner(ray, tmp_path):
+    here = run(TROUBLED, 200, tmp_path / "here.db", "local")
+    there = run(TROUBLED, 200, tmp_path / "there.db")
+    assert [(a.name, a.state, a.pulls) for a in there.arms if a.name in ("fails", "ends")] == [
+        ("fails", "failed", 8), ("ends", "finished", 7)]  # fmt: skip
+    assert there.spent == here.spent == 200 and there.name == here.name
+    assert there["fails"].why == "pull 9 failed twice: RuntimeError: boom"
+
+
+def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
+    here = run(LEARNERS, 120, tmp_path / "here.db", "local", deliver=0.3)
+    there = run(LEARNERS, 120, tmp_path / "there.db", deliver=0.3)
+    assert there.summary() == here.summary() and there.delivered.since >= 36
+    assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
+
+
+@pytest.mark.parametrize("policy", ["r-ucbe", "ucb-e:exploration=1", "prob-1"])
+def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
+    path = tmp_path / "race.db"
+    verdict = run(LEARNERS, 90, path, RayRunner(batch=3), policy=policy)
+    assert verdict.spent == 90 and look(path).summary() == verdict.summary()
+    sizes = {size for (size,) in rows(path, "SELECT value FROM changes WHERE kind = 'batch'")}
+    assert 3 in sizes and sizes <= {2, 3}
+
+
+def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
+    gate, path = tmp_path / "gate", tmp_path / "race.db"
+    os.mkfifo(gate)
+
+    def slow():
+        for n in range(1, 10**9):
+            if n == 5:
+                gate.read_text()  # until another learner is far ahead
+            yield 0.9 * n / (n + 3), n
+
+    def quick():
+        for n in range(1, 10**9):
+            if n == 30:
+                gate.write_text("go")
+            yield n / (n + 3), n
+
+    how = RayRunner(batch=2)
+    settings = {"policy": "r-ucbe:noise=0.01,exploration=1", "timeout": 60}
+    verdict = run(
+        {"slow": slow, "quick": quick, "low": stream(0.3, 3)}, 100, path, how, **settings
+    )
+    assert verdict.spent == 100 and look(path).summary() == verdict.summary()
+    assert not [arm for arm in verdict.arms if arm.state == "failed"]
+    assert rows(path, "SELECT count(*) FROM changes WHERE kind = 'more'")[0][0] > 20
+
+
+def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, monkeypatch):
+    path, real = tmp_path / "race.db", Journal.pull
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == 60:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Interrupted, match=r"stopped after pull \d+ of 150"):
+        run(LEARNERS, 150, path)
+    monkeypatch.setattr(Journal, "pull", real)
+    assert 60 <= len(rows(path)) < 150
+    saved = {arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")}
+    assert saved <= {0, 1, 3} and saved  # those that can be saved
+    here = run(LEARNERS, 150, tmp_path / "here.db", "local")
+    for how in (RayRunner(), "local"):  # the second finds it finished
+        assert resume(path, LEARNERS, runner=how, progress=False).summary() == here.summary()
+    assert rows(path) == rows(tmp_path / "here.db")
+
+
+# --- the winner ---
+
+
+def test_the_winner_comes_back_trained_and_objects_stay_as_they_were(ray, tmp_path):
+    learners = {"a": Kept(1, 1.0, 3), "b": Kept(2, 0.5, 3)}
+    verdict = run(learners, 40, tmp_path / "race.db")
+    assert verdict.name == "a" and verdict.learner.n == verdict.pulls["a"]
+    assert learners["a"].n == 0 and verdict.learner is not learners["a"]
+
+
+class Locked(Kept):
+    """What cannot be pickled once it is built."""
+
+    def __init__(self, seed, best, slow):
+        super().__init__(seed, best, slow)
+        self.lock = threading.Lock()
+
+
+def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(ray, tmp_path):
+    learners = {"a": lambda: Locked(1, 1.0, 3), "b": lambda: Locked(2, 0.5, 3)}
+    verdict = run(learners, 40, tmp_path / "race.db")
+    assert isinstance(verdict.learner, Locked) and verdict.learner.n == verdict.pulls["a"]
+
+
+class Homesick(Kept):
+    """Can be pickled where it was trained, and not unpickled here, as with a GPU that is there."""
+
+    def __init__(self, seed, best, slow, home):
+        super().__init__(seed, best, slow)
+        self.home = home
+
+    def __setstate__(self, state):
+        if os.getpid() == state["home"]:
+            raise RuntimeError("no such device")
+        vars(self).update(state)
+
+
+def homesick(best, savable):
+    home = os.getpid()
+
+    def build():
+        learner = Homesick(1, best, 3, home)
+        if not savable:
+            learner.save = None
+        return learner
+
+    return build
+
+
+@pytest.mark.parametrize("savable", [True, False])
+def test_a_winner_that_cannot_be_unpickled_here(ray, tmp_path, savable):
+    learners = {"a": homesick(1.0, savable), "b": homesick(0.5, savable)}
+    verdict = run(learners, 40, tmp_path / "race.db")
+    assert verdict.name == "a" and verdict.spent == 40
+    if savable:
+        assert verdict.learner.n == verdict.pulls["a"]
+    else:
+        assert verdict.learner is None
+        assert any(
+            "cannot be handed over (RuntimeError: no such" in w
+            for w in look(tmp_path / "race.db").warnings
+        )
+
+
+def bare(best):
+    def scores():
+        n = 0
+        while True:
+            n += 1
+            yield best * n / (n + 3)
+
+    return scores
+
+
+def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
+    verdict = run({"a": bare(1.0), "b": bare(0.5)}, 40, tmp_path / "race.db")
+    assert verdict.learner is None and verdict.name == "a"
+    (note,) = [why for (why,) in rows(tmp_path / "race.db", "SELECT why FROM changes")]
+    assert "cannot be handed over (TypeError: cannot pickle 'generator' object)" in note
+
+
+# --- what goes wrong in a learner ---
+
+
+def hangs(best, at):
+    def scores():
+        for n in range(1, 10**9):
+            if n == at:
+                threading.Event().wait()
+            yield best * n / (n + 3), n
+
+    return scores
+
+
+def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "GRACE", 0.5)
+    learners = {"a": hangs(1.0, at=4), "b": stream(0.5, 3), "c": stream(0.4, 3)}
+    verdict = run(learners, 60, tmp_path / "race.db", timeout=0.5, retries=0)
+    assert verdict["a"].state == "failed" and verdict["a"].pulls == 3 and verdict.spent == 60
+    assert verdict["a"].why == "pull 4 failed once: a pull took longer than timeout=0.5 s"
+
+
+def test_saving_and_building_are_no_part_of_a_pull():
+    team = crew.Crew(None, None, None, None)
+    for kind in (crew.START, crew.BRING, crew.TRAIN, crew.SAVE):
+        hand = crew.Hand(0, None, places.Slot(None, 0, node="n"))
+        team._calls[kind] = crew.Call(hand, kind, sent=-1e9)
+    assert [call.kind for call in team.overdue(timeout=60.0)] == [crew.TRAIN]
+
+
+def leaves(how):
+    def scores():
+        yield 0.1, 1
+        how()
+
+    return scores
+
+
+def test_a_learner_that_exits_or_dies_is_out_and_the_race_goes_on(ray, tmp_path):
+    learners = LEARNERS | {
+        "exits": leaves(lambda: sys.exit(3)),
+        "dies": leaves(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+    }
+    verdict = run(learners, 120, tmp_path / "race.db", retries=0)
+    assert verdict["exits"].why == "pull 2 failed once: SystemExit: 3"
+    assert verdict["dies"].why == "pull 2 failed 6 times: its process was lost (ActorDiedError)"
+    assert verdict.spent == 120
+
+
+def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
+    gate, said = tmp_path / "gate", []
+    os.mkfifo(gate)
+
+    def waits(self, session, arms):
+        if arms == (0,) and not said:
+            said.append(session.names[0])
+            threading.Thread(target=gate.write_text, args=("go",)).start()  # ends when it is read
+
+    def late():
+        for n in range(1, 10**9):
+            if n == 5:
+                gate.read_text()
+            yield n / (n + 3), n
+
+    monkeypatch.setattr(Progress, "waits", waits)
+    for name, value in (("TICK", 0.05), ("LATE", 0.1), ("EVERY", 0.0)):
+        monkeypatch.setattr(runner, name, value)
+    verdict = run({"a": late, "b": stream(0.5, 3), "c": stream(0.4, 3)}, 60, tmp_path / "race.db")
+    assert said == ["a"] and verdict.spent == 60
+
+
+# --- places ---
+
+
+class Elsewhere:
+    """A cluster of one node with eight GPUs."""
+
+    def room(self, wanted):
+        return int(8 // wanted["GPU"])
+
+
+def places_for(gpus, learners):
+    found = places.Places(Elsewhere(), {"CPU": 1, "GPU": gpus}, learners)
+    found.slots = [places.Slot(None, k, node="n") for k in range(int(8 // gpus))]
+    return found
+
+
+def test_a_slot_of_several_gpus_has_one_lodger():
+    found = places_for(4, 2)
+    first, second = found.settle(0), found.settle(1)
+    assert first is not second and found.full() and found.settle(7) is None
+    found.leave(0)
+    assert found.settle(0, fled=first) is first  # the only one that is free
+
+
+def test_one_gpu_is_shared_in_turns_and_one_that_was_lost_goes_elsewhere():
+    found = places_for(4, 2)
+    found._alone = False
+    slots = [found.settle(arm) for arm in range(4)]
+    assert [slot.number for slot in slots] == [0, 1, 0, 1]
+    found.leave(0)
+    assert found.settle(0, fled=slots[0]).number == 1
+    room = found.free([slots[1]])
+    assert room[found.key(slots[0])] == 1 and room[found.key(slots[1])] == 0
+
+
+@pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
+def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
+    found = places.Places(Elsewhere(), {"CPU": 1}, learners)._share("CPU", 1)
+    assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
+
+
+# --- storage ---
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, scheme):
+    place, path = tmp_path / "shared", tmp_path / "race.db"
+    storage = f"{scheme}{place}"
+    learners = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
+    first = run(learners, 60, path, RayRunner(storage=storage), checkpoint_every=5)
+    assert len(list(place.iterdir())) == 1  # the race's id
+    assert not Path(f"{path}.checkpoints").exists()
+    assert {file.name for file in place.rglob("*.json")} == {"state.json"}
+    saved = rows(path, "SELECT arm, n FROM checkpoints ORDER BY arm")
+    assert (first.record.names.index("a"), first.pulls["a"]) in saved
+    again = resume(path, learners, runner=RayRunner(storage=storage), progress=False)
+    assert pickle.dumps(again.learner) == pickle.dumps(first.learner)
+
+
+def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
+    place, path = tmp_path / "shared", tmp_path / "race.db"
+    learners = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
+    first = run(learners, 60, path, RayRunner(storage=place), checkpoint_every=5)
+    for file in place.rglob("state.json"):
+        file.write_text(file.read_text().replace("[", "[9", 1))  # another n
+    again = resume(path, learners, runner=RayRunner(storage=place), progress=False)
+    assert pickle.dumps(again.learner) == pickle.dumps(first.learner)  # trained again instead
+    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'note'")]
+    assert any("was not loaded: the files are missing or not those" in why for why in notes)
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        Folder,
+        lambda root: Remote(f"file://{root}"),  # pyarrow's own
+        lambda root: Remote(f"memory://{root}"),  # fsspec's
+    ],
+    ids=["folder", "pyarrow", "fsspec"],
+)
+def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
+    store = storage(str(tmp_path / "store"))
+
+    def fill(folder):
+        (folder / "deep").mkdir()
+        (folder / "deep" / "a").write_bytes(b"12")
+        (folder / "b").write_bytes(b"3")
+
+    def fails(folder):
+        (folder / "half").write_bytes(b"1")
+        raise OSError("no space left on device")
+
+    stored = store.keep("0001/5", fill)
+    assert stored.size == 3 and store.has("0001/5") and not store.has("0001/6")
+    with store.fetched("0001/5", stored.digest) as folder:
+        assert (folder / "deep" / "a").read_bytes() == b"12"
+    with store.fetched("0001/5", "another") as folder:
+        assert folder is None
+    with pytest.raises(OSError, match="no space"):
+        store.keep("0001/6", fails)
+    assert not store.has("0001/6")
+    store.keep("0001/7", fill)
+    store.drop_all_but("0001/7")
+    assert store.has("0001/7") and not store.has("0001/5")
+    store.leave_mark("mark")
+    assert store.has_mark("mark", remove=True) and not store.has_mark("mark")
+
+
+# --- what is wrong is said at the start ---
+
+
+@pytest.mark.parametrize(
+    "how, error, text",
+    [
+        ({"resources": {"num_cpus": 64}}, ClusterError, "asks for 64 CPU, but no node"),
+        ({"resources": {"num_cpus": 1, "num_gpus": 1}}, ClusterError, "4 CPU, 0 GPU"),
+        (
+            {"storage": "/proc/nowhere"},
+            ClusterError,
+            "/proc/nowhere/.*, cannot be written from here",
+        ),
+        ({"storage": "no-such://x"}, ClusterError, "no-such://x/.*, cannot be written from"),
+        ({"address": "127.0.0.1:9"}, ClusterError, "this program is connected to Ray at"),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_first_pull(ray, tmp_path, how, error, text):
+    with pytest.raises(error, match=text):
+        run(LEARNERS, 60, tmp_path / "race.db", RayRunner(**how))
+    assert rows(tmp_path / "race.db") == []  # so that the next race may use the file
+
+
+def test_a_learner_that_cannot_travel_is_named(ray, tmp_path):
+    lock = threading.Lock()
+    learners = LEARNERS | {"locked": lambda: lock}
+    with pytest.raises(LearnerError, match="'locked' cannot be sent to another process"):
+        run(learners, 60, tmp_path / "race.db")
+
+
+@pytest.mark.parametrize(
+    "settings, text",
+    [
+        ({"resources": 3}, "resources=3, but resources must be a dict"),
+        ({"resources": {"num_cpus": -1}}, r"resources\['num_cpus'\]=-1, but .* at least 0"),
+        ({"storage": ""}, "storage='', but storage must be a folder"),
+        ({"batch": 0}, "batch=0, but batch must be at least 1"),
+        ({"cores": 0}, "cores=0, but cores must be at least 1"),
+        ({"address": " "}, "address=' ', but address must be None, 'auto' or like"),
+    ],
+)
+def test_settings_out_of_range(settings, text):
+    with pytest.raises(SettingError, match=text):
+        RayRunner(**settings)
+
+
+def test_storage_addresses():
+    assert isinstance(storage_at("s3://bucket/races"), Remote)
+    assert storage_at("races") == Folder(str(Path("races").absolute()))
+
+
+def said_at(address, folder):
+    """What a program that is not connected yet is told."""
+    script = (
+        "from latebloomer.cluster import Cluster\n"
+        "from latebloomer.errors import ClusterError\n"
+        "try:\n"
+        f"    Cluster({address!r}).open()\n"
+        "except ClusterError as error:\n"
+        "    print(error)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                         env=os.environ | {"RAY_TMPDIR": str(folder)})  # fmt: skip
+    return ran.stdout or ran.stderr
+
+
+def test_auto_is_the_ray_that_was_started_on_this_machine(tmp_path):
+    assert "no Ray that was started with `ray start` runs on" in said_at("auto", tmp_path)
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:9\n")
+    assert "no Ray cluster answers at address='127.0.0.1:9'" in said_at("auto", tmp_path)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_no_cluster_at_the_address(address, tmp_path):
+    said = said_at(address, tmp_path)
+    assert f"no Ray cluster answers at address='{address}'" in said
+    assert "leave the address out to start Ray on this machine" in said
+
+
+def test_ray_missing_or_too_old(monkeypatch):
+    class Old:
+        __version__ = "2.9.3"
+        is_initialized = staticmethod(lambda: False)
+
+    monkeypatch.setitem(sys.modules, "ray", Old)
+    with pytest.raises(ClusterError, match=r"Ray 2.9.3 is installed, but 2.40 or newer"):
+        Cluster().open()
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[ray\]'"):
+        Cluster().open()
+
+
+# --- whose Ray it is ---
+
+ITS_OWN = """
+import os, ray
+from latebloomer import race
+from latebloomer.racing.runners.ray import RayRunner
+from latebloomer.cluster import Cluster
+
+seen = {}
+start = RayRunner.start
+
+def look(self, stage):
+    start(self, stage)
+    seen.update(loopback=self._cluster.loopback, token=os.environ.get("RAY_AUTH_MODE"))
+
+RayRunner.start = look
+curve = lambda best: lambda: ((best * n / (n + 3), n) for n in range(1, 1000))
+verdict = race({"a": curve(1), "b": curve(.5)}, 40, journal=None, runner="ray", progress=False)
+print(verdict.name, seen, ray.is_initialized(), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" in os.environ)
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import ray\n"])
+def test_a_ray_that_is_started_is_private_and_ended(first, tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", first + ITS_OWN], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ran.stdout == "a {'loopback': True, 'token': 'token'} False False\n", ran.stderr
+
+
+def test_a_ray_that_runs_is_left_running(ray, tmp_path):
+    run(LEARNERS, 60, tmp_path / "race.db")
+    assert ray.is_initialized()
+    whole = RayRunner(resources={"num_cpus": 4})  # there is room once the first has given back
+    assert run(LEARNERS, 60, tmp_path / "other.db", whole).spent == 60

@@ -1,0 +1,112 @@
+"""What a runner that works in parallel relies on."""
+
+import random
+import sqlite3
+from itertools import count
+
+import pytest
+
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.runners.local import LocalRunner
+
+
+class Scrambled(LocalRunner):
+    """Makes the pulls of a phase (or of a batch) in a random order, as a cluster would."""
+
+    def __init__(self, seed, batch=1):
+        super().__init__()
+        self.rng, self.batch = random.Random(seed), batch
+
+    def work(self, session):
+        while not session.over:
+            wanted = session.ask_phase(self.batch)
+            order = [arm for arm, pulls in wanted.items() for _ in range(pulls)]
+            self.rng.shuffle(order)
+            for arm in order:
+                if session.left(arm) is None and arm in session.ask_phase(self.batch):
+                    yield from self.pull(arm, session.had(arm))
+
+
+def curve(slow, best, fail=None, end=None):
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in count(1) if end is None else range(1, end):
+            if n == fail:
+                raise RuntimeError("boom")
+            yield best * n / (n + slow) + rng.gauss(0, 0.01)
+
+    return scores
+
+
+FOUR = {"a": curve(30, 1.0), "b": curve(5, 0.8), "c": curve(1, 0.7), "d": curve(9, 0.6)}
+TROUBLED = FOUR | {"fails": curve(3, 0.5, fail=9), "ends": curve(3, 0.55, end=8)}
+
+
+def scores(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT arm, n, reward FROM pulls ORDER BY arm, n").fetchall()
+
+
+@pytest.mark.parametrize("policy", ["r-sr", "sh", "sr", "rr", "rest-sure"])
+def test_phases_in_any_order_give_the_same_verdict_and_rewards(tmp_path, policy):
+    paths = [tmp_path / f"{k}.db" for k in range(3)]
+    runners = ["local", Scrambled(1), Scrambled(2)]
+    verdicts = [
+        race(FOUR, 200, policy=policy, journal=path, runner=runner, progress=False)
+        for path, runner in zip(paths, runners, strict=True)
+    ]
+    assert verdicts[0].summary() == verdicts[1].summary() == verdicts[2].summary()
+    assert scores(paths[0]) == scores(paths[1]) == scores(paths[2])
+
+
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "sh"])
+def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
+    paths = [tmp_path / f"{k}.db" for k in range(2)]
+    verdicts = [
+        race(
+            TROUBLED, 200, policy=policy, journal=path, runner=runner, deliver=0.3, progress=False
+        )
+        for path, runner in zip(paths, ("local", Scrambled(1)), strict=True)
+    ]
+    assert verdicts[0].spent == verdicts[1].spent == 200
+    assert verdicts[0].delivered == verdicts[1].delivered
+    assert look(paths[1]).summary() == verdicts[1].summary()
+
+
+@pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_batches_and_phases_survive_an_interruption(tmp_path, monkeypatch, policy, batch):
+    class Stop(BaseException):
+        pass
+
+    real, path = Journal.pull, tmp_path / "race.db"
+
+    def pull(self, t, *rest):
+        real(self, t, *rest)
+        if t == 77:
+            raise Stop
+
+    monkeypatch.setattr(Journal, "pull", pull)
+    with pytest.raises(Stop):
+        race(
+            TROUBLED, 150, policy=policy, journal=path, runner=Scrambled(1, batch), progress=False
+        )
+    monkeypatch.setattr(Journal, "pull", real)
+    assert look(path).spent == 77
+    verdict = resume(path, TROUBLED, runner=Scrambled(2, batch), progress=False)
+    assert verdict.spent == 150 and look(path).summary() == verdict.summary()
+
+
+def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
+    path = tmp_path / "race.db"
+    learners = FOUR | {"never": curve(1, 1, fail=1), "once": curve(1, 1, fail=2)}
+    for policy in ("prob-1", "r-ucbe", "ucb-e:exploration=1"):
+        for seed in range(10):
+            path = tmp_path / f"{policy[:4]}{seed}.db"
+            runner = Scrambled(seed, batch=4)
+            verdict = race(
+                learners, 90, policy=policy, journal=path, runner=runner, retries=0, seed=seed,
+                progress=False,
+            )  # fmt: skip
+            assert look(path).summary() == verdict.summary()

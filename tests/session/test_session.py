@@ -1,0 +1,904 @@
+"""Ask and tell: what a session asks, accepts, refuses, recommends and explains."""
+
+import json
+import pickle
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, inf, nan, sin, sqrt
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latebloomer.errors import (
+    ArmError,
+    BudgetError,
+    LatebloomerError,
+    NothingYet,
+    RewardError,
+    SettingError,
+    TellError,
+    UnknownName,
+)
+from latebloomer.policies import (
+    REGISTRY,
+    UCBE,
+    ExploreThenCommit,
+    RestSure,
+    RisingSR,
+    RisingUCBE,
+    RoundRobinWindow,
+    SuccessiveHalving,
+)
+from latebloomer.session.session import Session
+
+# The ten policies, with settings under which each rule has something to do: a narrow width, so
+# that the power-law rules do drop arms, and a known noise beside the estimated one.
+TEN = {
+    "r-ucbe": "r-ucbe:noise=0.05,exploration=2",
+    "r-sr": "r-sr",
+    "rr": "rr",
+    "rr-sw": "rr-sw",
+    "ucb-e": "ucb-e:exploration=0.5",
+    "sr": "sr",
+    "prob-1": "prob-1",
+    "etc": "etc:width_scale=0.00002",
+    "rest-sure": "rest-sure:width_scale=0.00002",
+    "sh": "sh",
+    "adaptive-rejects": "adaptive-rejects",
+    "asha": "asha",
+    "hyperband": "hyperband",
+}
+MORE = ("r-ucbe", "r-sr:leftover=unspent", "sh:judge=window", "etc", "rest-sure")
+STOPPING = ("asha", "hyperband")  # they leave arms behind that could be trained further
+DROPPING = ("r-sr", "sr", "sh", "etc", "rest-sure")
+
+# R-UCBE that estimates the noise adds up squares in the order told: there only sums agree.
+ORDERLESS = [policy for policy in (*TEN.values(), *MORE) if policy != "r-ucbe"]
+
+ten = pytest.mark.parametrize("policy", list(TEN.values()))
+every = pytest.mark.parametrize("policy", [*TEN.values(), *MORE])
+
+
+def test_the_policies_tried_here_are_all_of_the_registry():
+    assert set(TEN) == set(REGISTRY)
+
+
+def wobbly(arm: int, n: int) -> float:
+    """The n-th reward of an arm: rising curves that cross, with something like noise."""
+    return (arm + 2) / 10 * n / (n + 3 * arm + 1) + 0.05 * sin(7 * arm + 3 * n)
+
+
+def play(session: Session, reward=wobbly, pulls: float = inf) -> list[int]:
+    """Ask and tell, to the end unless `pulls` are enough; the arms asked for."""
+    path: list[int] = []
+    while not session.over and len(path) < pulls:
+        arm = session.ask()
+        session.tell(arm, reward(arm, session.pulls[arm] + 1))
+        path.append(arm)
+    return path
+
+
+def play_phases(session: Session, random: Random, batch: int = 1) -> list[dict[int, int]]:
+    """Tell each phase (or batch) in a random order across arms; the phases."""
+    phases = []
+    while phase := session.ask_phase(batch):
+        phases.append(phase)
+        order = [arm for arm, pulls in phase.items() for _ in range(pulls)]
+        random.shuffle(order)
+        for arm in order:
+            session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+    return phases
+
+
+def copied(session: Session) -> Session:
+    return pickle.loads(pickle.dumps(session))
+
+
+def conclusions(session: Session) -> tuple:
+    """All that a session says, and nothing of the order in which it was told."""
+    arms = range(len(session.names))
+    return session.recommend(), session.standings(), [session.explain(i) for i in arms]
+
+
+def refused(session: Session, error: type[LatebloomerError], call, *words: str) -> None:
+    """The call raises the error with these words in it and leaves the session as it was."""
+    before = copied(session)
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    for word in words:
+        assert word in str(caught.value)
+    assert session == before
+
+
+# --- settings that are refused ---
+
+LEAST_FOR_FIVE = [
+    ("r-ucbe", 20),  # ceil(1/.25) pulls each
+    ("r-ucbe:window=0.1", 50),
+    ("r-ucbe:window=0.5", 15),  # three, so that noise can be estimated
+    ("r-ucbe:window=0.5,noise=1", 10),
+    ("r-sr", 6),
+    ("rr", 5),
+    ("rr-sw", 5),
+    ("ucb-e:exploration=1", 5),
+    ("sr", 6),
+    ("prob-1", 5),
+    ("etc", 10),
+    ("rest-sure", 10),
+    ("sh", 15),  # ceil(log2 5) = 3 rounds
+]
+
+
+@pytest.mark.parametrize(("policy", "least"), LEAST_FOR_FIVE)
+def test_a_budget_that_is_too_small_is_refused_with_the_one_that_is_needed(policy, least):
+    words = rf"budget={least - 1} for 5 arms, but \w+ needs {least}: .*drop arms or raise the"
+    with pytest.raises(BudgetError, match=words):
+        Session(policy, arms=5, budget=least - 1)
+
+
+@pytest.mark.parametrize(("policy", "least"), LEAST_FOR_FIVE)
+def test_the_budget_that_is_needed_is_enough(policy, least):
+    session = Session(policy, arms=5, budget=least)
+    play(session)
+    assert session.spent <= least
+    assert session.recommend().pulls[session.recommend().arm] > 0
+
+
+BAD_GAME = [
+    ({"arms": 1}, "arms=1, but arms must be at least 2"),
+    ({"arms": 0}, "arms=0, but arms must be at least 2"),
+    ({"arms": -3}, "arms=-3, but arms must be at least 2"),
+    ({"arms": ["a"]}, "arms=1, but arms must be at least 2"),
+    ({"arms": []}, "arms=0, but arms must be at least 2"),
+    ({"arms": "abc"}, "arms='abc', but arms must be a number or a list of names"),
+    ({"arms": 2.5}, "arms=2.5, but arms must be a number or a list of names"),
+    ({"arms": None}, "arms=None, but arms must be a number or a list of names"),
+    ({"arms": [1, 2, 3]}, "arms=[1, 2, 3], but arms must be a number or a list of names"),
+    ({"arms": ["a", None]}, "arms=['a', None], but arms must be a number or a list of names"),
+    ({"arms": {"a", "b"}}, "but arms must be a number or a list of names"),
+    ({"arms": ["a", "b", "a"]}, "arms must be named differently: 'a' stands twice"),
+    ({"budget": 2.5}, "budget=2.5, but budget must be a whole number"),
+    ({"budget": "10"}, "budget='10', but budget must be a whole number"),
+    ({"budget": None}, "budget=None, but budget must be a whole number"),
+    ({"budget": nan}, "budget=nan, but budget must be a whole number"),
+    ({"budget": 0}, "budget=0, but budget must be at least 1"),
+    ({"budget": -7}, "budget=-7, but budget must be at least 1"),
+    ({"budget": 10**400}, "budget must be at most 2^53"),
+    ({"horizon": 0}, "horizon=0, but horizon must be at least 1"),
+    ({"horizon": -1}, "horizon=-1, but horizon must be at least 1"),
+    ({"horizon": 2.5}, "horizon=2.5, but horizon must be a whole number"),
+    ({"horizon": "10"}, "horizon='10', but horizon must be a whole number"),
+    ({"horizon": 10**400}, "horizon must be at most 2^53"),
+    ({"seed": -1}, "seed=-1, but seed must be an integer in [0, 2^64)"),
+    ({"seed": 2**64}, "but seed must be an integer in [0, 2^64)"),
+    ({"seed": "x"}, "seed='x', but seed must be an integer"),
+    ({"seed": None}, "seed=None, but seed must be an integer"),
+    ({"seed": 1.0}, "seed=1.0, but seed must be an integer"),
+    ({"policy": 3}, "policy=3, but policy must be a Policy or a name"),
+    ({"policy": None}, "policy=None, but policy must be a Policy or a name"),
+    ({"policy": RisingSR}, "but policy must be a Policy or a name"),
+    ({"policy": "r-sr:window"}, "'window' in the settings of r-sr, but a setting is key=value"),
+    ({"policy": "ucb-e"}, "for 3 arms, but it needs exploration, a number, or gaps, 3 numbers"),
+    ({"policy": UCBE(gaps=(0, 0.1))}, "gaps=(0.0, 0.1)) for 3 arms"),
+    ({"policy": UCBE(gaps=(0, 0, 0))}, "3 numbers of which some are positive"),
+]
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD_GAME)
+def test_a_game_that_cannot_be_played_is_refused_with_what_is_needed(bad, words):
+    with pytest.raises(SettingError) as caught:
+        Session(**{"policy": "rr", "arms": 3, "budget": 30, **bad})
+    assert type(caught.value) is SettingError
+    assert words in str(caught.value)
+
+
+UNKNOWN = [
+    ("r-usr", "policy", "'r-sr'"),
+    ("r-ucb", "policy", "'r-ucbe'"),
+    ("rest-shure", "policy", "'rest-sure'"),
+    ("r-sr:windw=0.2", "setting of r-sr", "'window'"),
+    ("etc:ro=0.5", "setting of etc", "'rho'"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "near"), UNKNOWN)
+def test_an_unknown_name_is_refused_with_the_nearest_one(text, kind, near):
+    with pytest.raises(UnknownName, match=rf"no {kind} is called .* did you mean .*{near}"):
+        Session(text, arms=3, budget=30)
+
+
+NO_WINDOW = (0, -0.1, 0.51, 1, nan, inf, -inf, None, "x", True)
+NO_SIZE = (-1, -1e-9, nan, inf, -inf, "x", True)
+NO_SHARE = (0, 1, -0.5, 1.5, nan, inf, None, "x", True)
+BAD_SETTINGS = [
+    (RisingUCBE, "window", NO_WINDOW),
+    (RisingUCBE, "exploration", (*NO_SIZE, None)),
+    (RisingUCBE, "noise", NO_SIZE),
+    (RisingUCBE, "delta", NO_SHARE),
+    (RisingUCBE, "recommend", ("best", None, 1)),
+    (RisingSR, "window", NO_WINDOW),
+    (RisingSR, "leftover", ("spent", None, 0)),
+    (RoundRobinWindow, "window", NO_WINDOW),
+    (UCBE, "exploration", NO_SIZE),
+    (SuccessiveHalving, "window", NO_WINDOW),
+    (SuccessiveHalving, "judge", ("mean", None)),
+    (ExploreThenCommit, "rho", NO_SHARE),
+    (ExploreThenCommit, "largest_alpha", (*NO_SIZE, None)),
+    (ExploreThenCommit, "width_scale", (*NO_SIZE, None)),
+    (RestSure, "rho", NO_SHARE),
+    (RestSure, "largest_alpha", (*NO_SIZE, None)),
+    (RestSure, "width_scale", (*NO_SIZE, None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "value"),
+    [(policy, name, value) for policy, name, values in BAD_SETTINGS for value in values],
+)
+def test_a_setting_out_of_range_is_refused_with_the_range(policy, name, value):
+    with pytest.raises(SettingError) as caught:
+        policy(**{name: value})
+    assert type(caught.value) is SettingError
+    assert f"{name}={value!r}, but {name} must be" in str(caught.value)
+
+
+@pytest.mark.parametrize("gap", [-0.1, nan, inf, "x", None, True])
+def test_a_gap_that_is_no_distance_is_refused(gap):
+    with pytest.raises(SettingError, match="gaps must be"):
+        UCBE(gaps=(0, 0.2, gap))
+
+
+# --- calls that are refused, and change nothing ---
+
+
+def halfway(policy: str) -> Session:
+    """Mid-phase and told out of order, or mid-batch where the policy has no phases."""
+    session = Session(policy, arms=["a", "b", "c", "d"], budget=60)
+    play(session, pulls=18)
+    arm = list(session.ask_phase(batch=3))[-1]
+    session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+    return session
+
+
+BAD_REWARDS = [
+    *(nan, inf, -inf, 1e300, -1e101, 10**400, Fraction(10**400), np.float64("nan")),
+    *(
+        None,
+        "0.5",
+        "x",
+        b"1",
+        1j,
+        np.complex128(1 + 2j),
+        np.complex64(1),
+        [0.5],
+        (1,),
+        {},
+        object(),
+    ),
+    *(np.array([0.5, 0.6]), np.array([])),
+]
+
+
+@ten
+@pytest.mark.parametrize("reward", BAD_REWARDS, ids=lambda reward: f"{reward!r:.12}")
+def test_a_reward_that_is_no_finite_real_number_is_refused(policy, reward):
+    session = halfway(policy)
+    arm = session.ask()
+    refused(session, RewardError, lambda: session.tell(arm, reward), "reward=", "a reward must be")
+
+
+GOOD_REWARDS = [
+    *(1, 0, -3, True, 1e100, -0.0, 5e-324, Fraction(1, 3), Decimal("0.1")),
+    *(np.float64(0.25), np.float32(0.1), np.int64(7), np.uint8(7), np.array(0.5)),
+]
+
+
+@pytest.mark.parametrize("reward", GOOD_REWARDS, ids=repr)
+def test_any_finite_real_number_is_a_reward_and_kept_as_a_float(reward):
+    session = Session("r-sr", arms=2, budget=9)
+    session.tell(0, reward)
+    assert session.history == [(0, float(reward))]
+    assert type(session.history[0][1]) is float
+
+
+BAD_ARMS = [4, -1, 10**30, True, False, np.bool_(True), 1.0, None, "z", "", b"a", [0], (0,), 1j]
+
+
+@ten
+@pytest.mark.parametrize("arm", BAD_ARMS, ids=repr)
+def test_an_arm_that_does_not_exist_is_refused(policy, arm):
+    session = halfway(policy)
+    refused(session, ArmError, lambda: session.tell(arm, 0.5), f"arm={arm!r}, but")
+    refused(session, ArmError, lambda: session.rewards(arm), f"arm={arm!r}, but")
+    refused(session, ArmError, lambda: session.explain(arm), f"arm={arm!r}, but")
+
+
+@ten
+def test_only_what_was_handed_out_may_be_told(policy):
+    """At every moment of a run: an arm may be told exactly while `ask_phase` has pulls of it."""
+    session = Session(policy, arms=4, budget=45)
+    while not session.over:
+        handed = session.ask_phase()
+        asked = f"arm {session.ask()} was asked"
+        for arm in set(range(4)) - set(handed):
+            refused(session, TellError, lambda: session.tell(arm, 0.5), f"told arm {arm}", asked)  # noqa: B023
+        for arm in handed:
+            other = copied(session)
+            other.tell(arm, 0.5)
+            assert other.spent == session.spent + 1
+        arm = list(handed)[-1]
+        session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+
+
+def test_an_arm_is_refused_beyond_its_share_of_the_phase_and_after_it_was_dropped():
+    session = Session("r-sr", arms=3, budget=12)  # phases end at 3, 4 and 12 pulls
+    for _ in range(3):
+        session.tell(2, 0.1)
+    refused(session, TellError, lambda: session.tell(2, 0.1), "told arm 2", "arm 0 was asked")
+    for arm in (0, 1) * 3:
+        session.tell(arm, 0.5)
+    assert [row.state for row in session.standings()] == ["racing", "racing", "out"]
+    refused(session, TellError, lambda: session.tell(2, 0.9), "told arm 2", "arm 0 was asked")
+
+
+@every
+def test_nothing_may_be_asked_or_told_after_the_end(policy):
+    session = Session(policy, arms=4, budget=50)
+    play(session)
+    over = f"the session is over: {session.reason}"
+    refused(session, TellError, session.ask, over)
+    for arm in range(4):
+        refused(session, TellError, lambda: session.tell(arm, 0.5), f"told arm {arm}", over)  # noqa: B023
+    assert session.ask_phase() == session.ask_phase(batch=9) == {}
+
+
+@ten
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (0, "batch=0, but batch must be at least 1"),
+        (-2, "batch=-2, but batch must be at least 1"),
+        (1.5, "batch=1.5, but batch must be a whole number"),
+        (None, "batch=None, but batch must be a whole number"),
+        ("2", "batch='2', but batch must be a whole number"),
+    ],
+)
+def test_a_batch_of_less_than_one_arm_is_refused(policy, batch, words):
+    session = halfway(policy)
+    refused(session, SettingError, lambda: session.ask_phase(batch), words)
+
+
+@ten
+def test_there_is_no_recommendation_before_the_first_reward(policy):
+    session = Session(policy, arms=3, budget=30)
+    refused(session, NothingYet, session.recommend, "no reward was told yet", "ask and tell")
+    assert [row.state for row in session.standings()] == ["racing"] * 3
+    assert "not pulled yet" in str(session.explain(1))
+
+
+# --- ask, tell and the end ---
+
+
+@every
+def test_looking_changes_nothing(policy):
+    session = Session(policy, arms=4, budget=50)
+    while not session.over:
+        play(session, pulls=1)
+        before = copied(session)
+        conclusions(session)
+        session.certificate(noise=0.1)
+        _ = session.history, session.rewards(0), session.reason, repr(session), session.ask_phase()
+        assert session.over or session.ask() == session.ask()
+        assert session == before
+
+
+def test_arms_go_by_number_or_by_name():
+    session = Session("rr", arms=["slow", "quick"], budget=4)
+    for arm in ("slow", 1, np.int64(0), "quick"):
+        session.tell(arm, 0.25)
+    assert [arm for arm, _ in session.history] == [0, 1, 0, 1]
+    assert session.rewards("quick") == session.rewards(1) == [0.25, 0.25]
+    assert session.recommend().name == session.names[session.recommend().arm]
+
+
+SPENT, AT_HORIZON, COMPLETE = "of the budget are spent", "is at the horizon of", "plan is complete"
+ENDINGS = [  # policy, arms, budget, horizon, pulls until it is over, why
+    ("rr", 3, 10, None, 10, SPENT),
+    ("rr", 3, 9, None, 9, SPENT),
+    ("rr-sw", 3, 10, None, 9, COMPLETE),  # floor(10/3) each
+    ("r-sr", 3, 12, None, 12, SPENT),
+    ("r-sr:leftover=unspent", 3, 12, None, 11, COMPLETE),  # 3 x 3 + 2 x 1
+    ("r-sr", 3, 12, 4, 11, AT_HORIZON),  # 3 x 3 + 2 x 1, and the last arm is at 4
+    ("sr", 3, 12, 20, 12, SPENT),
+    ("sh", 5, 60, None, 58, COMPLETE),  # 5 x 4 + 3 x 6 + 2 x 10
+    ("sh", 4, 64, None, 64, SPENT),  # 4 x 8 + 2 x 16
+    ("rr", 3, 10, 2, 6, AT_HORIZON),
+    ("rr-sw", 3, 10, 3, 9, AT_HORIZON),
+    ("ucb-e:exploration=1", 3, 30, 5, 15, AT_HORIZON),
+    ("ucb-e:exploration=1", 3, 30, 10, 30, SPENT),
+    ("r-ucbe", 3, 30, 2, 6, AT_HORIZON),  # before its warm-up of four is over
+    ("r-ucbe", 3, 30, 7, 21, AT_HORIZON),
+    ("prob-1", 3, 30, 4, 12, AT_HORIZON),
+    ("prob-1", 3, 30, None, 30, SPENT),
+    ("etc", 3, 30, 6, 18, AT_HORIZON),
+    ("rest-sure", 3, 30, None, 30, SPENT),
+]
+
+
+@pytest.mark.parametrize(("policy", "arms", "budget", "horizon", "pulls", "why"), ENDINGS)
+def test_a_session_ends_when_its_plan_does_and_says_why(policy, arms, budget, horizon, pulls, why):
+    session = Session(policy, arms, budget, horizon)
+    play(session, pulls=pulls - 1)
+    assert not session.over
+    assert session.reason == f"{budget - pulls + 1} of {budget} pulls left"
+    play(session, pulls=1)
+    assert session.over and session.spent == pulls
+    assert why in session.reason
+    verdict = session.recommend()
+    assert (verdict.over, verdict.spent, verdict.reason) == (True, pulls, session.reason)
+    assert verdict.budget_spent == (pulls == budget)
+
+
+@every
+@pytest.mark.parametrize("horizon", [1, 2, 3, 7, 12])
+def test_no_arm_goes_beyond_the_horizon_and_a_session_with_all_arms_there_is_over(policy, horizon):
+    session = Session(policy, arms=4, budget=80, horizon=horizon)
+    path = play(session)
+    assert session.pulls == tuple(path.count(arm) for arm in range(4))
+    assert max(session.pulls) == horizon
+    if policy in STOPPING:
+        return
+    racing = [row for row in session.standings() if row.state != "out"]
+    assert {row.pulls for row in racing} == {horizon}
+    assert {row.state for row in racing} == {"at the horizon"}
+    assert AT_HORIZON in session.reason
+
+
+@every
+def test_a_horizon_beyond_the_budget_is_played_to_the_same_number_of_pulls(policy):
+    far, near = (Session(policy, arms=4, budget=50, horizon=h) for h in (10**6, None))
+    play(far)
+    play(near)
+    assert far.spent == near.spent
+    assert far.horizon == 10**6 and near.horizon == 50
+
+
+# --- phases ---
+
+PLAYED_PHASES = [
+    ("rr", 3, 10, [{0: 4, 1: 3, 2: 3}]),  # the budget ends within the fourth sweep
+    ("rr", 3, 9, [{0: 3, 1: 3, 2: 3}]),
+    ("rr-sw", 3, 10, [{0: 3, 1: 3, 2: 3}]),
+    ("r-sr", 3, 12, [{0: 3, 1: 3, 2: 3}, {1: 1, 2: 1}, {2: 1}]),
+    ("r-sr:leftover=unspent", 3, 12, [{0: 3, 1: 3, 2: 3}, {1: 1, 2: 1}]),
+    ("sr", 3, 12, [{0: 3, 1: 3, 2: 3}, {1: 1, 2: 1}, {2: 1}]),
+    ("sh", 5, 60, [dict.fromkeys(range(5), 4), {2: 6, 3: 6, 4: 6}, {3: 10, 4: 10}]),
+    ("etc", 3, 8, [{0: 1, 1: 1, 2: 1}] * 2 + [{0: 1, 1: 1}]),
+    ("etc:width_scale=0", 3, 10, [{0: 1, 1: 1, 2: 1}] * 2 + [{2: 4}]),  # commits when it can
+    ("rest-sure:width_scale=0", 3, 10, [{0: 1, 1: 1, 2: 1}] * 2 + [{2: 4}]),
+]
+
+
+@pytest.mark.parametrize(("policy", "arms", "budget", "phases"), PLAYED_PHASES)
+def test_the_phases_handed_out_are_those_of_the_plan(policy, arms, budget, phases):
+    """Straight lines, the later arms the steeper: the lowest-numbered go first."""
+    session, handed = Session(policy, arms, budget), []
+    while phase := session.ask_phase():
+        handed.append(phase)
+        for arm, pulls in phase.items():
+            for _ in range(pulls):
+                session.tell(arm, (arm + 1) * (session.pulls[arm] + 1) / 100)
+    assert handed == phases
+
+
+@every
+def test_a_phase_is_what_would_be_asked_whatever_the_rewards(policy):
+    """No decision falls before the end of a phase: wild rewards do not change who is asked."""
+    session, wild = Session(policy, arms=5, budget=61), Random(1)
+    while phase := session.ask_phase():
+        total = sum(phase.values())
+        other = copied(session)
+        asked = play(other, lambda arm, n: wild.gauss(0, 9), pulls=total)
+        assert play(session, pulls=total) == asked
+        assert Counter(asked) == phase
+
+
+@pytest.mark.parametrize("policy", ORDERLESS)
+@settings(max_examples=40)
+@given(st.integers(2, 6), st.integers(0, 40), st.none() | st.integers(1, 15), st.integers(0, 999))
+def test_phases_may_be_told_in_any_order(policy, arms, extra, horizon, order):
+    """Standings, drops, recommendation and later phases are those of asking one by one."""
+    budget = 4 * arms + extra
+    one_by_one, in_phases = (Session(policy, arms, budget, horizon) for _ in range(2))
+    play(one_by_one)
+    play_phases(in_phases, Random(order))
+    assert conclusions(in_phases) == conclusions(one_by_one)
+    assert Counter(in_phases.history) == Counter(one_by_one.history)
+
+
+@every
+def test_a_phase_shrinks_by_what_was_told_of_it(policy, rng):
+    session = Session(policy, arms=5, budget=62)
+    while phase := session.ask_phase():
+        while phase:
+            arm = int(rng.choice(list(phase)))
+            session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+            phase = {i: left for i, n in phase.items() if (left := n - (i == arm)) > 0}
+            if phase:
+                assert session.ask_phase() == phase
+                assert session.ask() in phase
+
+
+INDEX = [TEN["ucb-e"], TEN["r-ucbe"], "r-ucbe", TEN["prob-1"]]
+index = pytest.mark.parametrize("policy", INDEX)
+
+
+@index
+def test_a_policy_without_phases_hands_out_up_to_a_batch_of_distinct_arms(policy):
+    session = Session(policy, arms=6, budget=70, horizon=14)
+    play(session, pulls=24)
+    while not session.over:
+        first, left = session.ask(), session.budget - session.spent
+        assert session.ask_phase() == {first: 1}
+        open_arms = sum(n < session.horizon for n in session.pulls)
+        batch = session.ask_phase(batch=4)
+        assert (
+            session.ask_phase() == session.ask_phase(batch=9) == batch
+        )  # handed out is handed out
+        assert next(iter(batch)) == first and set(batch.values()) == {1}
+        assert len(batch) <= min(4, open_arms, left)
+        if policy != "prob-1":  # which may draw the same arm twice
+            assert len(batch) == min(4, open_arms, left)
+        for arm in reversed(batch):
+            session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+    assert session.spent == 70 and max(session.pulls) <= 14
+
+
+def test_a_batch_takes_the_arms_with_the_highest_bounds():
+    session = Session("ucb-e:exploration=0", arms=4, budget=40)
+    for arm, reward in enumerate([0.3, 0.9, 0.1, 0.7]):
+        session.tell(arm, reward)
+    assert list(session.ask_phase(batch=3)) == [1, 3, 0]
+
+
+@pytest.mark.parametrize("policy", [TEN["ucb-e"], TEN["r-ucbe"], TEN["prob-1"]])
+@settings(max_examples=30)
+@given(st.integers(2, 9), st.integers(0, 999), st.integers(2, 20))
+def test_a_batch_may_be_told_in_any_order(policy, batch, order, arms):
+    sessions = [Session(policy, arms, 6 * arms, horizon=9) for _ in range(2)]
+    phases = [play_phases(sessions[k], Random(order + k), batch) for k in range(2)]
+    assert phases[0] == phases[1]
+    assert conclusions(sessions[0]) == conclusions(sessions[1])
+
+
+@pytest.mark.parametrize("policy", [TEN["ucb-e"], TEN["r-ucbe"], "r-ucbe"])
+@settings(max_examples=30)
+@given(st.integers(2, 5), st.integers(0, 999))
+def test_arms_are_kept_busy_and_the_session_is_replayed_equal(policy, batch, order):
+    session, random = Session(policy, arms=6, budget=80, horizon=25), Random(order)
+    while phase := session.ask_phase(batch):
+        if session._batch:  # without phases from here on: one is back, another one goes out
+            session.top_up(batch)
+            phase = session.ask_phase(batch)
+            open_arms = sum(n < 25 for n in session.pulls)
+            assert len(phase) == min(batch, open_arms, session.budget - session.spent)
+        arm = random.choice(list(phase))
+        session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+        if random.random() < 0.05:
+            assert session.replay(session.history) == session
+    assert session.spent == 80 and max(session.pulls) <= 25
+    assert session.replay(session.history) == session
+
+
+@every
+def test_only_policies_that_choose_by_score_hand_out_more_while_others_are_out(policy):
+    session = Session(policy, arms=6, budget=80)
+    play(session, pulls=40)
+    session.ask_phase(3)
+    if session._batch:
+        session.tell(session._batch[0], 0.5)
+    before = dict(session.ask_phase(3))
+    session.top_up(3)
+    grown = len(session.ask_phase(3)) > len(before)
+    assert grown == (session.policy.picks_by_rating and len(before) == 2)
+
+
+# --- the same again ---
+
+
+@every
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_session_handed_on_by_pickle_after_every_reward_plays_the_same(policy, batch):
+    relay, steady = (Session(policy, arms=5, budget=55, horizon=20) for _ in range(2))
+    while phase := steady.ask_phase(batch):
+        assert relay.ask_phase(batch) == phase
+        arm = list(phase)[-1]
+        for session in (relay, steady):
+            session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+        relay = copied(relay)
+        assert relay == steady
+    assert relay.over and conclusions(relay) == conclusions(steady)
+
+
+@every
+@pytest.mark.parametrize("pulls", [0, 1, 17, 33, inf])
+def test_a_session_replayed_from_its_history_is_equal(policy, pulls):
+    session = Session(policy, arms=["a", "b", "c", "d"], budget=60, horizon=25, seed=3)
+    play(session, pulls=pulls)
+    written = json.loads(json.dumps(session.history))
+    assert session.replay(written) == session
+    other = Session(policy, arms=["a", "b", "c", "d"], budget=60, horizon=25, seed=3)
+    assert other.replay((session.names[arm], reward) for arm, reward in written) == session
+
+
+@every
+@pytest.mark.parametrize("pulls", [19, 20, 27, 60])
+def test_a_session_told_out_of_order_and_in_batches_is_replayed_equal(policy, pulls):
+    session = Session(policy, arms=4, budget=60, seed=3)
+    while session.spent < pulls and (phase := session.ask_phase(batch=3)):
+        arm = list(phase)[-1]
+        session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
+    session.ask_phase(batch=2)
+    assert session.replay(session.history) == session
+
+
+@every
+def test_sessions_with_other_rewards_or_settings_are_not_equal(policy):
+    session = halfway(policy)
+    first = Session(policy, arms=["a", "b", "c", "d"], budget=60)
+    assert session != first
+    assert first == Session(policy, arms=["a", "b", "c", "d"], budget=60)
+    assert first != Session(policy, arms=["a", "b", "c", "e"], budget=60)
+    assert first != Session(policy, arms=["a", "b", "c", "d"], budget=61)
+    assert first != Session(policy, arms=["a", "b", "c", "d"], budget=60, horizon=59)
+    arm = session.ask()
+    one, two = copied(session), copied(session)
+    one.tell(arm, 0.5)
+    two.tell(arm, 0.5 + 2**-53)
+    assert one != two
+
+
+@every
+def test_the_seed_matters_to_the_policy_that_draws_and_to_no_other(policy):
+    paths = [play(Session(policy, 6, 60, seed=seed)) for seed in (0, 1, 2**64 - 1)]
+    if policy == "prob-1":
+        assert len(set(map(tuple, paths))) == 3
+    else:
+        assert paths[0] == paths[1] == paths[2]
+
+
+# --- what is recommended, and why ---
+
+
+def rejects(curves: np.ndarray, budget: int, window: float | None):
+    """Successive rejects by the book: its drops, and the arm that is left.
+
+    A drop is (arm, its mean, pulls so far, the lowest arm that was kept, that one's mean).
+    """
+    arms = len(curves)
+    log_bar = 0.5 + sum(1 / i for i in range(2, arms + 1))
+    alive, pulls, n, drops = list(range(arms)), 0, 0, []
+    for survivors in range(arms, 1, -1):
+        end = ceil((budget - arms) / (log_bar * survivors))
+        pulls, n = pulls + survivors * (end - n), end
+        h = n if window is None else max(1, int(window * n))
+        mean = {i: curves[i, n - h : n].mean() for i in alive}
+        worst, rival = sorted(alive, key=lambda i: (mean[i], -i))[:2]
+        alive.remove(worst)
+        drops.append((worst, mean[worst], pulls, rival, mean[rival]))
+    return drops, alive[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "window"), [("r-sr", 0.25), ("r-sr:window=0.4", 0.4), ("sr", None)]
+)
+def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rng):
+    curves = rng.random((7, 200))
+    session = Session(policy, arms=7, budget=200)
+    play(session, lambda arm, n: float(curves[arm, n - 1]))
+    drops, winner = rejects(curves, 200, window)
+    assert session.recommend().arm == winner
+    assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in reversed(drops))]
+    for arm, mean, pulls, rival, rival_mean in drops:
+        why = session.explain(arm)
+        assert (why.state, why.at, why.rival) == ("out", pulls, rival)
+        assert why.rating == pytest.approx(mean, abs=1e-12)
+        assert why.rival_rating == pytest.approx(rival_mean, abs=1e-12)
+        assert session.recommend().estimates[arm] == why.rating
+        row = next(row for row in session.standings() if row.arm == arm)
+        assert (row.out_at, row.estimate, row.pulls) == (pulls, why.rating, why.pulls)
+        assert f"dropped at pull {pulls} of 200 after {why.pulls} pulls of its own" in str(why)
+        assert f"against {rival_mean:.6g} of {rival}" in str(why)
+    assert session.explain(winner).rival is None
+    assert "recommended at pull 200" in str(session.explain(winner))
+
+
+@pytest.mark.parametrize("policy", [TEN[name] for name in DROPPING])
+def test_an_arm_dropped_by_rank_is_below_the_lowest_that_was_kept(policy):
+    session, kept = Session(policy, arms=6, budget=120), set(range(6))
+    while not session.over:
+        play(session, pulls=1)
+        racing = {row.arm for row in session.standings() if row.state != "out"}
+        for arm in kept - racing:
+            why = session.explain(arm)
+            assert why.at == session.spent and why.rival in racing
+            assert why.rating <= why.rival_rating
+        kept = racing
+    assert len(kept) == 1, "every rule has dropped all arms but one"
+
+
+def test_an_arm_that_a_review_drops_is_held_against_the_best_that_was_kept(rng):
+    """A review may keep arms below one that it drops, so the lowest kept would explain nothing."""
+    dropped = 0
+    for _ in range(30):
+        level, fall = rng.random((2, 6))
+        session = Session("rest-sure:width_scale=0.00005", arms=6, budget=120)
+        play(session, lambda arm, n: level[arm] - fall[arm] * n**-0.8)  # noqa: B023
+        for why in map(session.explain, range(6)):
+            if why.state == "out":
+                dropped += 1
+                assert why.rating < why.rival_rating
+    assert dropped > 100, "the claim is about drops"
+
+
+def recent(x, window):
+    h = max(1, int(window * len(x)))
+    return sum(x[-h:]) / h
+
+
+def projected(x, window, horizon):
+    """[Mussi24, Eq. (mu_check)], term by term; x[l - 1] is the l-th reward."""
+    n, h = len(x), int(window * len(x))
+    terms = [
+        x[k - 1] + (horizon - k) * (x[k - 1] - x[k - h - 1]) / h for k in range(n - h + 1, n + 1)
+    ]
+    return sum(terms) / h
+
+
+ESTIMATES = [
+    ("rr", lambda x, horizon: sum(x) / len(x)),
+    ("ucb-e:exploration=3", lambda x, horizon: sum(x) / len(x)),
+    ("rr-sw:window=0.3", lambda x, horizon: recent(x, 0.3)),
+    ("r-ucbe:window=0.3", lambda x, horizon: projected(x, 0.3, horizon)),
+    ("r-ucbe:recommend=pulls", lambda x, horizon: len(x)),
+]
+
+
+@pytest.mark.parametrize(("policy", "definition"), ESTIMATES)
+@pytest.mark.parametrize("horizon", [40, 97, 500])
+def test_estimates_are_those_of_the_definitions_and_the_highest_is_recommended(
+    policy, definition, horizon
+):
+    session = Session(policy, arms=4, budget=97, horizon=horizon)
+    play(session)
+    verdict = session.recommend()
+    by_hand = [definition(session.rewards(arm), horizon) for arm in range(4)]
+    assert verdict.estimates == pytest.approx(by_hand, rel=1e-9)
+    assert verdict.arm == by_hand.index(max(by_hand))
+    assert verdict.pulls == session.pulls and sum(verdict.pulls) == verdict.spent
+    loser = (verdict.arm + 1) % 4
+    why = session.explain(loser)
+    assert (why.rating, why.rival) == (verdict.estimates[loser], verdict.arm)
+    assert "passed over" in str(why)
+
+
+@every
+def test_standings_begin_with_the_recommended_arm_and_end_with_the_first_dropped(policy):
+    session = Session(policy, arms=6, budget=90)
+    while not session.over:
+        play(session, pulls=1)
+        rows = session.standings()
+        assert rows[0].arm == session.recommend().arm
+        assert sorted(row.arm for row in rows) == list(range(6))
+        estimates = session.recommend().estimates
+        tried = [row for row in rows if row.out_at is None and row.pulls]
+        dropped = [row for row in rows if row.out_at is not None]
+        untried = [row for row in rows if not row.pulls]
+        assert rows == [*tried, *untried, *dropped]
+        assert tried == sorted(tried, key=lambda row: -estimates[row.arm])
+        assert dropped == sorted(dropped, key=lambda row: (-row.out_at, -row.estimate))
+
+
+# --- ties ---
+
+
+@pytest.mark.parametrize("policy", ["r-sr", "sr"])
+def test_of_equal_arms_the_highest_index_is_dropped_and_the_lowest_recommended(policy):
+    session = Session(policy, arms=4, budget=40)
+    play(session, lambda arm, n: 0.1)
+    assert [row.arm for row in session.standings()] == [0, 1, 2, 3]
+    assert [session.explain(arm).rival for arm in (3, 2, 1)] == [2, 1, 0]
+    drops = [session.explain(arm).at for arm in (3, 2, 1)]
+    assert drops == sorted(set(drops))
+
+
+@pytest.mark.parametrize("policy", [p for p in (*TEN.values(), *MORE) if p != "prob-1"])
+def test_equal_rewards_lead_to_the_lowest_index(policy):
+    session = Session(policy, arms=7, budget=84)
+    play(session, lambda arm, n: 0.5)
+    assert session.recommend().arm == 0
+
+
+@pytest.mark.parametrize("arms", [5, 16, 17, 40, 300])
+def test_an_index_policy_with_equal_arms_goes_round_in_order(arms):
+    """On both sides of the tournament's blocks of 16 and 256 arms."""
+    session = Session("ucb-e:exploration=1", arms, budget=2 * arms + 3)
+    path = play(session, lambda arm, n: 0.5)
+    assert path == [*range(arms), *range(arms), 0, 1, 2]
+
+
+@pytest.mark.parametrize("arms", [3, 16, 17, 33, 300])
+@pytest.mark.parametrize("horizon", [3, 1000])
+def test_an_index_policy_pulls_the_highest_bound_of_all_arms(arms, horizon, rng):
+    session = Session("ucb-e:exploration=0.2", arms, budget=4 * arms, horizon=horizon)
+    rewards = rng.random((arms, 4 * arms)).round(2)  # rounded, so that bounds tie now and then
+    play(session, lambda arm, n: float(rewards[arm, n - 1]), pulls=arms)
+    while not session.over:
+        n = session.pulls
+        total = [list(accumulate(rewards[i, : n[i]].tolist()))[-1] for i in range(arms)]
+        bound = [
+            total[i] / n[i] + sqrt(0.2 / n[i]) if n[i] < horizon else -inf for i in range(arms)
+        ]
+        arm = session.ask()
+        assert bound[arm] == max(bound) and arm == bound.index(max(bound))
+        session.tell(arm, float(rewards[arm, n[arm]]))
+    assert session.spent == min(4, horizon) * arms
+
+
+# --- certificates ---
+
+
+def rising(arm: int, n: int) -> float:
+    """Concave rising curves that cross: the higher the slower."""
+    return (0.3 + 0.2 * arm) * (1 - (1 + n / (5 + 10 * arm)) ** -0.7)
+
+
+@ten
+@pytest.mark.parametrize("horizon", [50, 200, 900])
+def test_certificates_hold_the_truth_where_the_rewards_are_the_means(policy, horizon):
+    session = Session(policy, arms=3, budget=200, horizon=horizon)
+    play(session, rising)
+    truth = [rising(arm, horizon) for arm in range(3)]
+    for noise in (0.0, 0.02):
+        found = session.certificate(noise=noise)
+        assert (found.horizon, found.noise, found.noise_estimated) == (horizon, noise, False)
+        for arm in range(3):
+            assert found.lower[arm] <= truth[arm] + 1e-12
+            assert found.upper[arm] >= truth[arm] - 1e-12
+            assert (found.upper[arm] < inf) == (session.pulls[arm] >= 4)
+
+
+def test_an_easy_winner_is_certified_and_its_rivals_are_not():
+    session = Session("rr", arms=3, budget=300, horizon=100)
+    play(session, lambda arm, n: (0.2, 0.9, 0.3)[arm])
+    found = session.certificate(noise=0.01)
+    assert [found.certified(arm) for arm in range(3)] == [False, True, False]
+    assert found.certified(session.recommend().arm)
+    assert not session.certificate(noise=1.0).certified(1), "noise as large as the gap: no proof"
+
+
+def test_a_certificate_uses_the_window_of_the_policy():
+    rewards = [(0.1, 0.2)[arm] * n**0.5 for n in range(1, 31) for arm in (0, 1)]
+    lower = {}
+    for window in (0.1, 0.5):
+        session = Session(f"rr-sw:window={window}", arms=2, budget=60)
+        for pull, reward in enumerate(rewards):
+            session.tell(pull % 2, reward)
+        lower[window] = session.certificate(noise=0.0).lower[0]
+    # without noise the lower end is the mean of the window at the last pull
+    assert lower[0.1] == pytest.approx(sum(0.1 * n**0.5 for n in (28, 29, 30)) / 3)
+    assert lower[0.5] == pytest.approx(sum(0.1 * n**0.5 for n in range(16, 31)) / 15)
+
+
+def test_a_certificate_of_too_few_rewards_says_what_is_missing():
+    session = Session("rr", arms=2, budget=20)
+    refused(session, SettingError, session.certificate, "noise must be a number here")
+    refused(session, SettingError, lambda: session.certificate(noise=-1), "noise=-1")
+    refused(session, SettingError, lambda: session.certificate(0.1, delta=2), "delta=2")
+    assert not session.certificate(noise=0.1).certified(0)

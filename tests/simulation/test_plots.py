@@ -1,0 +1,122 @@
+"""Figures: what is drawn, not how it looks."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+
+from latebloomer.errors import SettingError
+from latebloomer.policies import RisingSR, RisingUCBE, SuccessiveHalving
+from latebloomer.problems.paper_settings import paper_a
+from latebloomer.simulation.plots import COLOURS, colours_of
+from latebloomer.simulation.results import Results
+from latebloomer.simulation.tally import Tally
+
+POLICIES = {"r-ucbe": RisingUCBE(), "r-sr": RisingSR(), "sh": SuccessiveHalving()}
+PROBLEM = paper_a()  # the best arm changes at 70 and 188
+RUNS = 50
+
+
+def made(budgets, wrong=(0.5, 0.2, 0.0)):
+    """Results in which each policy errs in a given share of the runs, SH never."""
+    tallies = []
+    for budget in budgets:
+        best = PROBLEM.best(budget)
+        errs = np.arange(RUNS) < RUNS * np.array(wrong)[:, None]
+        tally = Tally(POLICIES, PROBLEM.means(budget), budget)
+        pulls = np.random.default_rng(budget).integers(1, budget // 5, (3, RUNS, 5))
+        tally.add(0, np.where(errs, (best + 1) % 5, best), pulls)
+        tallies.append(tally)
+    return Results.of(PROBLEM, 0, tallies)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def lines_by_label(ax):
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def test_errors_are_drawn_against_the_budget():
+    ax = made([100, 200, 400]).plot()
+    assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget T", "error probability")
+    lines = lines_by_label(ax)
+    assert lines["R-SR"].get_xdata().tolist() == [100, 200, 400]
+    assert lines["R-SR"].get_ydata().tolist() == [0.2] * 3
+    assert lines["SH"].get_ydata().tolist() == [0.0] * 3
+    assert to_hex(lines["R-UCBE"].get_color()) == COLOURS["r-ucbe"] == "#d62728"
+    assert len(ax.collections) == 3  # a band each
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["R-UCBE", "R-SR", "SH"]
+
+
+def test_a_band_is_the_interval():
+    found = made([100, 200])
+    ax = found.plot()
+    band = ax.collections[1].get_paths()[0].get_extents()
+    row = found.rows()[2]
+    assert (row["policy"], row["budget"]) == ("r-sr", 100)
+    assert (band.y0, band.y1) == pytest.approx((row["error_low"], row["error_high"]))
+
+
+def test_a_dashed_line_shows_where_the_best_arm_changes():
+    ax = made([100, 200, 400]).plot()
+    dashed = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
+    assert [line.get_xdata()[0] for line in dashed] == [188]
+
+
+def test_on_a_log_axis_no_error_is_an_open_marker_at_the_bound():
+    found = made([100, 200])
+    ax = found.plot(log=True)
+    assert ax.get_yscale() == "log"
+    assert np.isnan(lines_by_label(ax)["SH"].get_ydata()).all()  # a gap, not a line across
+    (bound,) = (line for line in ax.get_lines() if line.get_marker() == "v")
+    assert bound.get_markerfacecolor() == "none"
+    assert bound.get_ydata().tolist() == pytest.approx([1 - 0.05 ** (1 / RUNS)] * 2)
+
+
+def test_both_are_two_panels():
+    found = made([100, 200])
+    error, regret = found.plot(what="both")
+    assert regret.get_ylabel() == "simple regret"
+    assert error.get_legend() is None and regret.get_legend() is not None
+    values = lines_by_label(regret)["R-SR"].get_ydata()
+    assert values.tolist() == [row["regret"] for row in found.rows() if row["policy"] == "r-sr"]
+    own = plt.subplots(1, 2)[1]
+    assert found.plot(what="both", ax=own) == tuple(own)
+    with pytest.raises(SettingError, match="2 axes"):
+        found.plot(what="both", ax=error)
+
+
+def test_one_budget_is_a_point_for_each_policy():
+    ax = made([200]).plot(log=True)
+    assert ax.get_xscale() == "log" and ax.get_xlabel() == "error probability"
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["R-UCBE", "R-SR", "SH"]
+    assert ax.get_title() == "paper-a, T = 200"
+    assert [line.get_marker() for line in ax.get_lines()].count("<") == 1  # SH, which never errs
+
+
+@pytest.mark.parametrize("name", ["picture.png", "picture.pdf"])
+def test_a_path_gets_a_file_and_leaves_no_figure_open(tmp_path, name):
+    made([100, 200]).plot(tmp_path / name)
+    assert (tmp_path / name).stat().st_size > 1000
+    assert plt.get_fignums() == []
+
+
+def test_every_policy_has_its_own_colour():
+    labels = [*COLOURS, "r-ucbe:exploration=1", "r-ucbe:exploration=2", "Mine", "Yours"]
+    assert len(set(colours_of(labels).values())) == len(labels)
+
+
+def test_what_cannot_be_drawn_is_named():
+    with pytest.raises(SettingError, match="what='speed', but what must be 'error', 'regret'"):
+        made([100]).plot(what="speed")
+    with pytest.raises(SettingError, match="there are none"):
+        Results.of(PROBLEM, 0, []).plot()

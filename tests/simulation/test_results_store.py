@@ -1,0 +1,200 @@
+"""Simulations that keep their results in a file: what is there is not played again."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from latebloomer import Results, simulate
+from latebloomer.errors import ChunkError, ResultsError, SettingError
+from latebloomer.simulation import local_runs as local
+from latebloomer.simulation import results_store as kept
+from latebloomer.simulation import rounds
+
+WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": [60, 150],
+         "runs": 40, "method": "pulls", "chunk": 10}  # fmt: skip
+
+
+def play(out=None, **other):
+    return simulate(**(WHOLE | other), progress=False, out=out)
+
+
+def content(results, tmp_path):
+    results.save(tmp_path / "content.json")
+    return (tmp_path / "content.json").read_bytes()
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results.json"
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """The chunks that are played: (budget, policies, first run, runs)."""
+    real, calls = rounds.play_chunk, []
+
+    def noted(tasks, players, first, runs, stop):
+        calls.append((tasks[0].budget, len(tasks), first, runs))
+        return real(tasks, players, first, runs, stop)
+
+    monkeypatch.setattr(rounds, "play_chunk", noted)
+    return calls
+
+
+def break_at(monkeypatch, call, error):
+    """Let the chunk number `call` (from 1) fail."""
+    real, calls = rounds.play_chunk, []
+
+    def failing(*words):
+        calls.append(words)
+        if len(calls) == call:
+            raise error
+        return real(*words)
+
+    monkeypatch.setattr(rounds, "play_chunk", failing)
+
+
+# --- what is played ---
+
+
+def test_what_is_all_there_is_not_played(out, played, tmp_path):
+    whole = content(play(out), tmp_path)
+    assert out.read_bytes() == whole
+    played.clear()
+    before = out.stat().st_mtime_ns, out.stat().st_ino
+    assert content(play(out), tmp_path) == whole
+    assert content(play(out, runs=5, policies="sh"), tmp_path) == whole  # the file, whole
+    assert not played
+    assert (out.stat().st_mtime_ns, out.stat().st_ino) == before
+
+
+def test_more_runs_and_budgets_play_what_is_missing(out, played, tmp_path):
+    play(out, runs=5, first_run=12, budgets=60)
+    played.clear()
+    assert content(play(out), tmp_path) == content(play(), tmp_path) == out.read_bytes()
+    assert played[:5] == [
+        (60, 2, 0, 10), (60, 2, 10, 2), (60, 2, 17, 10), (60, 2, 27, 10), (60, 2, 37, 3),
+    ]  # fmt: skip
+
+
+def test_a_policy_that_comes_later_is_compared_in_the_same_runs(out, played, tmp_path):
+    play(out, runs=15)
+    played.clear()
+    more = ["rr", "sh", "r-sr"]
+    whole = content(play(policies=more), tmp_path)
+    assert content(play(out, policies=more), tmp_path) == whole == out.read_bytes()
+
+
+def test_policies_that_met_and_runs_of_one_alone_are_told_apart(out, played, tmp_path):
+    play(out, policies="sh", runs=20)  # then both need all runs: the pair has none
+    whole = content(play(out), tmp_path)
+    assert whole == content(play(), tmp_path)
+    play(out, policies="r-sr", first_run=40, runs=10)
+    played.clear()
+    play(out, runs=50)
+    assert set(played) == {(60, 2, 40, 10), (150, 2, 40, 10)}
+
+
+# --- what is kept ---
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ZeroDivisionError()])
+def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkeypatch, tmp_path):
+    with monkeypatch.context() as broken:
+        break_at(broken, 7, error)
+        if isinstance(error, KeyboardInterrupt):
+            assert content(play(out), tmp_path) == out.read_bytes()
+        else:
+            kinds = ChunkError if isinstance(error, MemoryError) else ZeroDivisionError
+            with pytest.raises(kinds):
+                play(out)
+    found = Results.load(out)
+    assert [(cell.policy, cell.budget, cell.runs) for cell in found.cells] == [
+        ("r-sr", 60, 40), ("r-sr", 150, 20), ("sh", 60, 40), ("sh", 150, 20),
+    ]  # fmt: skip
+    assert content(play(out), tmp_path) == content(play(), tmp_path)
+
+
+KILLED = """
+import os, signal, sys
+from latebloomer.simulation import local_runs as local, results_store as kept, rounds
+import test_results_store
+kept.EVERY, kept.SHARE, local.PART = -1.0, 0, -1.0
+real, calls = rounds.play_chunk, []
+def deadly(*words):
+    calls.append(words)
+    if len(calls) == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*words)
+rounds.play_chunk = deadly
+test_results_store.play(sys.argv[1])
+"""
+
+
+def test_a_kill_costs_only_what_was_not_written(out, played, tmp_path, request):
+    ran = subprocess.run([sys.executable, "-c", KILLED, out], cwd=request.path.parent)
+    assert ran.returncode == -signal.SIGKILL
+    assert [cell.runs for cell in Results.load(out).cells] == [40, 10, 40, 10]
+    assert content(play(out), tmp_path) == content(play(), tmp_path)
+    assert played[:3] == [(150, 2, 10, 10), (150, 2, 20, 10), (150, 2, 30, 10)]
+
+
+def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch):
+    saves, now = [], [0.0]
+    monkeypatch.setattr(Results, "save", lambda self, path: saves.append(now[0]))
+    monkeypatch.setattr(local, "PART", -1.0)
+    monkeypatch.setattr(kept, "monotonic", lambda: now[0])
+    real = rounds.play_chunk
+
+    def slow(*words):  # each chunk takes four seconds of this clock
+        now[0] += 4
+        return real(*words)
+
+    monkeypatch.setattr(rounds, "play_chunk", slow)
+    play(out, runs=100, budgets=60)
+    assert saves == [16, 32, 40]
+
+
+# --- what does not belong together ---
+
+MISMATCHES = [
+    ({"problem": "paper-b:sigma=0.1"}, "with problem 'paper-a:sigma=0.1', but this call has"),
+    ({"problem": "paper-a:sigma=0.2"}, "paper-a:sigma=0.2"),
+    ({"seed": 3}, "with seed 0, but this call has 3"),
+    ({"horizon": 70}, "r-sr at budget 60 with horizon 60, but this call has 70"),
+    ({"method": "sums"}, "with method pulls, but this call has sums"),
+]
+
+
+@pytest.mark.parametrize(("other", "words"), MISMATCHES, ids=[w for _, w in MISMATCHES])
+def test_another_simulation_is_refused_and_the_file_untouched(other, words, out, played):
+    play(out, runs=5)
+    before, made = out.read_bytes(), len(played)
+    with pytest.raises(ResultsError, match=words):
+        play(out, **other)
+    assert out.read_bytes() == before
+    assert len(played) == made
+
+
+def test_by_sums_policies_stay_together(out):
+    play(out, method="sums", runs=5)
+    before = out.read_bytes()
+    with pytest.raises(ResultsError, match=r"has r-sr, sh at budget 60 by sums, but .* r-sr: by"):
+        play(out, method="sums", policies="r-sr")
+    assert out.read_bytes() == before
+    play(out, method="sums", policies="rr")  # never met them
+
+
+def test_a_file_of_something_else_is_not_overwritten(out):
+    out.write_text("my thesis")
+    with pytest.raises(ResultsError, match="is not a results file"):
+        play(out)
+    assert out.read_text() == "my thesis"
+
+
+def test_a_folder_that_is_not_there_is_said_before_any_work(tmp_path, played):
+    with pytest.raises(SettingError, match="is no folder that can be written to"):
+        play(tmp_path / "nowhere" / "results.json")
+    assert not played

@@ -1,0 +1,307 @@
+"""Simulations: the same numbers however they are made, and the right ones."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from latebloomer import Problem, Session, simulate
+from latebloomer.cli import app
+from latebloomer.core.compiling import cpu_jit
+from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
+from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
+from latebloomer.policies.labels import label_of
+from latebloomer.problems import problem
+from latebloomer.simulation import rounds as module
+
+ALL = [
+    "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "rr", "rr-sw", "ucb-e", "sr", "prob-1",
+    "etc:width_scale=0.0001", "rest-sure:width_scale=0.0001", "sh", "sh:judge=window",
+    "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband",
+]  # fmt: skip
+IN_LEAPS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window"]
+
+
+def quiet(*args, **settings):
+    return simulate(*args, progress=False, **settings)
+
+
+def saved(results, tmp_path):
+    """The exact content of results, without the name of the target."""
+    results.save(tmp_path / "results.json")
+    content = json.loads((tmp_path / "results.json").read_text())
+    return {name: value for name, value in content.items() if "target" not in name}
+
+
+# --- the same numbers ---
+
+
+def test_the_names_cover_the_registry():
+    assert {name.partition(":")[0] for name in ALL} == set(REGISTRY)
+
+
+def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path):
+    whole = saved(quiet("paper-a:sigma=0.1", ALL, [60, 150], 40), tmp_path)
+    for other in ({"threads": 1}, {"threads": 3, "chunk": 7}, {"chunk": 1}):
+        assert saved(quiet("paper-a:sigma=0.1", ALL, [60, 150], 40, **other), tmp_path) == whole
+    back = quiet("paper-a:sigma=0.1", ALL[::-1], [150, 60], 40)
+    assert saved(back, tmp_path) == whole
+
+
+def test_ranges_of_runs_merge_to_the_whole(tmp_path):
+    def part(runs, first):
+        return quiet("paper-a:sigma=0.1", ALL, [80], runs, first_run=first)
+
+    whole = saved(part(30, 0), tmp_path)
+    first, second, third = part(11, 0), part(9, 11), part(10, 20)
+    assert saved(third + first + second, tmp_path) == whole
+
+
+def test_plain_python_gives_the_same_results(tmp_path):
+    for method in ("pulls", "sums"):
+        policies = ALL if method == "pulls" else IN_LEAPS
+        cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
+        plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
+        assert saved(cpu, tmp_path) == saved(plain, tmp_path)
+
+
+def test_the_gpu_target_gives_the_same_results_under_the_simulator():
+    """In a process of its own: the simulator is chosen when numba is imported."""
+    code = "import test_simulate; test_simulate.compare_targets()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        cwd=os.path.dirname(__file__),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"compared": 2 * len(ALL), "different": []}
+
+
+def compare_targets():
+    cases = [("paper-a:sigma=0.1", None), ("paper-a:noise=bernoulli", 9)]
+    different, compared = [], 0
+    for name, horizon in cases:
+        on = {"horizon": horizon, "method": "pulls"}
+        gpu = quiet(name, ALL, [60], 3, target="gpu", **on)
+        plain = quiet(name, ALL, [60], 3, target="python", **on)
+        for one, other in zip(gpu.cells, plain.cells, strict=True):
+            compared += 1
+            if one != other:
+                different.append(one.policy)
+    print(json.dumps({"compared": compared, "different": different}))
+
+
+def test_a_simulated_run_is_the_session_with_the_same_rewards():
+    setting = problem("random:exponential:K=6:seed=2:sigma=0.1")
+    for name in ALL:
+        policy = module.informed(make_policy(name), setting, 90)
+        found = quiet(setting, policy, 90, 1, seed=5, method="pulls")
+        session = Session(policy, 6, 90, seed=5)
+        while not session.over:
+            arm = session.ask()
+            session.tell(arm, setting.draw(arm, session.pulls[arm] + 1, seed=5, run=0))
+        row = found.rows()[0]
+        assert row["pulls"] == list(session.pulls)
+        assert row["recommendations"][session.recommend().arm] == 1
+
+
+def test_seeds_and_runs_differ():
+    def counts(seed, first):
+        rows = quiet("paper-a:sigma=0.5", "r-sr", 60, 200, seed=seed, first_run=first).rows()
+        return rows[0]["recommendations"]
+
+    assert len({tuple(counts(*where)) for where in ((0, 0), (1, 0), (0, 200))}) == 3
+
+
+# --- the right numbers ---
+
+
+def test_round_robin_window_errs_as_often_as_the_normal_distribution_says():
+    # Two arms, N = 40 pulls each, the last 10 count: the better mean loses with probability
+    # Phi(-gap / (sigma sqrt(2 / 10))).
+    setting = Problem(np.tile([[0.5], [0.6]], 80), noise=0.2)
+    expected = stats.norm.cdf(-0.1 / (0.2 * np.sqrt(0.2)))
+    for method, runs in (("pulls", 20_000), ("sums", 200_000)):
+        row = quiet(setting, "rr-sw", 80, runs, method=method).rows()[0]
+        test = stats.binomtest(row["errors"], runs, expected)
+        assert test.pvalue > 1e-6, f"{method}: {row['error']} for {expected}"
+
+
+def test_leaps_and_pulls_agree_in_distribution():
+    # Six policies at two budgets: each comparison may fail once in 12 million.
+    setting = "random:F:K=6:seed=1:sigma=0.3"
+    pulls = quiet(setting, IN_LEAPS, [100, 207], 30_000, method="pulls")
+    sums = quiet(setting, IN_LEAPS, [100, 207], 30_000, method="sums", seed=1)
+    for one, other in zip(pulls.rows(), sums.rows(), strict=True):
+        assert (one["policy"], one["budget"]) == (other["policy"], other["budget"])
+        assert chance_of_same(one, other) > 1e-6 / 12, (one, other)
+        assert sum(one["pulls"]) == pytest.approx(sum(other["pulls"]))
+
+
+def test_leaps_would_notice_a_wrong_spread():
+    setting = problem("random:F:K=6:seed=1:sigma=0.3")
+    off = problem("random:F:K=6:seed=1:sigma=0.27")
+    one = quiet(setting, "r-sr", 207, 30_000, method="sums").rows()[0]
+    other = quiet(off, "r-sr", 207, 30_000, method="sums", seed=1).rows()[0]
+    assert chance_of_same(one, other) < 1e-6
+
+
+def chance_of_same(one, other):
+    """p-value of the claim that two rows recommend each arm equally often."""
+    table = np.array([one["recommendations"], other["recommendations"]])
+    table = table[:, table.sum(axis=0) > 0]
+    return stats.chi2_contingency(table).pvalue if table.shape[1] > 1 else 1.0
+
+
+def test_auto_leaps_only_where_every_policy_can():
+    def method(policies, noise="0.1"):
+        results = quiet(f"paper-a:sigma={noise}", policies, 60, 2)
+        return {row["method"] for row in results.rows()}
+
+    assert method(["r-sr", "sh"]) == {"sums"}
+    assert method(["r-sr", "ucb-e"]) == {"pulls"}
+    bernoulli = quiet("paper-a:noise=bernoulli", "r-sr", 60, 2)
+    assert {row["method"] for row in bernoulli.rows()} == {"pulls"}
+
+
+def test_the_published_errors_of_setting_a_are_in_range():
+    # FIELD: R-SR names the best arm in 95 % of runs at T = 800, halving (latest) in about 42 %.
+    results = quiet("paper-a", ["r-sr", SuccessiveHalving()], 800, 4000)
+    r_sr, sh = (row["error"] for row in results.rows())
+    assert abs(r_sr - 0.05) < 0.02
+    assert abs(sh - 0.58) < 0.05
+
+
+def test_ucbe_is_told_the_gaps_of_the_problem():
+    policy = module.informed(make_policy("ucb-e"), problem("paper-a"), 500)
+    assert policy.gaps[0] == 0 and policy.gaps[1] == pytest.approx(problem("paper-a").gaps(500)[1])
+    assert label_of(make_policy("ucb-e")) == "ucb-e"
+
+
+# --- what goes wrong ---
+
+
+BAD = [
+    ({"problem": "paper-c"}, UnknownName, "did you mean 'paper-b' or 'paper-a'"),
+    ({"policies": "r-ssr"}, UnknownName, "did you mean 'r-sr'"),
+    ({"policies": "r-ucbe:noize=1"}, UnknownName, "did you mean 'noise'"),
+    ({"policies": ["sh", "sh"]}, SettingError, "sh stands twice"),
+    ({"policies": []}, SettingError, "at least one"),
+    ({"budgets": [100, 4]}, BudgetError, "budget=4 for 5 arms"),
+    ({"budgets": 2.5}, SettingError, "whole number"),
+    ({"runs": 0}, SettingError, "runs=0, but runs must be at least 1"),
+    ({"first_run": -1}, SettingError, "first_run=-1"),
+    ({"seed": -1}, SettingError, "seed=-1"),
+    ({"target": "tpu"}, SettingError, "one of cpu, gpu, python"),
+    ({"method": "sums", "policies": "r-ucbe"}, SettingError, "r-ucbe has no fixed plan"),
+    ({"problem": Problem(np.ones((2, 50)) / 2), "budgets": 60}, CurveError, "end at pull 50"),
+]
+
+
+@pytest.mark.parametrize(("bad", "error", "words"), BAD, ids=[words for _, _, words in BAD])
+def test_bad_input_is_refused_before_any_work(bad, error, words, monkeypatch):
+    def never(*_):
+        raise AssertionError("work was started")
+
+    monkeypatch.setattr(module, "play_chunk", never)
+    good = {"problem": "paper-a", "policies": "r-sr", "budgets": 100, "runs": 10}
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        quiet(**(good | bad))
+
+
+def test_without_a_gpu_the_error_says_what_to_do():
+    from numba import cuda
+
+    if cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(RuntimeError, match="no GPU or no driver here: use target='cpu'"):
+        quiet("paper-a", "r-ucbe", 100, 2, target="gpu")
+
+
+def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
+    real, calls = module.play_chunk, []
+
+    def third_is_interrupted(*words):
+        calls.append(words)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*words)
+
+    monkeypatch.setattr(module, "play_chunk", third_is_interrupted)
+    results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
+    assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
+    assert "the runs played so far are kept" in capsys.readouterr().err
+
+
+def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
+    def no_room(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "play_chunk", no_room)
+    with pytest.raises(ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
+        quiet("paper-a", "r-sr", 100, 80)
+
+
+def test_a_second_process_finds_the_compiled_code_on_disk():
+    code = (
+        "from latebloomer import simulate, RisingSR\n"
+        "from latebloomer.core.compiling import cpu_jit\n"
+        "from latebloomer.simulation.sums import leap_run\n"
+        "from latebloomer.simulation.play import play_many\n"
+        "from latebloomer.core.moves import moves_of\n"
+        "simulate('paper-a', 'r-sr', 100, 2, progress=False)\n"
+        "stats = moves_of(RisingSR, play_many, cpu_jit(), play=leap_run).stats\n"
+        "print(len(stats.cache_hits), len(stats.cache_misses))"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]
+    assert runs[1].stdout.split() == [b"1", b"0"], runs[1].stderr.decode()
+
+
+def test_code_that_is_in_no_file_is_compiled_all_the_same():
+    typed = {}
+    exec(compile("def twice(x): return 2 * x", "<stdin>", "exec"), typed)
+    assert cpu_jit()(typed["twice"])(21) == 42
+
+
+# --- the command ---
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["simulate", "--problem", "paper-a", *words])
+
+
+def test_json_has_a_row_for_each_policy_and_budget():
+    ran = run("--policy", "r-sr,sh", "--budget", "100,200", "--runs", "50", "--json")
+    rows = json.loads(ran.stdout)["rows"]
+    assert [(row["policy"], row["budget"]) for row in rows] == [
+        ("r-sr", 100), ("r-sr", 200), ("sh", 100), ("sh", 200),
+    ]  # fmt: skip
+    wanted = "policy budget runs error error_low error_high regret regret_low regret_high pulls"
+    assert set(wanted.split()) <= set(rows[0])
+    assert rows[0]["runs"] == 50 and len(rows[0]["pulls"]) == 5
+
+
+def test_files_are_written(tmp_path):
+    names = {"--csv": "table.csv", "--out": "results.json", "--plot": "picture.png"}
+    words = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    ran = run("--policy", "r-sr", "--budget", "100", "--runs", "20", *words)
+    assert ran.exit_code == 0, ran.stderr
+    for name in names.values():
+        assert (tmp_path / name).stat().st_size > 100
+
+
+def test_settings_between_commas_belong_to_the_policy_before():
+    assert split_policies("r-ucbe:noise=1,window=0.5,rr") == ["r-ucbe:noise=1,window=0.5", "rr"]
+
+
+def test_a_wrong_budget_is_one_line():
+    ran = run("--budget", "10x")
+    assert ran.exit_code == 2
+    assert "whole number" in ran.stderr

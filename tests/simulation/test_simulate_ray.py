@@ -1,0 +1,333 @@
+"""Simulations on Ray: the same bits, whoever dies meanwhile."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from latebloomer import Results, simulate
+from latebloomer.cli import app
+from latebloomer.cluster import Cluster
+from latebloomer.core.kernel import kernel
+from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingError
+from latebloomer.policies.base import Policy
+from latebloomer.simulation import ray_tasks as remote
+from latebloomer.simulation import results_store as kept
+
+pytest.importorskip("ray")
+
+PULLS = ["r-ucbe:exploration=20,noise=0.05", "ucb-e", "r-sr", "sh"]
+SUMS = ["r-sr", "rr-sw", "sh"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """One Ray with two CPUs for all of these tests: it takes seconds to start."""
+    with Cluster(cores=2) as started:
+        pickle, here = started.ray.cloudpickle, sys.modules[__name__]
+        pickle.register_pickle_by_value(here)  # workers cannot import a test
+        yield started
+        pickle.unregister_pickle_by_value(here)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results.json"
+
+
+def quiet(policies=PULLS, budgets=(60, 150), runs=100, **other):
+    return simulate("paper-a:sigma=0.1", policies, budgets, runs, progress=False, **other)
+
+
+def on_ray(*args, **other):
+    return quiet(*args, engine="ray", **other)
+
+
+def content(results, tmp_path):
+    results.save(tmp_path / "content.json")
+    return (tmp_path / "content.json").read_bytes()
+
+
+@dataclass(frozen=True)
+class Trouble(Policy):
+    """Round robin that does something else the first `times` times it is planned by a worker."""
+
+    name = "trouble"
+    folder: str = ""
+    what: str = ""
+    times: int = 0
+    driver: int = 0
+    thing: Any = None
+
+    def levels(self, arms, budget, horizon):
+        if os.getpid() != self.driver and self._is_time():
+            self._act()
+        return [(arms, budget // arms)]
+
+    @kernel
+    def rating(self, ledger, i, horizon):
+        return ledger.last[i]
+
+    def _is_time(self):
+        for number in range(self.times):
+            try:
+                Path(self.folder, f"{self.what}-{number}").touch(exist_ok=False)
+                return True
+            except FileExistsError:
+                continue
+        return False
+
+    def _act(self):
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "interrupt":
+            os.kill(self.driver, signal.SIGINT)
+        if self.what == "raise":
+            raise BudgetError("of my own")
+
+
+def trouble(tmp_path, what, times=1):
+    return Trouble(str(tmp_path), what, times, os.getpid())
+
+
+def plainly(policy, run=quiet, **other):
+    """20 runs in tasks of 2, in plain Python."""
+    return run(["r-sr", policy], 60, 20, target="python", method="pulls", chunk=2, **other)
+
+
+# --- the same bits ---
+
+
+@pytest.mark.parametrize("chunk", [7, 33, None])
+def test_ray_gives_the_bits_of_one_machine(chunk, tmp_path):
+    whole = content(quiet(method="pulls"), tmp_path)
+    assert content(on_ray(method="pulls", chunk=chunk), tmp_path) == whole
+
+
+def test_by_sums_too(tmp_path):
+    whole = content(quiet(SUMS, runs=3000, method="sums"), tmp_path)
+    for how in ({"chunk": 777}, {"threads": 1}, {"first_run": 0}):
+        assert content(on_ray(SUMS, runs=3000, method="sums", **how), tmp_path) == whole
+
+
+def test_other_ranges_and_files_go_together(out, tmp_path):
+    on_ray(runs=30, first_run=20, out=out)
+    assert content(on_ray(out=out), tmp_path) == content(quiet(), tmp_path) == out.read_bytes()
+
+
+def test_what_is_all_there_needs_no_ray(out, monkeypatch, tmp_path):
+    whole = content(quiet(out=out), tmp_path)
+    monkeypatch.setattr(Cluster, "open", None)
+    assert content(on_ray(out=out), tmp_path) == whole
+
+
+MAIN = """
+import sys
+from dataclasses import dataclass
+from latebloomer import simulate
+from latebloomer.core.kernel import kernel
+from latebloomer.policies.base import Policy
+
+@dataclass(frozen=True)
+class Mine(Policy):
+    name = "mine"
+    share: float = 0.5
+
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // arms)]
+
+    @kernel
+    def rating(self, ledger, i, horizon):
+        return self.share * ledger.last[i]
+
+if __name__ == "__main__":
+    simulate("paper-a", Mine(), 60, 20, progress=False, engine="ray", address=sys.argv[1],
+             method="pulls", threads=1, out=sys.argv[2])
+    simulate("paper-a", Mine(), 60, 20, progress=False, method="pulls", out=sys.argv[3])
+"""
+
+
+def address_of(cluster):
+    return cluster.ray.get_runtime_context().gcs_address
+
+
+def test_a_policy_of_the_program_itself_is_sent_along(cluster, tmp_path):
+    (tmp_path / "script.py").write_text(MAIN)
+    words = [sys.executable, "script.py", address_of(cluster), "ray.json", "local.json"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert (tmp_path / "ray.json").read_bytes() == (tmp_path / "local.json").read_bytes()
+
+
+# --- who dies ---
+
+
+def test_a_task_whose_worker_is_killed_is_played_again(tmp_path):
+    policy = trouble(tmp_path, "die")
+    assert content(plainly(policy, on_ray), tmp_path) == content(plainly(policy), tmp_path)
+    assert Path(tmp_path, "die-0").exists()
+
+
+def test_where_ray_gives_up_the_task_is_sent_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "RETRIES", 0)
+    policy = trouble(tmp_path, "die", times=2)
+    assert content(plainly(policy, on_ray), tmp_path) == content(plainly(policy), tmp_path)
+    assert Path(tmp_path, "die-1").exists()
+
+
+def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, out, monkeypatch):
+    monkeypatch.setattr(remote, "RETRIES", 0)
+    policy = trouble(tmp_path, "die", times=100)
+    on_ray(["r-sr"], 60, 20, target="python", method="pulls", out=out)
+    before = out.read_bytes()
+    with pytest.raises(ClusterError, match=r"runs \d+ to \d+ at budget 60: .* 3 times in all"):
+        plainly(policy, on_ray, out=out)
+    assert out.read_bytes() == before
+
+
+KILLED = """
+import os, signal, sys
+from latebloomer.core.kernel import kernel
+from latebloomer.simulation import results_store as kept
+import test_simulate_ray
+kept.EVERY, kept.SHARE = -1.0, 0
+real, calls = kept.Kept.add, []
+def deadly(self, part):
+    calls.append(part)
+    if len(calls) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(self, part)
+kept.Kept.add = deadly
+test_simulate_ray.on_ray(chunk=15, address=sys.argv[1], out=sys.argv[2])
+"""
+
+
+def test_a_killed_driver_loses_only_what_was_not_written(cluster, out, tmp_path, request):
+    words = [sys.executable, "-c", KILLED, address_of(cluster), out]
+    ran = subprocess.run(words, cwd=request.path.parent)
+    assert ran.returncode == -signal.SIGKILL
+    tasks = [cell.runs for cell in Results.load(out).cells if cell.policy == "r-sr"]
+    assert 0 < sum(tasks) <= 3 * 15
+    assert content(on_ray(out=out), tmp_path) == content(quiet(), tmp_path) == out.read_bytes()
+
+
+def test_ctrl_c_keeps_what_came_in(out, tmp_path, capsys):
+    policy = trouble(tmp_path, "interrupt")
+    some = plainly(policy, on_ray, out=out)
+    assert content(some, tmp_path) == out.read_bytes()
+    assert sum(cell.runs for cell in some.cells) < 40
+    assert content(plainly(policy, on_ray, out=out), tmp_path) == content(
+        plainly(policy), tmp_path
+    )
+
+
+def test_ctrl_c_between_two_tasks_keeps_them(monkeypatch, capsys):
+    real, calls = kept.Kept.add, []
+
+    def third_is_interrupted(self, part):
+        calls.append(part)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        real(self, part)
+
+    monkeypatch.setattr(kept.Kept, "add", third_is_interrupted)
+    some = simulate("paper-a", "r-sr", 60, 100, chunk=10, engine="ray")
+    assert [cell.runs for cell in some.cells] == [20]
+    assert "the runs played so far are kept" in capsys.readouterr().err
+
+
+# --- what goes wrong ---
+
+
+def test_an_exception_of_a_policy_is_raised_as_it_is_here(tmp_path):
+    with pytest.raises(BudgetError, match=r"^of my own$"):
+        plainly(trouble(tmp_path, "raise"), on_ray)
+
+
+def test_a_policy_whose_module_is_not_on_the_node_is_said(tmp_path, monkeypatch):
+    text = "from test_simulate_ray import Trouble\nclass Elsewhere(Trouble):\n    name = 'far'"
+    (tmp_path / "module_of_mine.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("module_of_mine")
+    with pytest.raises(ClusterError, match=r"No module named 'module_of_mine'.*on every node"):
+        plainly(module.Elsewhere(), on_ray)
+
+
+def test_a_policy_that_cannot_be_sent_is_said_before_any_task(monkeypatch):
+    monkeypatch.setattr(Cluster, "open", None)
+    with pytest.raises(SettingError, match=r"trouble:thing=.* cannot be sent to other processes"):
+        on_ray([Trouble(thing=Lock())])
+
+
+def test_a_node_with_another_latebloomer_that_joins_later_is_said():
+    with pytest.raises(ClusterError, match=r"and 0\.0 was sent: install the same on every node"):
+        remote.play_range(None, 0, 1, None, "0.0")
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"need ray: pip install 'latebloomer\[ray\]'"):
+        on_ray()
+
+
+def test_a_cluster_without_gpus_is_said():
+    with pytest.raises(ClusterError, match="asks for 1 CPU, 1 GPU, but no node"):
+        on_ray(method="pulls", target="gpu")
+
+
+BAD = [
+    ({"engine": "spark"}, "engine must be one of local, ray"),
+    ({"address": "auto"}, "add engine='ray', or leave it out"),
+    ({"engine": "ray", "address": " "}, "address must be None, 'auto'"),
+]
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD, ids=[words for _, words in BAD])
+def test_bad_words_are_refused(bad, words):
+    with pytest.raises(SettingError, match=words):
+        quiet(**bad)
+
+
+def test_the_command_runs_on_ray_and_goes_on_with_a_file(cluster, out, tmp_path):
+    words = ["simulate", "--problem", "paper-a:sigma=0.1", "--policy", ",".join(PULLS),
+             "--budget", "60,150", "--engine", "ray", "--address", address_of(cluster),
+             "--out", str(out), "--runs"]  # fmt: skip
+    for runs in ("40", "100"):
+        ran = CliRunner().invoke(app, [*words, runs])
+        assert ran.exit_code == 0, ran.output
+    assert out.read_bytes() == content(quiet(), tmp_path)
+
+
+# --- how tasks are cut ---
+
+
+@pytest.mark.parametrize("cores", [1, 2, 64])
+def test_tasks_take_seconds_and_the_last_ones_are_short(cores):
+    sizes = cut(cores, pulls_per_second=1e7, seconds=1000.0)
+    assert sizes[0] == remote.FIRST * 2  # the speed was guessed too high by two
+    assert max(sizes) == pytest.approx(remote.SECONDS, rel=0.01)
+    assert sizes[-2] == pytest.approx(remote.SHORTEST, rel=0.01)
+    assert sum(sizes) == pytest.approx(1000.0)
+
+
+def cut(cores, pulls_per_second, seconds):
+    """The seconds of the tasks of a leg where all workers are as fast as said."""
+    from types import SimpleNamespace as Thing
+
+    fleet = remote.Fleet.__new__(remote.Fleet)
+    leg = Thing(round=Thing(cost=100), first=0, last=int(seconds * pulls_per_second / 100))
+    fleet._how, fleet._cores, fleet._counting = remote.How("cpu", None, None), cores, 0.0
+    fleet._left, fleet._pulls_per_second = 100 * leg.last, None
+    fleet._ray = Thing(put=lambda thing: thing)
+    sizes = []
+    for order in fleet._cut([leg]):
+        sizes.append(order.cost / pulls_per_second)
+        fleet._pulls_per_second = pulls_per_second
+    return sizes

@@ -1,0 +1,215 @@
+"""Tallies: exact sums that do not depend on how the runs were split."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latebloomer.errors import ResultsError, SettingError
+from latebloomer.policies import RisingSR, RoundRobin, SuccessiveRejects
+from latebloomer.simulation import run_ranges as ranges
+from latebloomer.simulation import tally
+from latebloomer.simulation.histogram import Counters, Histogram
+from latebloomer.simulation.tally import Tally
+
+POLICIES = {"sr": SuccessiveRejects(), "r-sr": RisingSR(), "rr": RoundRobin()}
+MEANS = np.array([[0.1, 0.5, 0.9, 0.95], [0.3, 0.4, 0.45, 0.5], [0.2, 0.6, 0.7, 0.95]])
+
+
+def chunk(rng, runs, policies=3, arms=3, budget=4):
+    recommended = rng.integers(0, arms, (policies, runs))
+    pulls = rng.integers(0, budget + 1, (policies, runs, arms))
+    return recommended, pulls
+
+
+def filled(cuts, recommended, pulls, first=0):
+    made = Tally(POLICIES, MEANS, budget=4)
+    edges = [0, *sorted(cuts), recommended.shape[1]]
+    for a, b in pairwise(edges):
+        made.add(first + a, recommended[:, a:b], pulls[:, a:b])
+    return made
+
+
+def state(made):
+    return repr((made.cells(), made.pairs()))
+
+
+def test_a_tally_worked_by_hand():
+    # Arms 0 and 2 tie at the horizon, so both are right; the best mean there is 0.95.
+    # run 0: sr takes arm 0 after 3 pulls (regret .05), r-sr arm 1 after 2 (.55), rr arm 2 after 4
+    # run 1: sr takes arm 1 after 1 (.65), r-sr arm 1 after 4 (.45), rr arm 1 without a pull (.65)
+    made = Tally(POLICIES, MEANS, budget=4)
+    recommended = np.array([[0, 1], [1, 1], [2, 1]])
+    pulls = np.array([[[3, 1, 0], [2, 1, 1]], [[1, 2, 1], [0, 4, 0]], [[0, 0, 4], [4, 0, 0]]])
+    made.add(10, recommended, pulls)
+    cells = {cell.policy: cell for cell in made.cells()}
+    assert [cells[p].errors for p in POLICIES] == [1, 2, 1]
+    assert [cells[p].recommendations for p in POLICIES] == [(1, 1, 0), (0, 2, 0), (0, 1, 1)]
+    assert cells["sr"].regret().value == pytest.approx((0.05 + 0.65) / 2, rel=1e-11)
+    assert cells["r-sr"].regret().value == pytest.approx((0.55 + 0.45) / 2, rel=1e-11)
+    assert cells["rr"].regret().value == pytest.approx(0.65 / 2, rel=1e-11)
+    assert cells["sr"].pulls == (
+        Histogram.of(np.array([3, 2])),
+        Histogram.of(np.array([1, 1])),
+        Histogram.of(np.array([0, 1])),
+    )
+    assert cells["sr"].ranges == ((10, 12),)
+    pair = next(p for p in made.pairs() if {p.first, p.second} == {"sr", "r-sr"})
+    # R-SR is first in the order of the paper: it alone errs in run 0, both err in run 1
+    assert (pair.first, pair.only_first, pair.only_second) == ("r-sr", 1, 0)
+    assert pair.regret().value == pytest.approx((0.50 - 0.20) / 2, rel=1e-10)
+
+
+def units_of(made, recommended, pulls):
+    """The regrets in units, one by one, with exact fractions."""
+    unit, best = Fraction(2) ** made.unit, MEANS[:, -1].max()
+    return [
+        [
+            round(Fraction(float(best - MEANS[arm, max(int(n[arm]), 1) - 1])) / unit)
+            for arm, n in zip(arms, by_run, strict=True)
+        ]
+        for arms, by_run in zip(recommended.tolist(), pulls, strict=True)
+    ]
+
+
+def test_sums_of_regrets_are_those_of_exact_arithmetic(rng):
+    recommended, pulls = chunk(rng, 200)
+    made = filled([77], recommended, pulls)
+    exact = units_of(made, recommended, pulls)
+    for cell, units in zip(made.cells(), exact, strict=True):
+        assert cell.regret_sum == sum(units)
+        assert cell.regret_squares == sum(u * u for u in units)
+    by_label = dict(zip(POLICIES, exact, strict=True))
+    for pair in made.pairs():
+        both = zip(by_label[pair.first], by_label[pair.second], strict=True)
+        differences = [a - b for a, b in both]
+        assert pair.regret_sum == sum(differences)
+        assert pair.regret_squares == sum(d * d for d in differences)
+
+
+def test_sums_are_exact_where_regrets_are_as_large_as_can_be():
+    # just below a power of two, so that regrets round to 2^40 units and products sum to 2^53
+    top = np.nextafter(1.0, 0.0)
+    means = np.array([[-top, top], [-top, -top]])
+    made = Tally({"rr": RoundRobin()}, means, budget=2)
+    runs = 3 * tally.BLOCK + 1
+    made.add(0, np.ones((1, runs), int), np.ones((1, runs, 2), int))
+    (cell,) = made.cells()
+    assert (cell.regret_sum, cell.regret_squares) == (runs * 2**40, runs * 2**80)
+    assert cell.regret() == (2.0, 2.0, 2.0)
+    assert tally.BLOCK * (2**20) ** 2 == 2**53  # the last whole number that float64 is sure of
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    runs=st.integers(1, 60),
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+    block=st.sampled_from([1, 7, 8192]),
+)
+def test_any_chunks_give_the_same_bits(seed, runs, cuts, block):
+    recommended, pulls = chunk(np.random.default_rng(seed), runs)
+    whole = filled([], recommended, pulls)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "BLOCK", block)
+        assert state(filled([c for c in cuts if c <= runs], recommended, pulls)) == state(whole)
+
+
+@given(seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)))
+def test_any_order_of_merging_gives_the_same_bits(seed, order):
+    recommended, pulls = chunk(np.random.default_rng(seed), 40)
+    parts = [
+        filled([], recommended[:, s], pulls[:, s], first=s.start)
+        for s in (slice(10 * i, 10 * i + 10) for i in range(4))
+    ]
+    a, b, c, d = (parts[i] for i in order)
+    whole = state(filled([], recommended, pulls))
+    assert state(a.merge(b).merge(c).merge(d)) == whole
+    assert state(a.merge(b.merge(c.merge(d)))) == whole
+
+
+def test_sparse_and_dense_counters_agree(rng, monkeypatch):
+    recommended, pulls = chunk(rng, 50)
+    dense = state(filled([20], recommended, pulls))
+    monkeypatch.setattr("latebloomer.simulation.histogram.DENSE", 0)
+    half = filled([], recommended[:, :25], pulls[:, :25])
+    rest = filled([], recommended[:, 25:], pulls[:, 25:], first=25)
+    assert state(filled([20], recommended, pulls)) == dense == state(rest.merge(half))
+
+
+def test_pulls_far_apart_are_counted_by_sorting():
+    counters = Counters(columns=1, top=10**9)
+    counters.add(np.array([[10**9], [3], [10**9]]))
+    assert counters.histograms()[0].pairs() == [[3, 1], [10**9, 2]]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(0, 20))
+def test_quantiles_are_numpys_inverted_cdf(numbers, twentieths):
+    data, q = np.array(numbers), twentieths / 20
+    found = Histogram.of(data)
+    ranked = sorted(numbers)
+    place = max(1, -(-twentieths * len(numbers) // 20))  # ceil(q n), in whole numbers
+    assert found.quantile(q) == ranked[place - 1]
+    assert found.mean() == pytest.approx(data.mean(), rel=1e-15)
+
+
+# --- what is refused ---
+
+
+def test_a_run_counts_once(rng):
+    made = filled([], *chunk(rng, 10))
+    with pytest.raises(ResultsError, match="a tally: runs 8 to 9 are in both; a run counts once"):
+        made.add(8, *chunk(rng, 5))
+    assert made.runs == 10
+    with pytest.raises(ResultsError, match="tallies: runs 0 to 9 are in both"):
+        made.merge(made)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Tally(POLICIES, MEANS[:, :3], 3), "budget is 4 in one and 3 in the other"),
+        (Tally(POLICIES, MEANS, 4, horizon=2), "horizon is 4 in one and 2 in the other"),
+        (Tally(POLICIES, MEANS, 4, method="sums"), "method is 'pulls' in one and 'sums'"),
+        (Tally(POLICIES, MEANS + 1, 4), "sha256 of the means is"),
+        (Tally({"sr": SuccessiveRejects()}, MEANS, 4), "policies is"),
+    ],
+)
+def test_tallies_of_different_settings_are_not_merged(other, message):
+    with pytest.raises(ResultsError, match=f"tallies cannot be merged: {message}"):
+        Tally(POLICIES, MEANS, 4).merge(other)
+
+
+def test_a_chunk_of_the_wrong_shape_or_content_changes_nothing():
+    made = Tally(POLICIES, MEANS, budget=4)
+    good = np.zeros((3, 5), int), np.zeros((3, 5, 3), int)
+    for recommended, pulls in [(good[0][:2], good[1]), (good[0], good[1][:, :4])]:
+        with pytest.raises(SettingError, match="one row per policy"):
+            made.add(0, recommended, pulls)
+    with pytest.raises(SettingError, match=r"recommended=\(3, 3\), but .* within 0 and 2"):
+        made.add(0, good[0] + 3, good[1])
+    with pytest.raises(SettingError, match=r"pulls=\(5, 5\), but .* within 0 and 4"):
+        made.add(0, good[0], good[1] + 5)
+    assert made.runs == 0
+    with pytest.raises(SettingError, match="up to the horizon 5"):
+        Tally(POLICIES, MEANS, budget=5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5)), max_size=8), st.integers(0, 40))
+def test_ranges_are_sets_of_runs(parts, last):
+    covered: ranges.Ranges = ()
+    runs: set[int] = set()
+    for first, length in parts:
+        new = set(range(first, first + length))
+        if runs & new:
+            with pytest.raises(ResultsError):
+                ranges.join(covered, ((first, first + length),))
+        else:
+            covered, runs = ranges.join(covered, ((first, first + length),)), runs | new
+    assert {run for a, b in covered for run in range(a, b)} == runs
+    assert ranges.count(covered) == len(runs)
+    assert all(b < a for (_, b), (a, _) in pairwise(covered))
+    holes = ranges.missing(covered, 0, last)
+    assert {run for a, b in holes for run in range(a, b)} == set(range(last)) - runs

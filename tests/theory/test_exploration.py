@@ -1,0 +1,237 @@
+"""y_i(a), a*(iota) and the guarantees of R-UCBE."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from test_complexity import setting_a
+
+from latebloomer.errors import SettingError
+from latebloomer.theory import (
+    NoExploration,
+    best_arm,
+    exploration_limit,
+    exploration_limit_polynomial,
+    gaps,
+    smallest_c,
+    theory_exploration,
+    y_bound,
+)
+from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
+
+
+def curves_to(ends: list[float], budget: int, beta: float, c: float) -> np.ndarray:
+    """Curves with increments exactly c n^-beta that end at mu_i(budget) = ends[i]."""
+    rise = np.concatenate([[0.0], np.cumsum(c * np.arange(1, budget) ** -beta)])
+    return np.array(ends)[:, None] + (rise - rise[-1])
+
+
+def y_by_definition(curve, gap, a, budget, noise, window):
+    """The largest y <= T satisfying [Mussi24, Eq. (implicit_NiT)], by trying them all."""
+
+    def left(y: int) -> float:
+        h, n = int(window * y), int((1 - 2 * window) * y)
+        if h == 0 or n == 0:
+            return math.inf
+        return budget * (curve[n] - curve[n - 1]) + 2 * budget * noise * math.sqrt(a / h**3)
+
+    return max((y for y in range(1, budget + 1) if left(y) >= gap), default=0)
+
+
+random_curves = st.tuples(st.integers(0, 10**6), st.integers(2, 4), st.integers(8, 60)).map(
+    lambda t: np.cumsum(
+        np.sort(np.random.default_rng(t[0]).exponential(0.02, (t[1], t[2])) ** 3)[:, ::-1], axis=1
+    )
+)
+exploration = st.floats(-7, 1).map(lambda x: 10**x)
+
+
+@given(random_curves, exploration, st.sampled_from([0.1, 0.25, 0.4]))
+def test_y_is_what_its_definition_says(curves, a, window):
+    budget = curves.shape[1]
+    found = y_bound(a, curves, budget, noise=0.003, window=window)
+    wanted = [
+        y_by_definition(curve, gap, a, budget, 0.003, window)
+        for curve, gap in zip(curves, gaps(curves, budget), strict=True)
+    ]
+    assert found.tolist() == wanted
+
+
+@given(random_curves, exploration, exploration)
+def test_more_exploration_means_more_pulls(curves, a, b):
+    low, high = (y_bound(x, curves, curves.shape[1], 0.003, 0.25) for x in sorted((a, b)))
+    assert (low <= high).all()
+
+
+@given(random_curves, st.sampled_from([0.0, 0.1, 0.3, 0.5]), st.sampled_from([0.1, 0.25, 0.4]))
+def test_the_limit_is_the_largest_exploration_that_leaves_room(curves, iota, window):
+    """Eq. (ucb_can_be_learned) holds at a*(iota) and fails at the next larger float."""
+    budget = curves.shape[1]
+
+    def room(a: float) -> float:
+        y = y_bound(a, curves, budget, 0.003, window)
+        return round((1 - iota) * budget, 9) - (y.sum() - y[best_arm(curves, budget)])
+
+    limit = exploration_limit(curves, budget, 0.003, window, iota)
+    if isinstance(limit, NoExploration):
+        assert limit.bracket <= 0 and room(0.0) <= 0
+    else:
+        assert room(limit) > 0 >= room(math.nextafter(limit, math.inf))
+
+
+def test_the_limit_by_hand_for_two_arms_that_stand_still():
+    # T = 40, Delta = 1/2, sigma = 1/10, eps = 1/4: y = 40 has h = 10, and 8 sqrt(a / 1000) >= 1/2
+    # first holds at a = 1000/256. With iota = 1/2 the count may not reach 20: h = 5, a = 125/256.
+    flat = [[0.75] * 40, [0.25] * 40]
+    assert exploration_limit(flat, 40, 0.1, 0.25) == pytest.approx(1000 / 256)
+    assert exploration_limit(flat, 40, 0.1, 0.25, iota=0.5) == pytest.approx(125 / 256)
+    assert exploration_limit(flat, 40, 0.0, 0.25) == math.inf  # nothing to explore against
+    assert isinstance(exploration_limit(flat, 40, 0.1, 0.25, iota=1.0), NoExploration)
+
+
+def test_two_equal_arms_leave_no_exploration():
+    assert isinstance(exploration_limit([[0.5] * 40] * 2, 40, 0.1, 0.25), NoExploration)
+
+
+def test_corollary_1_by_hand():
+    # beta = 2: q = 3/2. T = 1000, gaps 1 and 1/8: H_{1,2/3} = 1 + 4 = 5; (10 - 2)/5 = 1.6;
+    # 1.6^1.5 = 2.02386; c (1/2)^-2 = 0.25 * 4 = 1; a* = (1/64) / (4/4) * 1.02386^2 = 0.01637948
+    found = exploration_limit_polynomial([0, 1, 0.125], 1000, 0.5, 0.25, beta=2, c=0.25)
+    assert found == pytest.approx((1.6**1.5 - 1) ** 2 / 64)
+    assert found == pytest.approx(0.01637948, rel=1e-5)
+    # beta = 5/4: q = beta. T = 32^5, so T^(1 - 4/5) = 32; gaps 1: H = 2; (32 - 2)/2 = 15
+    found = exploration_limit_polynomial([0, 1, 1], 32**5, 0.5, 0.25, beta=1.25, c=1)
+    assert found == pytest.approx((15**1.25 - 2**1.25) ** 2 / 64)
+
+
+def test_minimum_budget_of_corollary_1_by_hand():
+    # beta = 5/4, c = 1, eps = 1/4, two gaps of 1: (1 * 2 * 2 + 2)^5; as above, beta = 2: (5 + 2)^3
+    assert rising_ucbe.minimum_budget([0, 1, 1], 0.25, 1.25, 1) == pytest.approx(6**5)
+    assert rising_ucbe.minimum_budget([0, 1, 0.125], 0.25, 2, 0.25) == pytest.approx(343)
+    assert rising_ucbe.minimum_budget([0, 1, 0.125], 0.25, 2, 0.25, iota=1) == math.inf
+    assert rising_ucbe.minimum_budget([0, 0.1], 0.25, 1.001, 1) == math.inf  # 20^1001: no float
+
+
+@pytest.mark.parametrize(("beta", "delta"), [(1.001, 0.1), (2, 0.0)])
+def test_no_budget_is_named_where_none_would_do(beta, delta):
+    found = exploration_limit_polynomial([0, delta], 1000, 0.1, 0.25, beta, 1)
+    assert isinstance(found, NoExploration) and found.smallest_budget is None
+
+
+@given(
+    st.lists(st.floats(0.05, 1), min_size=1, max_size=4),
+    st.floats(1.1, 3),
+    st.floats(0.01, 2),
+    st.floats(0, 0.9),
+    st.integers(1, 4000),
+)
+def test_no_exploration_names_the_first_budget_that_would_do(g, beta, c, iota, budget):
+    found = exploration_limit_polynomial([0, *g], budget, 0.1, 0.25, beta, c, iota)
+    if isinstance(found, NoExploration):
+        assert found.bracket <= 0
+        first = found.smallest_budget
+        if first is not None and first < 10**12:
+            at = [
+                exploration_limit_polynomial([0, *g], t, 0.1, 0.25, beta, c, iota)
+                for t in (first - 1, first)
+            ]
+            assert first > budget and at[1] > 0
+            assert isinstance(at[0], NoExploration)
+    else:
+        assert found > 0
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.floats(0.2, 1), min_size=1, max_size=3),
+    st.floats(1.2, 2.5),
+    st.floats(0.001, 0.2),
+    st.sampled_from([0.0, 0.2, 0.5]),
+    st.integers(30, 4000),
+    st.sampled_from([0.15, 0.25, 0.4]),
+)
+def test_the_closed_form_is_never_above_the_limit_itself(g, beta, c, iota, budget, window):
+    """Cor. 1 follows from Thm 1 for curves with gamma(n) <= c n^-beta, here with equality."""
+    assume(budget ** (2 / 3) > 1 + max(1 / window, 1 / (1 - 2 * window)))
+    closed = exploration_limit_polynomial([0, *g], budget, 0.01, window, beta, c, iota)
+    assume(not isinstance(closed, NoExploration))
+    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
+    limit = exploration_limit(curves, budget, 0.01, window, iota)
+    assert not isinstance(limit, NoExploration)
+    assert limit >= closed * (1 - 1e-9)
+
+
+def test_the_share_iota_belongs_outside_the_power():
+    """With ((1-iota) T)^(1-1/q), as in the paper's proof, Thm 1's condition fails."""
+    budget, beta, c, iota, noise, window = 20_000, 1.45, 0.001, 0.9, 0.01, 0.25
+    curves = curves_to([1.0, 0.5], budget, beta, c)
+    ratio = (((1 - iota) * budget) ** (1 - 1 / beta) - 1) / 0.5 ** (-1 / beta)
+    as_proved = window**3 / (4 * noise**2) * (ratio**beta - c * 0.5**-beta) ** 2
+    assert y_bound(as_proved, curves, budget, noise, window)[1] > 2 * (1 - iota) * budget
+    ours = exploration_limit_polynomial([0, 0.5], budget, noise, window, beta, c, iota)
+    assert y_bound(ours, curves, budget, noise, window)[1] < (1 - iota) * budget
+
+
+@pytest.mark.parametrize("budget", [100, 400, 1600, 3200])
+def test_setting_a_has_no_closed_form_up_to_3200(budget):
+    """The bracket is negative, whatever `a` the published experiments used."""
+    curves = setting_a(3200)
+    c = smallest_c(curves, 1.3)
+    assert 0.80 < c < 0.81  # 37 n^1.3 / ((37+n)(38+n)), largest near n = 69
+    found = exploration_limit_polynomial(gaps(curves, budget), budget, 0.01, 0.25, 1.3, c)
+    assert isinstance(found, NoExploration) and found.bracket < 0
+    assert found.smallest_budget > 10**6
+
+
+def test_theorem_1_itself_does_speak_about_setting_a():
+    curves = setting_a(3200)
+    assert isinstance(exploration_limit(curves, 400, 0.01, 0.25), NoExploration)
+    limit = exploration_limit(curves, 3200, 0.01, 0.25)
+    assert 21 < limit < 22
+    assert rising_ucbe.error_bound(5, 3200, limit) > 1  # but to no use
+
+
+def test_error_and_regret_bounds_by_hand():
+    # 2 * 1000 * 5 * e^-10 = .45400; the a for delta = .05 is 10 log(200000) = 122.06
+    assert rising_ucbe.error_bound(5, 1000, 100) == pytest.approx(0.453999, rel=1e-5)
+    assert theory_exploration(5, 1000, 0.05) == pytest.approx(10 * math.log(2e5))
+    # best curve 0, 1/2, 3/4, 7/8: iota = 1/4 reads it at pull 1, iota = 3/4 at pull 3
+    curves = [[0, 0.5, 0.75, 0.875], [0.2] * 4]
+    assert rising_ucbe.simple_regret_bound(curves, 4, math.inf, iota=0.25) == 0.875
+    assert rising_ucbe.simple_regret_bound(curves, 4, math.inf, iota=0.75) == 0.125
+    # c 2^beta iota^-beta T^(1-beta) = 1/2 * 4 * 4 / 100
+    found = rising_ucbe.simple_regret_bound_polynomial(2, 100, math.inf, beta=2, c=0.5, iota=0.5)
+    assert found == pytest.approx(0.08)
+
+
+@given(st.floats(1.2, 3), st.floats(0.01, 0.3), st.floats(0.05, 1), st.integers(20, 2000))
+def test_the_polynomial_regret_bound_is_never_below_the_one_from_the_curves(beta, c, iota, budget):
+    assume(iota * budget >= 1)
+    curves = curves_to([1.0, 0.5], budget, beta, c)
+    exact = rising_ucbe.simple_regret_bound(curves, budget, 500.0, iota)
+    loose = rising_ucbe.simple_regret_bound_polynomial(2, budget, 500.0, beta, c, iota)
+    assert exact <= loose * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, 0.1, 0.5), r"in \(0, 1/2\)"),
+        (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, -0.1, 0.25), "noise=-0.1"),
+        (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, 0.1, 0.25, iota=2), "iota=2"),
+        (lambda: exploration_limit_polynomial([0, 1], 9, 0.1, 0.25, 1, 1), "beta=1"),
+        (lambda: exploration_limit_polynomial([0, 1], 9, 0.1, 0.25, 2, 0), "c=0"),
+        (lambda: y_bound(math.nan, [[1.0], [0.0]], 1, 0.1, 0.25), "exploration=nan"),
+        (lambda: theory_exploration(5, 100, 1.0), "delta=1"),
+        (lambda: theory_exploration(0, 100, 0.5), "arms=0"),
+        (
+            lambda: rising_ucbe.simple_regret_bound([[1.0] * 9, [0.0] * 9], 9, 1.0, 0.1),
+            "no curve has a pull 0",
+        ),
+    ],
+)
+def test_bad_input_is_named(wrong, words):
+    with pytest.raises(SettingError, match=words):
+        wrong()

@@ -1,0 +1,220 @@
+"""Guarantees of R-SR and RR-SW, and the lower bounds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from test_complexity import setting_a
+from test_exploration import curves_to
+
+from latebloomer.errors import ArmError, BudgetError, CurveError, SettingError
+from latebloomer.theory import gaps, lower_bounds, phase_lengths, smallest_c
+from latebloomer.theory import rising_sr_bounds as rising_sr
+from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
+from latebloomer.theory import round_robin_window_bounds as round_robin_window
+
+some_gaps = st.lists(st.floats(0.05, 1), min_size=1, max_size=5)
+windows = st.sampled_from([0.1, 0.25, 0.5])
+
+
+def test_the_condition_of_theorem_2_by_hand():
+    # K = 2, T = 10: log_bar = 1, N_1 = ceil(8 / 2) = 4; eps = 1/4 reads gamma(3). mu = 1 - 2^-n:
+    # gamma(3) = 1/16, and 10/16 is above half the gap, (1 - 2^-10)/2. eps = 1/2 reads gamma(2).
+    curves = [[1 - 2.0**-n for n in range(1, 11)], [0.0] * 10]
+    found = rising_sr.phase_condition(curves, 10, window=0.25)
+    assert found.bias == (0.625,) and found.allowed == ((1 - 2**-10) / 2,)
+    assert not found.holds and found.failing == (1,)
+    assert rising_sr.phase_condition(curves, 10, window=0.5).bias == (1.25,)
+
+
+def test_a_phase_without_pulls_never_satisfies_theorem_2():
+    assert rising_sr.phase_condition([[0.9] * 5, [0.1] * 5], 2, 0.25).bias == (math.inf,)
+    assert not round_robin_window.bias_condition([[0.9] * 5, [0.1] * 5], 1, 0.25)
+    assert round_robin_window.proved_error_bound([0, 0.8], 1, 0.1, 0.25) == 1
+
+
+def test_setting_a_never_satisfies_theorem_2_up_to_3200():
+    for budget in (200, 800, 3200):
+        assert rising_sr.phase_condition(setting_a(3200), budget, 0.25).failing == (1, 2, 3, 4)
+
+
+@settings(max_examples=60)
+@given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(20, 5000), windows)
+def test_corollary_2_implies_the_condition_of_theorem_2(g, beta, c, budget, window):
+    assume(budget >= rising_sr.minimum_budget([0, *g], window, beta, c))
+    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
+    assert rising_sr.phase_condition(curves, budget, window).holds
+
+
+@settings(max_examples=60)
+@given(some_gaps, st.floats(1.3, 3), st.floats(0.001, 0.3), st.integers(5, 800), windows)
+def test_the_budget_of_round_robin_implies_its_condition(g, beta, c, each, window):
+    budget = each * (len(g) + 1)  # the lemma takes N = T/K whole
+    assume(budget >= round_robin_window.minimum_budget([0, *g], window, beta, c))
+    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
+    assert round_robin_window.bias_condition(curves, budget, window)
+
+
+def test_minimum_budgets_by_hand():
+    # R-SR, K = 3, log_bar = 4/3, beta = 2, gaps 1/4 and 1: max(2 * 2, 3 * 1) = 4; with c = 1/8 and
+    # eps = 1/2: 2^3 / 8 * (1/2)^-2 * (4/3)^2 * 4^2 = 4 * 16/9 * 16
+    assert rising_sr.minimum_budget([0, 0.25, 1], 0.5, 2, 0.125) == pytest.approx(1024 / 9)
+    assert rising_sr.minimum_budget([0, 1, 1], 0.5, 2, 1e-9) == 6  # 2K
+    # RR-SW: 2/8 * (1/2)^-2 * 3^2 * 4 = 36
+    assert round_robin_window.minimum_budget([0, 0.25, 1], 0.5, 2, 0.125) == pytest.approx(36)
+    assert round_robin_window.minimum_budget([0, 0, 1], 0.5, 2, 0.125) == math.inf
+    assert rising_sr.minimum_budget([0, 0, 1], 0.5, 2, 0.125) == math.inf
+
+
+def test_error_bounds_by_hand():
+    # R-SR, K = 3, T = 67: (1/4)/(8/16) * 64/(4/3 * 32) = 3/4 with H_2 = max(2 * 16, 3 * 4) = 32
+    assert rising_sr.error_bound([0, 0.25, 0.5], 67, 0.25, 0.25) == pytest.approx(
+        3 * math.exp(-0.25 * 16 / 8 * 64 / (4 / 3 * 32))
+    )
+    # N = 16, 24: h = 4, 6; Delta^2/sigma^2 = 1 and 4: e^(-16/16) + e^(-24/16) + e^(-6/16)
+    assert phase_lengths(3, 67) == [16, 24]
+    assert rising_sr.proved_error_bound([0, 0.25, 0.5], 67, 0.25, 0.25) == pytest.approx(
+        math.exp(-1) + math.exp(-1.5) + math.exp(-0.375)
+    )
+    # RR-SW, T = 48: 2 exp(-(1/4) 48 / (8 * 3) * 1); h = 4: e^(-4/16) + e^(-16/16)
+    assert round_robin_window.error_bound([0, 0.25, 0.5], 48, 0.25, 0.25) == pytest.approx(
+        2 * math.exp(-0.5)
+    )
+    assert round_robin_window.proved_error_bound([0, 0.25, 0.5], 48, 0.25, 0.25) == pytest.approx(
+        math.exp(-0.25) + math.exp(-1)
+    )
+
+
+def test_without_noise_a_gap_is_always_seen_and_a_tie_never():
+    for bounds in (rising_sr, round_robin_window):
+        assert bounds.error_bound([0, 0.5], 50, 0.0, 0.25) == 0
+        assert bounds.proved_error_bound([0, 0.5], 50, 0.0, 0.25) == 0
+        assert bounds.proved_error_bound([0, 0.0], 50, 0.1, 0.25) == 1
+
+
+def beaten(curves, best, rival, pulls, noise, window):
+    """The exact chance under Gaussian noise that the rival's window mean beats the best arm's."""
+    h = max(1, int(window * pulls))
+    ahead = np.mean(curves[best][pulls - h : pulls]) - np.mean(curves[rival][pulls - h : pulls])
+    return stats.norm.sf(ahead / (noise * math.sqrt(2 / h)))
+
+
+def line_and_flat(arms: int, budget: int) -> np.ndarray:
+    """The best arm rises in a line, (almost) as steep as T gamma <= Delta/2 = 1/2 allows."""
+    rising = 1 - 0.49999 / budget * np.arange(budget - 1, -1, -1)
+    return np.vstack([rising, np.zeros((arms - 1, budget))])
+
+
+@given(st.integers(2, 8), st.integers(10, 60), st.floats(0.1, 3), windows)
+def test_proved_bounds_cover_the_exact_gaussian_error_of_a_straight_line(
+    arms, each, noise, window
+):
+    """Summed over rivals (and phases) as in the proofs, with all the bias that is allowed."""
+    budget = arms * each
+    curves = line_and_flat(arms, budget)
+    g = gaps(curves, budget)
+    assert round_robin_window.bias_condition(curves, budget, window)
+    once = sum(beaten(curves, 0, i, each, noise, window) for i in range(1, arms))
+    assert once <= round_robin_window.proved_error_bound(g, budget, noise, window)
+    assert rising_sr.phase_condition(curves, budget, window).holds
+    phases = enumerate(phase_lengths(arms, budget), start=1)
+    total = sum(j * beaten(curves, 0, 1, n, noise, window) for j, n in phases)
+    assert total <= rising_sr.proved_error_bound(g, budget, noise, window)
+
+
+def test_the_printed_bound_of_round_robin_is_exceeded_by_a_straight_line():
+    """One rival beats the best arm more often than the printed bound allows all nine together."""
+    budget, noise = 4000, 0.7
+    curves = line_and_flat(10, budget)
+    assert round_robin_window.bias_condition(curves, budget, 0.25)
+    printed = round_robin_window.error_bound(gaps(curves, budget), budget, noise, 0.25)
+    assert beaten(curves, 0, 1, 400, noise, 0.25) > printed
+
+
+def test_regret_bounds_of_rising_sr():
+    # K = 2, T = 10: N_1 = 4; mu = 1 - 2^-n: mu(10) - mu(4) = 1/16 - 1/1024
+    curves = [[1 - 2.0**-n for n in range(1, 11)], [0.0] * 10]
+    assert rising_sr.simple_regret_bound(curves, 10, 0.0, 0.25) == 1 / 16 - 1 / 1024
+    # c 4^beta T^(1-beta) log_bar^beta = 1/2 * 16 / 10
+    assert rising_sr.simple_regret_bound_polynomial(
+        [0, 1], 10, 0.0, 0.25, beta=2, c=0.5
+    ) == pytest.approx(0.8)
+
+
+@given(some_gaps, st.floats(1.2, 3), st.floats(0.01, 0.3), st.integers(2, 300))
+def test_the_polynomial_regret_of_rising_sr_is_never_below_the_one_from_curves(g, beta, c, times):
+    budget = times * (len(g) + 1)  # T >= 2K, as Cor. 2 has it
+    curves = curves_to([1.0, *(1 - x for x in g)], budget, beta, c)
+    exact = rising_sr.simple_regret_bound(curves, budget, 0.05, 0.25)
+    delta = gaps(curves, budget)
+    loose = rising_sr.simple_regret_bound_polynomial(delta, budget, 0.05, 0.25, beta, c)
+    assert exact <= loose * (1 + 1e-9)
+
+
+def test_lower_bounds_by_hand():
+    # beta = 3/2: (1/(8 Delta))^2 = 4^2 and 2^2 for gaps 1/32 and 1/16; 1 + 8^2 arms
+    assert lower_bounds.minimum_budget([0, 1 / 32, 1 / 16], 1.5) == pytest.approx(20)
+    assert lower_bounds.arms_needed(1.5) == pytest.approx(65)
+    assert lower_bounds.error_lower_bound(50, 2.0, 100) == pytest.approx(math.exp(-1) / 4)
+    assert lower_bounds.error_lower_bound_many_arms(50, 2.0, 100, 3) == pytest.approx(
+        math.exp(-4 / math.log(3)) / 4
+    )
+    assert lower_bounds.concavity_lower_bound() == pytest.approx(math.exp(-1 / 8) / 4)
+    assert lower_bounds.error_lower_bound(50, 0.0, 100) == 0
+
+
+@given(some_gaps, st.floats(1.1, 3))
+def test_no_algorithm_needs_less_than_theorem_3_says_ours_do(g, beta):
+    """The budgets of Cor. 1 and 2, with the c = beta - 1 of Thm 3, are above its lower bound."""
+    least = lower_bounds.minimum_budget([0, *g], beta)
+    assert rising_sr.minimum_budget([0, *g], 0.25, beta, beta - 1) >= least
+    assert rising_ucbe.minimum_budget([0, *g], 0.25, beta, beta - 1) >= least
+
+
+@given(st.lists(st.floats(0.05, 0.5), min_size=1, max_size=4), st.floats(1.5, 3), st.data())
+def test_lower_bound_instances_have_the_best_arm_and_gaps_of_the_proof(g, beta, data):
+    """From 2^(1/(beta-1)) T* on, gaps are at least half of those at infinity [proof of Thm 3]."""
+    limits = np.array([0, *g])
+    start = math.ceil((1 / min(g)) ** (1 / (beta - 1)))
+    better = data.draw(st.integers(0, len(g)))
+    curves = lower_bounds.lower_bound_instance(limits, beta, start + 1, better)
+    found = gaps(curves, start + 1)
+    assert found[better] == 0
+    asymptotic = np.where(np.arange(len(limits)) == better, 0, limits + limits[better])
+    assert (found >= asymptotic / 2 - 1e-12).all()
+    assert (found <= asymptotic + 1e-12).all()
+
+
+def test_the_two_instances_agree_until_the_arm_stops_rising():
+    # Delta = 1/8, beta = 2: n* = (5/8) / (1/4) = 2.5, so pulls 1 and 2 are alike and pull 3 is not
+    nu = lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50)
+    other = lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50, better=1)
+    assert np.flatnonzero((nu != other).any(axis=0))[0] == 2
+    assert (nu == lower_bounds.lower_bound_instance([0, 0.125], 2.0, 50, better=0)).all()
+    assert smallest_c(nu, 2.0) <= 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        (lambda: rising_sr.phase_condition([[0.9] * 5, [0.1] * 5], 6, 0.25), CurveError, "pull 5"),
+        (lambda: rising_sr.phase_condition([[0.9]] * 3, 1, 0.25), BudgetError, "needs 3"),
+        (lambda: rising_sr.error_bound([0, 0.1], 2, 0.1, 0.25), SettingError, "budget=2"),
+        (lambda: rising_sr.error_bound([0, 0.1], 9, -0.1, 0.25), SettingError, "noise="),
+        (lambda: rising_sr.minimum_budget([0, 0.1], 0.7, 2, 1), SettingError, "window=0.7"),
+        (lambda: round_robin_window.error_bound([0, 1], 0, 1, 0.25), BudgetError, "budget=0"),
+        (lambda: lower_bounds.minimum_budget([0, 1], 1), SettingError, "beta=1"),
+        (lambda: lower_bounds.error_lower_bound(5, 1, 0), SettingError, "complexity=0"),
+        (lambda: lower_bounds.error_lower_bound_many_arms(5, 1, 1, 1), SettingError, "arms=1"),
+        (lambda: lower_bounds.lower_bound_instance([0.1, 0], 2, 5), SettingError, "arm 0"),
+        (lambda: lower_bounds.lower_bound_instance([0, 0.6], 2, 5), SettingError, "1/2"),
+        (lambda: lower_bounds.lower_bound_instance([0, 0.1], 2, 5, 2), ArmError, "arms 0 to 1"),
+        (lambda: lower_bounds.concavity_instances(0), BudgetError, "budget=0"),
+    ],
+)
+def test_bad_input_is_named(wrong, error, words):
+    with pytest.raises(error, match=words):
+        wrong()
