@@ -16,12 +16,14 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from pathlib import Path
-from time import perf_counter, process_time, time
+from time import perf_counter, process_time
 
 from latebloomer.policies import RisingSR
 from latebloomer.racing import look, race
 from latebloomer.racing.journal.files import create
+from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Created, Told
 
 ARMS = 8
 
@@ -51,20 +53,17 @@ def resume_seconds(pulls: int, folder: Path) -> tuple[float, float]:
     """Seconds, by the clock and of CPU, to replay a journal of `pulls` pulls into a verdict."""
     path = folder / "long.db"
     settings = Settings(policy=RisingSR(), budget=pulls)
-    journal = create(path, settings, list(learners()))
-    from latebloomer.racing.replay import fresh
-
-    session, now = fresh(settings, list(learners())), time()
-    rows = []
+    created = Created("long", settings.as_dict(), tuple(learners()))
+    session = RaceState(created).session
+    journal, told = create(path, created), []
     while not session.over:
         arm = session.ask()
-        rows.append((session.spent + 1, arm, session.pulls[arm] + 1, arm / ARMS, 0.0, now))
+        told.append(Told(arm, arm / ARMS))
         session.tell(arm, arm / ARMS)
-    journal._db.execute("BEGIN")
-    journal._db.executemany("INSERT INTO pulls VALUES (?, ?, ?, ?, ?, ?)", rows)
-    journal._db.execute("COMMIT")
+    for first in range(0, len(told), 10_000):
+        journal.append(*told[first : first + 10_000])
     journal.close()
-    del rows, session
+    del told, session
     began, cpu = perf_counter(), process_time()
     look(path)
     return perf_counter() - began, process_time() - cpu

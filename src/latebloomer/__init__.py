@@ -14,32 +14,32 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.citation import cite
-from latebloomer.errors import LatebloomerError
-from latebloomer.policies import (
-    UCBE,
-    AdaptiveRejects,
-    ExploreThenCommit,
-    ProbOne,
-    RestSure,
-    RisingSR,
-    RisingUCBE,
-    RoundRobin,
-    RoundRobinWindow,
-    SuccessiveHalving,
-    SuccessiveRejects,
-)
-from latebloomer.problems import Problem
-from latebloomer.racing import Verdict, race, resume
-from latebloomer.session.policy_contract import check_policy
-from latebloomer.session.session import Session
-from latebloomer.simulation.results import Results
-from latebloomer.simulation.simulate import simulate
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
+    from latebloomer.citation import cite
+    from latebloomer.errors import LatebloomerError
     from latebloomer.integrations.sklearn import RaceSearchCV
+    from latebloomer.policies import (
+        UCBE,
+        AdaptiveRejects,
+        ExploreThenCommit,
+        ProbOne,
+        RestSure,
+        RisingSR,
+        RisingUCBE,
+        RoundRobin,
+        RoundRobinWindow,
+        SuccessiveHalving,
+        SuccessiveRejects,
+    )
+    from latebloomer.problems import Problem
+    from latebloomer.racing import Verdict, check_learner, look, race, resume
     from latebloomer.racing.runners.ray import RayRunner
+    from latebloomer.session.policy_contract import check_policy
+    from latebloomer.session.session import Session
+    from latebloomer.simulation.results import Results
+    from latebloomer.simulation.simulate import simulate
 
 __all__ = [
     "UCBE",
@@ -61,22 +61,53 @@ __all__ = [
     "SuccessiveRejects",
     "Verdict",
     "__version__",
+    "check_learner",
     "check_policy",
     "cite",
+    "look",
     "race",
     "resume",
     "simulate",
 ]
 
 
-# What needs an extra is loaded when it is first asked for.
-LATER = {
+# Where each name lives. It is loaded when it is first asked for: an import costs what is used.
+HOMES = {
+    "cite": "latebloomer.citation",
+    "LatebloomerError": "latebloomer.errors",
     "RaceSearchCV": "latebloomer.integrations.sklearn",
+    "UCBE": "latebloomer.policies",
+    "AdaptiveRejects": "latebloomer.policies",
+    "ExploreThenCommit": "latebloomer.policies",
+    "ProbOne": "latebloomer.policies",
+    "RestSure": "latebloomer.policies",
+    "RisingSR": "latebloomer.policies",
+    "RisingUCBE": "latebloomer.policies",
+    "RoundRobin": "latebloomer.policies",
+    "RoundRobinWindow": "latebloomer.policies",
+    "SuccessiveHalving": "latebloomer.policies",
+    "SuccessiveRejects": "latebloomer.policies",
+    "Problem": "latebloomer.problems",
+    "Verdict": "latebloomer.racing",
+    "check_learner": "latebloomer.racing",
+    "look": "latebloomer.racing",
+    "race": "latebloomer.racing",
+    "resume": "latebloomer.racing",
     "RayRunner": "latebloomer.racing.runners.ray",
+    "check_policy": "latebloomer.session.policy_contract",
+    "Session": "latebloomer.session.session",
+    "Results": "latebloomer.simulation.results",
+    "simulate": "latebloomer.simulation.simulate",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return getattr(import_module(LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(HOMES[name]), name)
+    globals()[name] = found  # asked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *HOMES})

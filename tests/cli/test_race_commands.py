@@ -15,13 +15,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from latebloomer.cli.race_commands import register
-from latebloomer.policies import RisingSR
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing import race
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import WIDTH, Progress, Trace
-from latebloomer.racing.settings import Settings
-from latebloomer.session.field import FAILED, Field
+from latebloomer.session.events import FAILED, Left, Told
+from latebloomer.session.session import Session
 
 MODULE = '''
 """Two learners."""
@@ -120,8 +119,7 @@ def test_a_module_that_fails_by_itself_is_not_blamed_on_its_name(run, tmp_path):
 
 
 def show(names=("a", "b", "c")):
-    settings = Settings(policy=RisingSR(), budget=60)
-    return Progress(settings, list(names), True), Field("r-sr", list(names), 60)
+    return Progress(names, True), Session("r-sr", list(names), 60)
 
 
 def test_silent_means_silent(capfd):
@@ -153,15 +151,16 @@ def test_a_long_race_says_now_and_then_who_leads(capfd, monkeypatch):
 
 
 def test_the_table_has_a_line_per_learner():
-    progress, field = show()
+    progress, session = show()
     progress.mode = "live"
-    with progress.shown(field, None):
+    with progress.shown(session, None):
         for n in range(1, 6):
             for arm in range(3):
-                field.tell(arm, arm + n / 10)
-                progress.pulled(field, arm, arm + n / 10)
-        field.retire("a", FAILED)
-        progress._look(field)
+                told = Told(arm, arm + n / 10)
+                session.apply(told)
+                progress.hear(told, session)
+        session.apply(Left("a", FAILED))
+        progress._look(session)
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress))
     shown = console.file.getvalue()

@@ -17,8 +17,9 @@ from contextlib import closing
 from pathlib import Path
 
 from latebloomer.racing import race, resume
-from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.learner import seed_of
+from latebloomer.session.events import Told
 
 BUDGET = 120
 LEARNERS = {"late": (1.0, 20.0), "early": (0.6, 1.0), "middle": (0.8, 6.0), "weak": (0.3, 3.0)}
@@ -169,14 +170,16 @@ def driver(folder, address):
     """One life of a driver."""
     from latebloomer.racing.runners.ray import RayRunner
 
-    pull = Journal.pull
+    path, append = folder / "race.db", FileJournal.append
+    pulls = iter(range(len(pulls_made(path)) + 1 if path.exists() else 1, BUDGET + 1))
 
-    def with_moments(self, t, *rest):
+    def with_moments(self, *events, elapsed=0.0):
+        t = next(pulls) if isinstance(events[0], Told) else 0
         reach(folder, f"driver-writing-{t}")
-        pull(self, t, *rest)
+        append(self, *events, elapsed=elapsed)
         reach(folder, f"driver-written-{t}")
 
-    Journal.pull = with_moments
+    FileJournal.append = with_moments
     runner = RayRunner(address=address)
     if (folder / "race.db").exists():
         verdict = resume(folder / "race.db", learners(folder), runner=runner, progress=False)

@@ -5,6 +5,7 @@ import json
 import pickle
 import random
 import sqlite3
+from dataclasses import replace
 from decimal import Decimal
 from itertools import count
 
@@ -15,15 +16,15 @@ from rich.console import Console
 
 from latebloomer.errors import BudgetError, SettingError, TellError
 from latebloomer.page.report import page
-from latebloomer.policies import REGISTRY, RisingSR
+from latebloomer.policies import REGISTRY
 from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.journal import files
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.settings import Settings
-from latebloomer.session.delivery import kept
-from latebloomer.session.field import FAILED, FINISHED, Field
+from latebloomer.session.delivery import set_aside
+from latebloomer.session.events import FAILED, FINISHED, Left, Named, Planned
+from latebloomer.session.session import Session
 
 SPECS = ["auto", *(f"{name}:exploration=1" if name == "ucb-e" else name for name in REGISTRY)]
 ARMS = 5
@@ -34,20 +35,20 @@ def reward(arm, n):
     return (0.4 + 0.11 * arm) * n / (n + 1 + 3 * arm) + 1e-3 * ((7 * n + arm) % 5)
 
 
-def play(field, stop=None):
+def play(session, stop=None):
     made = 0
-    while not field.over and made != stop:
-        arm = field.ask()
-        field.tell(arm, reward(arm, field.pulls[arm] + 1))
+    while not session.over and made != stop:
+        arm = session.ask()
+        session.tell(arm, reward(arm, session.pulls[arm] + 1))
         made += 1
-    return field
+    return session
 
 
 def named(policy, budget, share, horizon=None):
-    """A field whose policy is done and whose winner is now trained on."""
-    field = play(Field(policy, ARMS, budget, horizon, deliver=share))
-    field.deliver(field.recommend().arm, field.whole)
-    return field
+    """A session whose policy is done and whose winner is now trained on."""
+    session = play(Session(policy, ARMS, budget, horizon, deliver=share))
+    session.apply(Named(session.recommend().arm, session.budget))
+    return session
 
 
 # --- how much is kept ---
@@ -56,7 +57,7 @@ def named(policy, budget, share, horizon=None):
 @given(budget=st.integers(1, 10**7), thousandths=st.integers(0, 999))
 def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousandths):
     share = thousandths / 1000
-    pulls = kept(budget, share)
+    pulls = set_aside(budget, share)
     assert pulls == int(Decimal(thousandths) * budget / 1000)
     assert 1 <= budget - pulls <= budget
 
@@ -83,39 +84,39 @@ def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
     share=st.sampled_from([0.1, 0.29, 0.5, 0.7]),
 )
 def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, budget, share):
-    field = Field(policy, ARMS, budget, deliver=share)
-    play(field)
-    before, verdict = field.pulls, field.recommend()
-    assert field.spent <= field.budget == budget - kept(budget, share)
-    assert field.owes and field.horizon == budget
-    field.deliver(verdict.arm, field.whole)
+    session = Session(policy, ARMS, budget, deliver=share)
+    play(session)
+    before, verdict = session.pulls, session.recommend()
+    assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
+    assert session.delivery_pending and session.horizon == budget
+    session.apply(Named(verdict.arm, session.budget))
     left = budget - sum(before)
-    assert field.ask_phase(3) == ({verdict.arm: left} if left else {})
-    play(field)
-    assert field.over and field.spent == budget and not field.ask_phase()
+    assert session.ask_phase(3) == ({verdict.arm: left} if left else {})
+    play(session)
+    assert session.over and session.spent == budget and not session.ask_phase()
     others = [i for i in range(ARMS) if i != verdict.arm]
-    assert [field.pulls[i] for i in others] == [before[i] for i in others]
+    assert [session.pulls[i] for i in others] == [before[i] for i in others]
 
 
 @pytest.mark.parametrize("policy", SPECS)
 def test_who_was_named_stays_named_by_the_same_numbers(policy):
-    field = play(Field(policy, ARMS, 150, deliver=0.4))
-    verdict, rows = field.recommend(), field.standings()
-    why = [field.explain(i) for i in range(ARMS)]
-    field.deliver(verdict.arm, field.whole)
-    play(field)
-    after = field.recommend()
+    session = play(Session(policy, ARMS, 150, deliver=0.4))
+    verdict, rows = session.recommend(), session.standings()
+    why = [session.explain(i) for i in range(ARMS)]
+    session.apply(Named(verdict.arm, session.budget))
+    play(session)
+    after = session.recommend()
     assert (after.name, after.estimates) == (verdict.name, verdict.estimates)
-    assert [row.estimate for row in field.standings()] == [row.estimate for row in rows]
-    for then, now in zip(why, [field.explain(i) for i in range(ARMS)], strict=True):
-        assert (now.at, now.score, now.pulls) == (then.at, then.score, then.pulls)
+    assert [row.estimate for row in session.standings()] == [row.estimate for row in rows]
+    for then, now in zip(why, [session.explain(i) for i in range(ARMS)], strict=True):
+        assert (now.at, now.rating, now.pulls) == (then.at, then.rating, then.pulls)
 
 
 @pytest.mark.parametrize("policy", SPECS)
 @pytest.mark.parametrize("share", [0.2, 0.6])
 def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
-    budget = 150 - kept(150, share)
-    alone = play(Field("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
+    budget = 150 - set_aside(150, share)
+    alone = play(Session("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
     assert named(policy, 150, share).naming == alone.naming
 
 
@@ -125,35 +126,36 @@ def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
     kind=st.sampled_from([FAILED, FINISHED]),
 )
 def test_a_winner_that_takes_no_more_pulls_ends_it_and_stays_the_winner(policy, made, kind):
-    field = play(named(policy, 120, 0.4), made)
-    verdict, spent = field.recommend(), field.spent
-    field.retire(verdict.arm, kind)
-    assert field.over and field.recommend().arm == verdict.arm and not field.movers
-    assert field.recommend().estimates == verdict.estimates and field.spent == spent
-    assert spent == 120 or "takes no more pulls" in field.reason
+    session = play(named(policy, 120, 0.4), made)
+    verdict, spent = session.recommend(), session.spent
+    session.apply(Left(verdict.arm, kind))
+    assert session.over and session.recommend().arm == verdict.arm and not session.trainable
+    assert session.recommend().estimates == verdict.estimates and session.spent == spent
+    assert spent == 120 or "takes no more pulls" in session.reason
 
 
 @given(policy=st.sampled_from(SPECS), made=st.integers(0, 50), more=st.integers(-10, 40))
 def test_it_is_the_same_again_from_a_pickle_and_with_another_budget(policy, made, more):
-    field = play(named(policy, 120, 0.4), made)
-    twin = pickle.loads(pickle.dumps(field))
-    assert twin == field
-    for one in (field, twin):
-        one.replan(max(one.spent, one.budget + more))
-    assert play(field) == play(twin) and field.spent == max(field.budget, field.spent)
+    session = play(named(policy, 120, 0.4), made)
+    twin = pickle.loads(pickle.dumps(session))
+    assert twin == session
+    for one in (session, twin):
+        budget = max(one.spent, one.budget + more)
+        one.apply(Planned(budget, one.deciding_budget))
+    assert play(session) == play(twin) and session.spent == max(session.budget, session.spent)
 
 
 def test_only_the_winner_may_be_told():
-    field = named("rr", 100, 0.5)
-    other = next(i for i in range(ARMS) if i != field.winner)
+    session = named("rr", 100, 0.5)
+    other = next(i for i in range(ARMS) if i != session.winner)
     with pytest.raises(TellError, match="told arm"):
-        field.tell(other, 0.5)
+        session.tell(other, 0.5)
 
 
 def test_a_horizon_that_the_winner_reaches_ends_its_training():
-    field = play(named("r-sr", 200, 0.5, horizon=60))
-    assert field.pulls[field.winner] == 60 and field.spent < 200
-    assert "is at the horizon of 60 pulls" in field.reason
+    session = play(named("r-sr", 200, 0.5, horizon=60))
+    assert session.pulls[session.winner] == 60 and session.spent < 200
+    assert "is at the horizon of 60 pulls" in session.reason
 
 
 # --- races ---
@@ -187,25 +189,6 @@ def quiet(budget=600, learners=FIVE, **settings):
 def changes(path):
     with sqlite3.connect(path) as db:
         return db.execute("SELECT t, kind, arm, value FROM changes ORDER BY id").fetchall()
-
-
-class Stop(BaseException):
-    pass
-
-
-def cut(monkeypatch, at, run):
-    """Run until pull `at` is in the journal."""
-    real = Journal.pull
-
-    def pull(self, t, *rest):
-        real(self, t, *rest)
-        if t == at:
-            raise Stop
-
-    monkeypatch.setattr(Journal, "pull", pull)
-    with pytest.raises(Stop):
-        run()
-    monkeypatch.setattr(Journal, "pull", real)
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh", "rest-sure"])
@@ -252,15 +235,15 @@ def test_the_naming_is_in_the_journal_before_the_first_pull_that_follows(tmp_pat
     path = tmp_path / "race.db"
     verdict = quiet(deliver=0.4, journal=path)
     arm = list(FIVE).index(verdict.name)
-    assert changes(path) == [(verdict.named.at, "deliver", arm, 600)]
+    assert changes(path) == [(verdict.named.at, "named", arm, 600)]
 
 
 @pytest.mark.parametrize("at", [359, 360, 361, 480, 599])
 @pytest.mark.parametrize("policy", ["auto", "r-ucbe"])
-def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, monkeypatch, at, policy):
+def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, cut, at, policy):
     path = tmp_path / "race.db"
     whole = quiet(deliver=0.4, policy=policy, journal=tmp_path / "whole.db")
-    cut(monkeypatch, at, lambda: quiet(deliver=0.4, policy=policy, journal=path))
+    cut(at, lambda: quiet(deliver=0.4, policy=policy, journal=path))
     seen = look(path)
     assert not seen.over and seen.spent == at and seen.budget == 600
     if at > 360:
@@ -271,7 +254,7 @@ def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, monkeypatch, at, pol
     )
 
 
-def test_resume_trains_only_the_winner_again(tmp_path, monkeypatch):
+def test_resume_trains_only_the_winner_again(tmp_path, cut):
     path, built = tmp_path / "race.db", []
 
     def counted(name):
@@ -281,7 +264,7 @@ def test_resume_trains_only_the_winner_again(tmp_path, monkeypatch):
 
         return scores
 
-    cut(monkeypatch, 500, lambda: quiet(deliver=0.4, journal=path))
+    cut(500, lambda: quiet(deliver=0.4, journal=path))
     verdict = resume(path, {name: counted(name) for name in FIVE}, progress=False)
     assert built == [verdict.name]
 
@@ -349,23 +332,18 @@ def test_a_small_budget_is_judged_without_what_is_kept():
 # --- journals ---
 
 
-def test_a_journal_from_before_opens(tmp_path, monkeypatch):
-    path = tmp_path / "race.db"
-    whole = quiet(200)
-    cut(monkeypatch, 100, lambda: quiet(200, journal=path))
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM settings WHERE key IN ('deliver', 'auto')")
-    assert look(path).spent == 100
-    assert resume(path, FIVE, progress=False).pulls == whole.pulls
-
-
 def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
     path = tmp_path / "race.db"
     quiet(deliver=0.4, journal=path)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE changes SET arm = 4 WHERE kind = 'deliver'")
+    opened = files.read(path)
+    events = [entry.event for entry in opened.read()]
+    opened.close()
+    forged = files.create(tmp_path / "forged.db", events[0])
+    for event in events[1:]:
+        forged.append(replace(event, arm=4) if isinstance(event, Named) else event)
+    forged.close()
     with pytest.raises(OtherRace, match=r"arm 4 was named the best, but Adaptive.* names arm"):
-        look(path)
+        look(tmp_path / "forged.db")
 
 
 # --- what is shown ---
@@ -383,24 +361,22 @@ def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
 
 
 def test_the_table_says_who_is_trained_on():
-    field = named("r-sr", 100, 0.4)
-    progress = Progress(
-        Settings(policy=RisingSR(), budget=100, deliver=0.4), list(field.names), True
-    )
+    session = named("r-sr", 100, 0.4)
+    progress = Progress(session.names, True)
     progress.mode = "live"
-    with progress.shown(field, None):
+    with progress.shown(session, None):
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress))
     shown = console.file.getvalue()
-    name = field.names[field.winner]
+    name = session.names[session.winner]
     assert f"pull 60 of 100 · training {name} on · " in shown
     (row,) = [line for line in shown.splitlines() if line.startswith(f"{name} ")]
     assert row.rstrip().endswith("trained on")
 
 
-def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, monkeypatch):
+def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(monkeypatch, 100, lambda: quiet(deliver=0.4, journal=path))
+    cut(100, lambda: quiet(deliver=0.4, journal=path))
     seen = look(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
     assert "Named the best so far" in str(seen) and not seen.named.final

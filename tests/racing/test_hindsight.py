@@ -3,7 +3,7 @@
 import numpy as np
 
 from latebloomer.racing.verdict.hindsight import Curve, asha, halving
-from latebloomer.session.field import FAILED, FINISHED
+from latebloomer.session.events import FAILED, FINISHED
 from latebloomer.session.session import Session
 
 NAMES = ["a", "b", "c", "d"]

@@ -12,12 +12,18 @@ import pytest
 
 from latebloomer.policies import REGISTRY, UCBE, make_policy
 from latebloomer.racing import JournalError, JournalInUse, OtherRace, look, race, resume
-from latebloomer.racing.checkpoints.checkpoints import Checkpoints, place_of
+from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.settings import Settings
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.session.events import Began, Created, Told
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
+
+
+def created(names):
+    return Created("race", SETTINGS.as_dict(), tuple(names))
 
 
 def rising(best):
@@ -42,7 +48,7 @@ def rows(path, query):
 def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
     path = tmp_path / "race.db"
     verdict = run(path)
-    pulls = rows(path, "SELECT t, arm, n, reward, seconds, at FROM pulls ORDER BY t")
+    pulls = rows(path, "SELECT t, arm, n, score, seconds, at FROM pulls ORDER BY t")
     assert [pull[0] for pull in pulls] == list(range(1, 41))
     for arm, name in enumerate(LEARNERS):
         mine = [pull for pull in pulls if pull[1] == arm]
@@ -57,7 +63,7 @@ def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path
     settings = dict(rows(path, "SELECT key, value FROM settings"))
     assert json.loads(settings["budget"]) == 40 and json.loads(settings["seed"]) == 3
     assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
-    kept = {key: json.loads(value) for key, value in rows(path, "SELECT * FROM verdict")}
+    kept = {key: json.loads(value) for key, value in rows(path, "SELECT key, value FROM verdict")}
     assert kept == json.loads(json.dumps(verdict.summary()))
     ((versions, ended),) = rows(path, "SELECT versions, ended FROM legs")
     assert json.loads(versions)["latebloomer"] and ended
@@ -77,7 +83,8 @@ def test_the_policy_is_rebuilt_from_the_journal(name):
 
 def test_two_processes_cannot_race_on_one_journal(tmp_path):
     path = tmp_path / "race.db"
-    journal = journals.create(path, SETTINGS, list(LEARNERS))
+    journal = journals.create(path, created(LEARNERS))
+    journal.append(Began(process_name(), versions()))
     code = (
         "import sys\nfrom latebloomer.errors import JournalInUse\n"
         "from latebloomer.racing.journal import files as j"
@@ -118,13 +125,13 @@ def test_nothing_is_overwritten(tmp_path):
 
 def test_a_journal_without_a_pull_makes_way(tmp_path):
     path = tmp_path / "race.db"
-    journals.create(path, SETTINGS, ["x", "y", "z"]).close()
+    journals.create(path, created("xyz")).close()
     assert run(path).spent == 40
 
 
 def test_a_process_stopped_while_it_made_the_file_leaves_no_trouble(tmp_path):
     path = tmp_path / "race.db"
-    db = journals._connect(str(path), "normal")
+    db = journals._connect(path, "normal")
     db.close()
     assert path.stat().st_size > 0
     with pytest.raises(JournalError, match="no race has begun in it"):
@@ -163,14 +170,50 @@ def test_a_newer_journal_says_to_upgrade(tmp_path):
         resume(path, LEARNERS)
 
 
+def forged(path, change):
+    """A journal whose events are those of another, some of them changed."""
+    opened = journals.read(path)
+    events = [entry.event for entry in opened.read()]
+    opened.close()
+    other = journals.create(path.with_name("forged.db"), events[0])
+    for event in change(events)[1:]:
+        other.append(event)
+    other.close()
+    return other.path
+
+
 def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
     path = tmp_path / "race.db"
     run(path)
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE pulls SET arm = 2 WHERE t = 5")
+
+    def swap(events):
+        told = [k for k, event in enumerate(events) if isinstance(event, Told)]
+        events[told[4]] = Told(2, 0.5)  # the fifth pull was of the second learner
+        return events
+
+    # Within a phase the order is free: it shows when the third learner has had all its pulls.
     with pytest.raises(
-        OtherRace, match=r"pull 6 of the journal is of 'c', but AdaptiveRejects.* for 'b'"
+        OtherRace, match=r"pull 30 of the journal is of 'c', but AdaptiveRejects.* for 'b'"
     ):
+        look(forged(path, swap))
+
+
+@pytest.mark.parametrize("column, value", [("score", 0.25), ("arm", 2), ("at", 5.0), ("id", 999)])
+def test_a_row_that_was_changed_is_noticed(tmp_path, column, value):
+    path = tmp_path / "race.db"
+    run(path)
+    with sqlite3.connect(path) as db:
+        db.execute(f"UPDATE events SET {column} = ? WHERE id = 10", (value,))
+    with pytest.raises(JournalError, match="is damaged after event 9 "):
+        look(path)
+
+
+def test_a_row_that_was_removed_is_noticed(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM events WHERE id = 10")
+    with pytest.raises(JournalError, match="is damaged after event 9 "):
         look(path)
 
 
@@ -291,11 +334,12 @@ def test_the_digest_knows_names_and_contents(tmp_path):
 
 
 def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
-    journal = journals.create(tmp_path / "race.db", SETTINGS, list(LEARNERS))
-    checkpoints = Checkpoints(journal, full=True)
-    arm = Path(checkpoints.storage.root) / "0000"
+    state = RaceState(created(LEARNERS))
+    states = SavedStates(state, tmp_path / "race.db")
+    arm = Path(states.storage.root) / "0000"
     (arm / "7.draft").mkdir(parents=True)
-    checkpoints.enter(0, 9, checkpoints.storage.keep(place_of(0, 9), Kept().save))
+    saved = saved_event(0, 9, states.storage.keep(place_of(0, 9), Kept().save))
+    state.apply(saved)
+    states.drop_older(saved)
     assert [place.name for place in arm.iterdir()] == ["9"]
-    assert checkpoints.known(0, 8) == [] and checkpoints.known(0, 9)[0].n == 9
-    journal.close()
+    assert states.at_hand(0, 8) is None and states.at_hand(0, 9).n == 9

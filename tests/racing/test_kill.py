@@ -17,8 +17,10 @@ import pytest
 
 from latebloomer.racing import api as races
 from latebloomer.racing import resume
-from latebloomer.racing.checkpoints.checkpoints import Checkpoints
-from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.checkpoints.saved_states import SavedStates
+from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.session.events import Named, Told
+from latebloomer.session.events import Saved as SavedEvent
 
 BUDGET = 90
 KILLS = 60  # moments per way to race
@@ -101,36 +103,21 @@ def reach(moment):
     doomed = (moment, doomed[1] - 1)
 
 
-class Connection:
-    """The journal's connection, with moments around each commit."""
-
-    def __init__(self, real):
-        self._real = real
-
-    def execute(self, query, values=()):
-        what = "commit" if query.startswith("INSERT INTO pulls") else ""
-        if query.startswith("INSERT INTO changes") and "deliver" in values:
-            what = "naming"
-        reach(f"before the {what}")
-        result = self._real.execute(query, values)
-        reach(f"after the {what}")
-        return result
-
-    def __getattr__(self, name):
-        return getattr(self._real, name)
+BEFORE = {
+    Told: "before the commit",
+    Named: "before the naming",
+    SavedEvent: "before the checkpoint is entered",
+}
+AFTER = {Told: "after the commit", Named: "after the naming"}
 
 
 def arm_moments():
-    init, enter, drop, rename = (
-        Journal.__init__, Journal.checkpoint, Checkpoints._drop_older, Path.rename,
-    )  # fmt: skip
+    append, drop, rename = FileJournal.append, SavedStates.drop_older, Path.rename
 
-    def with_moments(self, connection, *rest):
-        init(self, Connection(connection), *rest)
-
-    def entering(self, *args):
-        reach("before the checkpoint is entered")
-        enter(self, *args)
+    def appending(self, *events, elapsed=0.0):
+        reach(BEFORE.get(type(events[0]), ""))
+        append(self, *events, elapsed=elapsed)
+        reach(AFTER.get(type(events[0]), ""))
 
     def dropping(self, *args):
         reach("before the old one is removed")
@@ -140,8 +127,7 @@ def arm_moments():
         reach("before the rename")
         return rename(self, target)
 
-    Journal.__init__, Journal.checkpoint = with_moments, entering
-    Checkpoints._drop_older, Path.rename = dropping, renaming
+    FileJournal.append, SavedStates.drop_older, Path.rename = appending, dropping, renaming
 
 
 def victim(folder, seed):
@@ -178,7 +164,7 @@ def died(function, *args):
 
 def told(path):
     with sqlite3.connect(path) as db:
-        return db.execute("SELECT t, arm, n, reward FROM pulls ORDER BY t").fetchall()
+        return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -210,31 +196,14 @@ def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path
     assert killed >= 75 and while_delivering >= 10
 
 
-def test_a_race_killed_twice_still_ends_the_same(tmp_path, monkeypatch):
+def test_a_race_killed_twice_still_ends_the_same(tmp_path, cut):
     """A resume that is cut short is no different from a race that is."""
-
-    class Stop(BaseException):
-        pass
-
-    path, real = tmp_path / "race.db", Journal.pull
+    path = tmp_path / "race.db"
     whole = races.race(LEARNERS, BUDGET, journal=tmp_path / "whole.db", progress=False)
-
-    def cut_at(t_end):
-        def pull(self, t, *rest):
-            real(self, t, *rest)
-            if t == t_end:
-                raise Stop
-
-        return pull
-
-    for t_end in (20, 21, 55):
-        monkeypatch.setattr(Journal, "pull", cut_at(t_end))
-        with pytest.raises(Stop):
-            if path.exists():
-                resume(path, LEARNERS, progress=False)
-            else:
-                races.race(LEARNERS, BUDGET, journal=path, progress=False)
-    monkeypatch.setattr(Journal, "pull", real)
+    cut(20, lambda: races.race(LEARNERS, BUDGET, journal=path, progress=False))
+    for more in (1, 34):
+        cut(more, lambda: resume(path, LEARNERS, progress=False))
+    assert len(told(path)) == 55
     assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
     assert told(path) == told(tmp_path / "whole.db")
 

@@ -18,12 +18,11 @@ from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, Interrupted, MissingExtra, SettingError
 from latebloomer.racing import LearnerError, look, resume
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
-from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.runners.ray import RayRunner
-from latebloomer.racing.runners.ray import actor_pool as crew
+from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
 from latebloomer.racing.runners.ray import ray_runner as runner
-from latebloomer.racing.runners.ray import slots as places
+from latebloomer.session.events import Told
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 
@@ -78,7 +77,7 @@ def run(learners, budget, path, how=None, **settings):
     return race(learners, budget, journal=path, runner=how or RayRunner(), **settings)
 
 
-def rows(path, query="SELECT arm, n, reward FROM pulls ORDER BY arm, n"):
+def rows(path, query="SELECT arm, n, score FROM pulls ORDER BY arm, n"):
     with sqlite3.connect(path) as db:
         return db.execute(query).fetchall()
 
@@ -119,7 +118,12 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     path = tmp_path / "race.db"
     verdict = run(LEARNERS, 90, path, RayRunner(batch=3), policy=policy)
     assert verdict.spent == 90 and look(path).summary() == verdict.summary()
-    sizes = {size for (size,) in rows(path, "SELECT value FROM changes WHERE kind = 'batch'")}
+    sizes = {
+        size
+        for (size,) in rows(
+            path, "SELECT value FROM changes WHERE kind = 'handed out' AND word = ''"
+        )
+    }
     assert 3 in sizes and sizes <= {2, 3}
 
 
@@ -146,21 +150,23 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     )
     assert verdict.spent == 100 and look(path).summary() == verdict.summary()
     assert not [arm for arm in verdict.arms if arm.state == "failed"]
-    assert rows(path, "SELECT count(*) FROM changes WHERE kind = 'more'")[0][0] > 20
+    assert rows(path, "SELECT count(*) FROM changes WHERE word = 'more'")[0][0] > 20
 
 
 def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, monkeypatch):
-    path, real = tmp_path / "race.db", Journal.pull
+    path, real, told = tmp_path / "race.db", FileJournal.append, []
 
-    def pull(self, t, *rest):
-        real(self, t, *rest)
-        if t == 60:
+    def append(self, *events, elapsed=0.0):
+        real(self, *events, elapsed=elapsed)
+        told.extend(event for event in events if isinstance(event, Told))
+        if len(told) == 60:
+            told.append(None)
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Journal, "pull", pull)
+    monkeypatch.setattr(FileJournal, "append", append)
     with pytest.raises(Interrupted, match=r"stopped after pull \d+ of 150"):
         run(LEARNERS, 150, path)
-    monkeypatch.setattr(Journal, "pull", real)
+    monkeypatch.setattr(FileJournal, "append", real)
     assert 60 <= len(rows(path)) < 150
     saved = {arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")}
     assert saved <= {0, 1, 3} and saved  # those that can be saved
@@ -265,7 +271,7 @@ def hangs(best, at):
 
 
 def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "GRACE", 0.5)
+    monkeypatch.setattr(actor_pool, "GRACE", 0.5)
     learners = {"a": hangs(1.0, at=4), "b": stream(0.5, 3), "c": stream(0.4, 3)}
     verdict = run(learners, 60, tmp_path / "race.db", timeout=0.5, retries=0)
     assert verdict["a"].state == "failed" and verdict["a"].pulls == 3 and verdict.spent == 60
@@ -273,11 +279,12 @@ def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, mon
 
 
 def test_saving_and_building_are_no_part_of_a_pull():
-    team = crew.Crew(None, None, None, None)
-    for kind in (crew.START, crew.BRING, crew.TRAIN, crew.SAVE):
-        hand = crew.Hand(0, None, places.Slot(None, 0, node="n"))
-        team._calls[kind] = crew.Call(hand, kind, sent=-1e9)
-    assert [call.kind for call in team.overdue(timeout=60.0)] == [crew.TRAIN]
+    pool = actor_pool.ActorPool(None, None, None, None)
+    kinds = (actor_pool.START, actor_pool.RESTORE, actor_pool.TRAIN, actor_pool.SAVE)
+    for kind in kinds:
+        worker = actor_pool.Worker(0, None, slots.Slot(None, 0, node="n"))
+        pool._calls[kind] = actor_pool.Call(worker, kind, sent=-1e9)
+    assert [call.kind for call in pool.overdue(timeout=60.0)] == [actor_pool.TRAIN]
 
 
 def leaves(how):
@@ -331,34 +338,34 @@ class Elsewhere:
         return int(8 // wanted["GPU"])
 
 
-def places_for(gpus, learners):
-    found = places.Places(Elsewhere(), {"CPU": 1, "GPU": gpus}, learners)
-    found.slots = [places.Slot(None, k, node="n") for k in range(int(8 // gpus))]
+def slots_for(gpus, learners):
+    found = slots.Slots(Elsewhere(), {"CPU": 1, "GPU": gpus}, learners)
+    found.slots = [slots.Slot(None, k, node="n") for k in range(int(8 // gpus))]
     return found
 
 
-def test_a_slot_of_several_gpus_has_one_lodger():
-    found = places_for(4, 2)
-    first, second = found.settle(0), found.settle(1)
-    assert first is not second and found.full() and found.settle(7) is None
-    found.leave(0)
-    assert found.settle(0, fled=first) is first  # the only one that is free
+def test_a_slot_of_several_gpus_has_one_learner():
+    found = slots_for(4, 2)
+    first, second = found.assign(0), found.assign(1)
+    assert first is not second and found.full() and found.assign(7) is None
+    found.vacate(0)
+    assert found.assign(0, avoid=first) is first  # the only one that is free
 
 
 def test_one_gpu_is_shared_in_turns_and_one_that_was_lost_goes_elsewhere():
-    found = places_for(4, 2)
+    found = slots_for(4, 2)
     found._alone = False
-    slots = [found.settle(arm) for arm in range(4)]
-    assert [slot.number for slot in slots] == [0, 1, 0, 1]
-    found.leave(0)
-    assert found.settle(0, fled=slots[0]).number == 1
-    room = found.free([slots[1]])
-    assert room[found.key(slots[0])] == 1 and room[found.key(slots[1])] == 0
+    given = [found.assign(arm) for arm in range(4)]
+    assert [slot.number for slot in given] == [0, 1, 0, 1]
+    found.vacate(0)
+    assert found.assign(0, avoid=given[0]).number == 1
+    room = found.free([given[1]])
+    assert room[found.key(given[0])] == 1 and room[found.key(given[1])] == 0
 
 
 @pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
 def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
-    found = places.Places(Elsewhere(), {"CPU": 1}, learners)._share("CPU", 1)
+    found = slots.Slots(Elsewhere(), {"CPU": 1}, learners)._share("CPU", 1)
     assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
 
 
@@ -375,7 +382,7 @@ def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, sche
     assert not Path(f"{path}.checkpoints").exists()
     assert {file.name for file in place.rglob("*.json")} == {"state.json"}
     saved = rows(path, "SELECT arm, n FROM checkpoints ORDER BY arm")
-    assert (first.record.names.index("a"), first.pulls["a"]) in saved
+    assert (first.history.names.index("a"), first.pulls["a"]) in saved
     again = resume(path, learners, runner=RayRunner(storage=storage), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)
 
@@ -388,7 +395,7 @@ def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
         file.write_text(file.read_text().replace("[", "[9", 1))  # another n
     again = resume(path, learners, runner=RayRunner(storage=place), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)  # trained again instead
-    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'note'")]
+    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'noted'")]
     assert any("was not loaded: the files are missing or not those" in why for why in notes)
 
 

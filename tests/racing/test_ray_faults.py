@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).with_name("ray_faults.py")
 
 def pulls(path):
     with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT arm, n, reward, t FROM pulls ORDER BY arm, n").fetchall()
+        return db.execute("SELECT arm, n, score, t FROM pulls ORDER BY arm, n").fetchall()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the victims look for processes in /proc")

@@ -7,25 +7,30 @@ from itertools import count
 import pytest
 
 from latebloomer.racing import look, race, resume
-from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 
 
-class Scrambled(LocalRunner):
+class Scrambled(Runner):
     """Makes the pulls of a phase (or of a batch) in a random order, as a cluster would."""
+
+    in_phases = True
 
     def __init__(self, seed, batch=1):
         super().__init__()
-        self.rng, self.batch = random.Random(seed), batch
+        self.rng, self.lanes, self.here = random.Random(seed), batch, LocalRunner()
+        for name in ("start", "discard", "release", "save", "learner", "stop"):
+            setattr(self, name, getattr(self.here, name))
 
-    def work(self, session):
-        while not session.over:
-            wanted = session.ask_phase(self.batch)
-            order = [arm for arm, pulls in wanted.items() for _ in range(pulls)]
-            self.rng.shuffle(order)
-            for arm in order:
-                if session.left(arm) is None and arm in session.ask_phase(self.batch):
-                    yield from self.pull(arm, session.had(arm))
+    def work(self, orders):
+        arm = self.rng.choice(sorted(orders))
+        yield from self.here.work({arm: orders[arm]})
+
+    def start(self, stage): ...
+    def discard(self, arm): ...
+    def release(self, arm): ...
+    def save(self, pulls): ...
+    def learner(self, arm, pulls): ...
 
 
 def curve(slow, best, fail=None, end=None):
@@ -45,7 +50,7 @@ TROUBLED = FOUR | {"fails": curve(3, 0.5, fail=9), "ends": curve(3, 0.55, end=8)
 
 def scores(path):
     with sqlite3.connect(path) as db:
-        return db.execute("SELECT arm, n, reward FROM pulls ORDER BY arm, n").fetchall()
+        return db.execute("SELECT arm, n, score FROM pulls ORDER BY arm, n").fetchall()
 
 
 @pytest.mark.parametrize("policy", ["r-sr", "sh", "sr", "rr", "rest-sure"])
@@ -76,23 +81,15 @@ def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
 
 @pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_batches_and_phases_survive_an_interruption(tmp_path, monkeypatch, policy, batch):
-    class Stop(BaseException):
-        pass
+def test_batches_and_phases_survive_an_interruption(tmp_path, cut, policy, batch):
+    path = tmp_path / "race.db"
 
-    real, path = Journal.pull, tmp_path / "race.db"
-
-    def pull(self, t, *rest):
-        real(self, t, *rest)
-        if t == 77:
-            raise Stop
-
-    monkeypatch.setattr(Journal, "pull", pull)
-    with pytest.raises(Stop):
+    def run():
         race(
             TROUBLED, 150, policy=policy, journal=path, runner=Scrambled(1, batch), progress=False
         )
-    monkeypatch.setattr(Journal, "pull", real)
+
+    cut(77, run)
     assert look(path).spent == 77
     verdict = resume(path, TROUBLED, runner=Scrambled(2, batch), progress=False)
     assert verdict.spent == 150 and look(path).summary() == verdict.summary()

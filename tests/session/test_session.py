@@ -583,7 +583,7 @@ def test_a_batch_may_be_told_in_any_order(policy, batch, order, arms):
 def test_arms_are_kept_busy_and_the_session_is_replayed_equal(policy, batch, order):
     session, random = Session(policy, arms=6, budget=80, horizon=25), Random(order)
     while phase := session.ask_phase(batch):
-        if session._batch:  # without phases from here on: one is back, another one goes out
+        if session.handed_out:  # without phases from here on: one is back, another one goes out
             session.top_up(batch)
             phase = session.ask_phase(batch)
             open_arms = sum(n < 25 for n in session.pulls)
@@ -601,8 +601,8 @@ def test_only_policies_that_choose_by_score_hand_out_more_while_others_are_out(p
     session = Session(policy, arms=6, budget=80)
     play(session, pulls=40)
     session.ask_phase(3)
-    if session._batch:
-        session.tell(session._batch[0], 0.5)
+    if session.handed_out:
+        session.tell(session.handed_out[0], 0.5)
     before = dict(session.ask_phase(3))
     session.top_up(3)
     grown = len(session.ask_phase(3)) > len(before)

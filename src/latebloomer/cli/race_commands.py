@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from latebloomer.errors import Interrupted, LatebloomerError, LearnerError, SettingError
-from latebloomer.racing.learner import Given, keeps
+from latebloomer.racing.learner import Given, can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
@@ -181,7 +181,7 @@ def _finish(verdict: Verdict, report: Path | None, save: Path | None) -> None:
     if save is not None:
         verdict.save(save)
         typer.echo(f"wrote {save}")
-    elif not keeps(verdict.learner):
+    elif not can_save(verdict.learner):
         typer.echo(
             "the trained winner ends with this command: --save winner.pkl keeps it", err=True
         )

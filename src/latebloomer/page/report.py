@@ -11,15 +11,9 @@ from typing import Any
 from latebloomer.page.svg import Line, Span, curves, spans, thin
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
-from latebloomer.racing.verdict.verdict import (
-    FAILED,
-    FINISHED,
-    OUT,
-    RACING,
-    WINNER,
-    ArmResult,
-    Verdict,
-)
+from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Verdict
+from latebloomer.session.events import FAILED, FINISHED
+from latebloomer.session.reasons import OUT, RACING
 
 COLOURS = 10  # learners with a colour of their own; the others are grey
 RANK = {WINNER: 0, RACING: 1, FINISHED: 1, OUT: 2, FAILED: 3}
@@ -53,7 +47,7 @@ def page(verdict: Verdict) -> str:
 
 def ranked(verdict: Verdict) -> list[ArmResult]:
     """The winner, those who raced to the end, then the dropped ones, the last first."""
-    sign = verdict.record.sign
+    sign = verdict.history.sign
 
     def rank(arm: ArmResult) -> tuple[float, ...]:
         value = -sign * arm.estimate
@@ -100,7 +94,7 @@ def _head(verdict: Verdict) -> str:
 
 def _curves(verdict: Verdict, order: list[ArmResult], css: Mapping[str, str]) -> str:
     lines = [_line(verdict, arm, css[arm.name]) for arm in reversed(order)]
-    better = "higher" if verdict.record.sign > 0 else "lower"
+    better = "higher" if verdict.history.sign > 0 else "lower"
     picture = curves(lines, "pulls of the learner", f"score ({better} is better)")
     note = "A cross marks where a learner was dropped or failed, a dot where it ended."
     note += " A ring: from there on the winner was trained on." if verdict.delivered.since else ""
@@ -113,7 +107,7 @@ def _curves(verdict: Verdict, order: list[ArmResult], css: Mapping[str, str]) ->
 
 
 def _line(verdict: Verdict, arm: ArmResult, css: str) -> Line:
-    pulls, scores = thin(verdict.record.scores_of(verdict.record.names.index(arm.name)))
+    pulls, scores = thin(verdict.history.scores_of(verdict.history.names.index(arm.name)))
     end = arm.state if arm.state in (OUT, FAILED) else ""
     since = arm.state == WINNER and verdict.delivered.since
     named = verdict.named.pulls if since else None

@@ -9,6 +9,7 @@ from latebloomer.errors import (
     OtherRace,
 )
 from latebloomer.racing.api import look, race, resume
+from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.learner import Learner
 from latebloomer.racing.learner_contract import LearnerCheck, check_learner
 from latebloomer.racing.runners.contract import Runner
@@ -17,6 +18,7 @@ from latebloomer.racing.verdict.verdict import ArmResult, Verdict
 __all__ = [
     "AllFailed",
     "ArmResult",
+    "Callback",
     "Interrupted",
     "JournalError",
     "JournalInUse",
@@ -24,6 +26,7 @@ __all__ = [
     "LearnerCheck",
     "LearnerError",
     "OtherRace",
+    "RaceView",
     "Runner",
     "Verdict",
     "check_learner",

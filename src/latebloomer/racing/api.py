@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from latebloomer.errors import NothingYet, OtherRace
+from latebloomer.errors import JournalError, NothingYet, OtherRace
 from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
+from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
-from latebloomer.racing.journal import files as opening
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
 from latebloomer.racing.learner import Entry, Given, entries_of
-from latebloomer.racing.policy_choice import chosen
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.replay import fresh, replay
+from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.build import judge
-from latebloomer.racing.verdict.sentences import need_one
+from latebloomer.racing.settings import Settings, process_name, resolved, versions
+from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.field import Field
+from latebloomer.session.events import Began, Created, Decided, Ended
 
 Place = str | os.PathLike[str]
 
@@ -44,6 +45,7 @@ def race(
     checkpoint_every: int | None = None,
     durability: str = "normal",
     deliver: float = 0.0,
+    callbacks: Sequence[Callback] | None = None,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -52,7 +54,8 @@ def race(
     pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
     next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
-    `deliver=0.3` keeps that share of the budget to train the winner on once it is named.
+    `deliver=0.3` keeps that share of the budget to train the winner on once it is named. Each
+    function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -68,16 +71,17 @@ def race(
     """
     entries = entries_of(learners, seed)
     settings = Settings(
-        policy=chosen(policy, len(entries), budget, horizon, deliver), auto=is_auto(policy),
+        policy=resolved(policy, len(entries), budget, horizon, deliver), auto=is_auto(policy),
         deliver=deliver, budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability,
     )  # fmt: skip
-    names = [entry.name for entry in entries]
-    fresh(settings, names)  # says what is wrong with the budget before a file is made
-    made = make_runner(runner)
-    opened = opening.create(journal, settings, names)
-    return _run(opened, settings, entries, made, Progress(settings, names, progress))
+    functions, made = check_callbacks(callbacks), make_runner(runner)
+    names = tuple(entry.name for entry in entries)
+    created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
+    state = RaceState(created, settings.policy)  # says what is wrong before a file is made
+    opened = files.create(journal, created)
+    return _run(state, opened, entries, made, Progress(names, progress), functions)
 
 
 def resume(
@@ -87,23 +91,25 @@ def resume(
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool = True,
+    callbacks: Sequence[Callback] | None = None,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
     The learners are the same as before, by name. Each one is restored from its newest checkpoint
     and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
     again from the start, which is announced first. `policy` is only needed for one that is not
-    the library's own; the journal knows what "auto" became.
+    the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
+    now on.
     """
-    opened = opening.reopen(journal)
+    functions, made = check_callbacks(callbacks), make_runner(runner)
+    opened = files.reopen(journal)
     try:
-        settings = Settings.from_dict(opened.values, policy)
-        entries = _same(entries_of(learners, settings.seed), opened.names, journal)
-        made = make_runner(runner)
+        state = RaceState.replayed(opened.read(), policy)
+        entries = _same(entries_of(learners, state.settings.seed), state.names, journal)
     except BaseException:
         opened.close()
         raise
-    return _run(opened, settings, entries, made, Progress(settings, opened.names, progress))
+    return _run(state, opened, entries, made, Progress(state.names, progress), functions)
 
 
 def look(journal: Place, policy: Policy | str | None = None) -> Verdict:
@@ -111,91 +117,108 @@ def look(journal: Place, policy: Policy | str | None = None) -> Verdict:
 
     It can be called while another process races on the journal.
     """
-    opened = opening.read(journal)
+    opened = files.read(journal)
     try:
-        settings = Settings.from_dict(opened.values, policy)
-        session = replay(opened, settings)
-        if session.spent == 0 and not session.over:
-            raise NothingYet(f"the race of {journal} has begun, but no pull is finished yet")
-        return judge(session, settings, opened)
+        state = RaceState.replayed(opened.read(), policy)
+    finally:
+        opened.close()
+    if state.session.spent == 0 and not state.session.over:
+        raise NothingYet(f"the race of {journal} has begun, but no pull is finished yet")
+    return build_verdict(state, opened.path)
+
+
+def settings_in(journal: Place) -> Mapping[str, Any]:
+    """The settings of a journal's race, as plain values."""
+    opened = files.read(journal)
+    try:
+        return next(
+            dict(entry.event.settings)
+            for entry in opened.read()
+            if isinstance(entry.event, Created)
+        )
     finally:
         opened.close()
 
 
 def _run(
-    journal: Journal, settings: Settings, entries: list[Entry], runner: Runner, progress: Progress
+    state: RaceState,
+    journal: Journal,
+    entries: list[Entry],
+    runner: Runner,
+    progress: Progress,
+    callbacks: list[Callback],
 ) -> Verdict:
-    driver = None
+    driver = Driver(state, journal, entries, runner, progress, callbacks)
     try:
-        driver = Driver(journal, settings, entries, runner, progress)
-        need_one(driver.session, journal)
+        driver.record(Began(process_name(), versions()))
+        state.need_one_learner()
         driver.start()
         _announce(driver, progress)
         driver.run()
-        verdict = judge(driver.session, settings, journal)
-        journal.close_with(verdict.summary())  # safe before the winner's own code runs again
-        verdict = replace(verdict, learner=driver.trained())
+        verdict = build_verdict(state, journal.path)
+        driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
+        verdict = replace(verdict, learner=driver.winner())
         progress.say(f"\n{verdict}")
         return verdict
     finally:
-        runner.stop()
-        if driver is not None:
-            driver.checkpoints.close()
-        journal.close()
+        try:
+            driver.close()
+            with suppress(JournalError):  # a disk that is full or gone: said when it mattered
+                driver.record(Ended())
+        finally:
+            journal.close()
 
 
 def _announce(driver: Driver, progress: Progress) -> None:
     """The plan before the first pull; what a resume costs before it is paid."""
-    session = driver.session
+    session, settings = driver.session, driver.settings
     if session.spent:
-        progress.say(f"resumed at pull {session.spent} of {session.whole}; {_repeats(driver)}")
-    elif driver.settings.seconds is not None:
+        progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
+    elif settings.seconds is not None:
         progress.say(
-            f"{driver.settings.rule} over {len(session.names)} learners for "
-            f"{driver.settings.seconds:g} s{_kept(driver)}: the first sweep measures how many "
+            f"{settings.rule} over {len(session.names)} learners for "
+            f"{settings.seconds:g} s{_set_aside(driver)}: the first sweep measures how many "
             "pulls that is"
         )
     else:
-        auto = "auto: " if driver.settings.auto else ""
-        progress.say(f"{auto}{_plan(session)}{_kept(driver)}")
+        auto = "auto: " if settings.auto else ""
+        arms, budget = len(session.names), session.deciding_budget
+        plan = session.policy.describe(arms, budget, session.horizon)
+        progress.say(f"{auto}{plan}{_set_aside(driver)}")
 
 
-def _kept(driver: Driver) -> str:
+def _set_aside(driver: Driver) -> str:
     """What comes after the plan."""
     session, share = driver.session, driver.settings.deliver
     if driver.settings.seconds is not None:
         return f", {share:.0%} of them for the winner" if share else ""
-    pulls = session.whole - session.budget
-    return f"\nThen {pulls} of {session.whole} pulls train the winner on." if share else ""
-
-
-def _plan(session: Field) -> Any:
-    return session.policy.describe(len(session.names), session.budget, session.horizon)
+    pulls = session.budget - session.deciding_budget
+    return f"\nThen {pulls} of {session.budget} pulls train the winner on." if share else ""
 
 
 def _repeats(driver: Driver) -> str:
     """What restoring the learners will cost."""
-    session, seconds = driver.session, driver.journal.seconds()
-    needed = [session.recommend().arm] if session.over else session.movers
+    session, race, states = driver.session, driver.race, driver.states
+    needed = [session.recommend().arm] if session.over else session.trainable
     pulls, time, away = 0, 0.0, 0
     for arm in needed:
-        n = session.pulls[arm]
-        kept, listed = driver.checkpoints.known(arm, n), driver.checkpoints.listed(arm, n)
-        away += bool(listed and not kept)
-        missing = n - (kept[0].n if kept else 0)
-        pulls, time = pulls + missing, time + missing * seconds.get(arm, 0.0) / max(1, n)
+        n = session.pulls_of(arm)
+        saved, listed = states.at_hand(arm, n), states.newest(arm, n)
+        away += bool(listed and not saved)
+        missing = n - (saved.n if saved else 0)
+        pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
     if not pulls:
         return "every learner is restored from its checkpoint"
     text = f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
     if away:
         text += (
-            f"; the checkpoints of {away} learners are not in {driver.checkpoints.storage}: if "
+            f"; the checkpoints of {away} learners are not in {states.storage}: if "
             "they are elsewhere, stop and give the runner that storage"
         )
     return text
 
 
-def _same(entries: list[Entry], names: list[str], journal: Place) -> list[Entry]:
+def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
     """The learners in the journal's order."""
     given = {entry.name: entry for entry in entries}
     missing = [name for name in names if name not in given]

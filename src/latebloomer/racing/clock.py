@@ -2,15 +2,15 @@
 
 The first sweep measures a pull; then the budget in pulls is `spent + time left / pull length`, and
 it is set anew when a phase ends or when the forecast is off by more than 2 %. Each new budget is
-in the journal, so that a replay needs no clock. The time of counted pulls of earlier processes
-counts; the time that a resume takes to restore learners does not.
+an event, so that a replay needs no clock. The time of earlier processes counts; the time that a
+resume takes to restore learners does not.
 """
 
 from __future__ import annotations
 
 from time import perf_counter
 
-from latebloomer.session.field import Field
+from latebloomer.session.session import Session
 
 PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured
 SLACK = 0.02  # a forecast this close to the time given stays
@@ -19,34 +19,44 @@ TICK = 1e-7  # no pull is shorter, in seconds
 NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
 
 
-class Clock:
-    """Measures pulls and says when to plan anew or to stop."""
+class Stopwatch:
+    """Seconds of a race, over all processes that took it up, by a clock that is never set."""
 
-    def __init__(self, seconds: float, arms: int, before: float = 0.0, lanes: int = 1) -> None:
-        self.seconds = seconds
-        self._lanes = lanes  # pulls that can be made at once
-        self._length = [0.0] * arms
-        self._count = [0] * arms
+    def __init__(self, before: float = 0.0) -> None:
         self._before = before  # spent by earlier processes
         self._began = perf_counter()
-        self._pulling = 0.0
-        self._pulls = 0
-        self._planned_at = -seconds
-        self._phase: tuple[int, int] | None = None
-        self.longest = 0.0
+
+    @property
+    def here(self) -> float:
+        """Seconds in this process."""
+        return perf_counter() - self._began
 
     @property
     def elapsed(self) -> float:
         """Seconds of the race so far."""
-        return self._before + perf_counter() - self._began
-
-    def until(self, seconds: float) -> None:
-        """Another end: what comes now has a plan of its own."""
-        self.seconds, self._planned_at, self._phase = seconds, -seconds, None
+        return self._before + self.here
 
     def pause(self, seconds: float) -> None:
         """Take time out that is not the race's: restoring learners."""
         self._began += seconds
+
+
+class Clock:
+    """Measures pulls and says when to plan anew or to stop."""
+
+    def __init__(self, seconds: float, arms: int, watch: Stopwatch, lanes: int = 1) -> None:
+        self.seconds, self.watch = seconds, watch
+        self._lanes = lanes  # pulls that can be made at once
+        self._length = [0.0] * arms
+        self._count = [0] * arms
+        self._pulling = 0.0
+        self._pulls = 0
+        self._planned_at = -seconds
+        self._phase: tuple[int, int] | None = None
+
+    def until(self, seconds: float) -> None:
+        """Another end: what comes now has a plan of its own."""
+        self.seconds, self._planned_at, self._phase = seconds, -seconds, None
 
     def recall(self, arm: int, seconds: float, count: int) -> None:
         """Take over what an earlier process has measured."""
@@ -59,51 +69,55 @@ class Clock:
         self._length[arm] += share * (seconds - self._length[arm])
         self._pulling += seconds / self._lanes
         self._pulls += 1
-        self.longest = max(self.longest, seconds)
 
     def pull_length(self, arms: list[int]) -> float:
         """Seconds per pull, with what is between pulls, over arms that are pulled evenly."""
         lanes = min(self._lanes, len(arms)) or 1
         known = [self._length[i] / lanes for i in arms if self._count[i]] or [self._mean()]
-        between = (perf_counter() - self._began - self._pulling) / max(1, self._pulls)
+        between = (self.watch.here - self._pulling) / max(1, self._pulls)
         return max(TICK, sum(known) / len(known) + max(0.0, between))
 
     def _mean(self) -> float:
         return self._pulling / max(1, self._pulls)
 
     def left(self) -> float:
-        return self.seconds - self.elapsed
+        """Seconds until the end."""
+        return self.seconds - self.watch.elapsed
 
-    def out_of_time(self, session: Field) -> bool:
+    def out_of_time(self, session: Session) -> bool:
         """Whether another pull would end further from the time given than stopping now."""
-        arms = session.movers if session.over else [session.ask()]
+        arms = session.trainable if session.over else [session.ask()]
         return self.left() < self.pull_length(arms) / 2
 
-    def budget(self, session: Field) -> int | None:
-        """A new budget where the plan needs one, else None."""
-        movers = session.movers
-        swept = session.spent >= len(session.names) - self._failed(session)
-        if not movers or not (swept or session.winner is not None):
+    def budget(self, session: Session) -> int | None:
+        """Pulls that the arms have in all, where the plan needs another number; else None."""
+        arms = session.trainable
+        swept = session.spent >= len(session.names) - self._never_pulled(session)
+        if not arms or not (swept or session.winner is not None):
             return None
-        fits = self.forecast(session, movers)
+        fits = self.forecast(session, arms)
         if session.over:
             return fits if fits > session.spent else None
         if not self._due(session, fits):
             return None
-        self._planned_at, self._phase = self.elapsed, session.phase
-        return None if fits == session.budget else max(fits, session.spent)
+        self._planned_at, self._phase = self.watch.elapsed, session.phase
+        return None if fits == self._planned(session) else max(fits, session.spent)
 
-    def forecast(self, session: Field, arms: list[int]) -> int:
+    def forecast(self, session: Session, arms: list[int]) -> int:
         """Pulls in all, if these arms have the time that is left."""
         return session.spent + max(0, round(self.left() / self.pull_length(arms)))
 
-    def _failed(self, session: Field) -> int:
-        return sum(session.left(i) is not None and session.pulls[i] == 0
+    def _planned(self, session: Session) -> int:
+        return session.deciding_budget if session.winner is None else session.budget
+
+    def _never_pulled(self, session: Session) -> int:
+        """Arms that left before their first pull."""
+        return sum(session.departure(i) is not None and session.pulls_of(i) == 0
                    for i in range(len(session.names)))  # fmt: skip
 
-    def _due(self, session: Field, fits: int) -> bool:
+    def _due(self, session: Session, fits: int) -> bool:
         if self._phase is None or session.phase[0] != self._phase[0]:
-            return session.level
-        waited = self.elapsed - self._planned_at >= PAUSE * self.seconds
-        off = abs(fits - session.budget) > SLACK * fits
-        return waited and off and session.level
+            return session.is_even
+        waited = self.watch.elapsed - self._planned_at >= PAUSE * self.seconds
+        off = abs(fits - self._planned(session)) > SLACK * fits
+        return waited and off and session.is_even

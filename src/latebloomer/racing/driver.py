@@ -1,41 +1,54 @@
-"""The loop of a race: the runner reports, then the journal takes it, then the session is told.
+"""The loop of a race: ask the session, give it to the runner, write what comes back, tell others.
 
-A pull is in the journal before the session hears of it, so no decision rests on a pull that could
-be lost, and a pull that was not written is not counted.
+Whatever happens is an event. It is in the journal before the session hears of it, so no decision
+rests on a pull that could be lost, and a pull that was not written is not counted. Then all who
+listen are told: the clock, the schedule of checkpoints, the progress display, users' callbacks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, LearnerError
-from latebloomer.racing.checkpoints.checkpoints import Checkpoints
-from latebloomer.racing.checkpoints.schedule import Saving
-from latebloomer.racing.clock import NEWEST, Clock
+from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
+from latebloomer.racing.checkpoints.saved_states import SavedStates
+from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
+from latebloomer.racing.clock import Clock, Stopwatch
 from latebloomer.racing.interrupt import Interrupt
-from latebloomer.racing.journal.journal import Change, Failure, Journal, resume_call
+from latebloomer.racing.journal.journal import Journal, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
-from latebloomer.racing.replay import apply, replay
+from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import (
-    Ended,
-    Note,
-    Pulled,
+    Order,
+    Orders,
+    RanOut,
     Report,
-    Restored,
     Runner,
-    Saved,
     Stage,
     Trouble,
     Unsaved,
     Waiting,
     trouble_of,
 )
-from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.sentences import need_one
-from latebloomer.session.field import FAILED, FINISHED, Field
+from latebloomer.session.delivery import whole_budget
+from latebloomer.session.events import (
+    FAILED,
+    FINISHED,
+    Event,
+    Left,
+    Named,
+    Noted,
+    Planned,
+    PullFailed,
+    Restored,
+    Saved,
+    Stopped,
+    Told,
+)
 
-LOSSES = 5  # times that a learner's process may be lost in one and the same pull
+MOST_LOSSES = 5  # times that a learner's process may be lost in one and the same pull
 
 
 class Driver:
@@ -43,245 +56,268 @@ class Driver:
 
     def __init__(
         self,
+        race: RaceState,
         journal: Journal,
-        settings: Settings,
-        entries: list[Entry],
+        entries: Sequence[Entry],
         runner: Runner,
         progress: Progress,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.journal, self.settings, self.runner, self.progress = (
-            journal, settings, runner, progress,
-        )  # fmt: skip
-        self.entries = entries
-        self.session: Field = replay(journal, settings)
-        self.checkpoints = Checkpoints(journal, settings.durability == "full")
-        self.clock: Clock | None = None
+        self.race, self.session, self.settings = race, race.session, race.settings
+        self.journal, self.entries, self.runner = journal, entries, runner
+        self.progress, self.states = progress, SavedStates(race, journal.path)
         timed = journal.path is not None or runner.fragile
-        self.saving = Saving(settings.checkpoint_every, len(entries), timed)
-        self._restored = {i for i, n in enumerate(self.session.pulls) if n}
-        self._handed = len(self.session._handed)
+        self.schedule = CheckpointSchedule(self.settings.checkpoint_every, len(entries), timed)
+        self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
+        self.callbacks = Callbacks(callbacks, self.view)
+        self.watch = Stopwatch(race.elapsed)
+        self.clock: Clock | None = None
+        # Arms that trained in an earlier process and have not been pulled in this one.
+        self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
-
-    def _clock(self, lanes: int) -> Clock | None:
-        """It starts when the runner is ready."""
-        if self.settings.seconds is None:
-            return None
-        before = self.journal.elapsed()
-        named = self.session.winner is not None
-        share = 1.0 if named else 1.0 - self.settings.deliver  # of the time, until the next end
-        seconds = share * self.settings.seconds
-        clock = Clock(seconds, len(self.entries), before, lanes)
-        for arm in self.session.movers:
-            if self.session.had(arm):
-                pace = self.journal.pace(arm, NEWEST)
-                clock.recall(arm, pace, self.session.had(arm))
-        return clock
 
     # --- the race ---
 
     def start(self) -> None:
-        """Let the runner take the learners."""
-        timeout, recorded = self.settings.timeout, self.journal.rewards
-        self.runner.start(Stage(self.entries, self.checkpoints, recorded, timeout, self.saving))
-        self.clock = self._clock(self.runner.lanes)
+        """Let the runner take the learners; the race's time runs from here."""
+        recorded, timeout = self.session.scores, self.settings.timeout
+        self.runner.start(Stage(self.entries, self.states, recorded, timeout, self.schedule))
+        self.watch = Stopwatch(self.race.elapsed)
+        self.clock = self._make_clock()
+
+    def _make_clock(self) -> Clock | None:
+        if self.settings.seconds is None:
+            return None
+        named = self.session.winner is not None
+        share = 1.0 if named else 1.0 - self.settings.deliver  # of the time, until the next end
+        clock = Clock(
+            share * self.settings.seconds, len(self.entries), self.watch, self.runner.lanes
+        )
+        for arm in self.session.trainable:
+            if self.session.pulls_of(arm):
+                clock.recall(arm, self.race.pace(arm), self.session.pulls_of(arm))
+        return clock
 
     def run(self) -> None:
         """Race until the session is over."""
         with Interrupt() as interrupt, self.progress.shown(self.session, self.clock):
-            self._keep_time()
-            self._deliver()
-            while not (self.session.over or self.runner.held):
-                self._work(interrupt)
+            self._plan_ahead()
+            while not self.session.over and (self.runner.busy or not self.runner.held):
+                for report in self.runner.work(self._orders()):
+                    self._take(report)
+                    if interrupt.wanted:
+                        self.runner.hold()
             if not self.session.over:
                 self._leave()
-        need_one(self.session, self.journal)
+        self.race.need_one_learner()
 
-    def _work(self, interrupt: Interrupt) -> None:
-        for report in self.runner.work(self.session):
-            self._take(report)
-            if interrupt.wanted:
-                self.runner.hold()
+    def _orders(self) -> Orders:
+        """What may be pulled now."""
+        session = self.session
+        if not self.runner.in_phases:
+            arm = session.ask()
+            return {arm: Order(session.pulls_of(arm), 1)}
+        if self.runner.held:
+            return {}
+        handed_out = session.next_batch(self.runner.batch)
+        if handed_out is not None:
+            self.record(handed_out)
+        # A rule that reviews every sweep has phases of one pull: too short to save after each.
+        phased = not session.decides_every_pull and not session.policy.decides_after_sweeps()
+        wanted = session.ask_phase()
+        return {arm: Order(session.pulls_of(arm), n, phased) for arm, n in wanted.items()}
+
+    def record(self, *events: Event) -> None:
+        """Let events happen: first in the journal, then in the race, then for all who listen."""
+        elapsed = self.watch.elapsed
+        self.journal.append(*events, elapsed=elapsed)
+        self.race.elapsed = elapsed
+        for event in events:
+            self._apply(event)
+        for event in events:  # when all have happened, as in a replay
+            self.progress.hear(event, self.session)
+            if self.callbacks:
+                self._call_back(event)
+
+    def _apply(self, event: Event) -> None:
+        racing = self.session.racing_count
+        self.race.apply(event)
+        self.schedule.hear(event)
+        if self.clock is not None and type(event) is Told:
+            self.clock.note(event.arm, event.seconds)
+        if self.session.racing_count != racing:
+            self._release_dropped()
+
+    def _call_back(self, event: Event) -> None:
+        for note in self.callbacks.tell(event):
+            self.record(note)
+        wanted = self.view.stop_reason is not None and self.session.spent > 0
+        if wanted and not self.session.over:
+            self.record(Stopped(str(self.view.stop_reason), final=True))
 
     def _take(self, report: Report) -> None:
-        if len(self.session._handed) != self._handed:
-            self._write_batch()
-        if isinstance(report, Pulled):
-            self._count(report)
-        elif isinstance(report, Trouble):
-            self._failed(report)
-        elif isinstance(report, Ended):
-            self._ended(report.arm)
-        else:
-            self._hear(report)
-        self._keep_time()
-        self._deliver()
+        """Make events of what a runner reports."""
+        match report:
+            case Told():
+                self._count(report)
+            case Trouble():
+                self._pull_failed(report)
+            case RanOut():
+                self._learner_ended(report.arm)
+            case Noted():
+                self.record(report)
+            case Saved():
+                self._saved(report)
+            case Unsaved():
+                self._cannot_save(report)
+            case Restored():
+                self._restored(report)
+            case Waiting():
+                self.progress.waits(self.session, report.arms)
+        self._plan_ahead()
 
-    def _hear(self, report: Note | Restored | Saved | Unsaved | Waiting) -> None:
-        """What is not about a pull."""
-        if isinstance(report, Saved):
-            self.checkpoints.enter(*report)
-            self.saving.saved(report.arm, report.stored.seconds)
-        elif isinstance(report, Unsaved):
-            self._cannot_save(report)
-        elif isinstance(report, Restored):
-            if self.clock is not None and report.arm in self._restored:
-                at_once = min(self.runner.lanes, len(self._restored))
-                self.clock.pause(report.seconds / at_once)  # restoring is not the race's time
-        elif isinstance(report, Waiting):
-            self.progress.waits(self.session, report.arms)
-        else:
-            self._note(report)
+    def _count(self, told: Told) -> None:
+        if self.session.would_take(told.arm):
+            self._resumed.discard(told.arm)
+            self.record(told)
+        else:  # the race was planned anew: it is not counted, and the learner has gone too far
+            self.runner.discard(told.arm)
 
-    def _count(self, report: Pulled) -> None:
-        arm, score, seconds = report
-        session = self.session
-        self.journal.pull(session.spent + 1, arm, session.had(arm) + 1, score, seconds)
-        racing = session.racing_count
-        session.tell(arm, self.settings.sign * score)
-        if self.clock is not None:
-            self.clock.note(arm, seconds)
-        self._restored.discard(arm)
-        self.saving.trained(arm, seconds)
-        if session.racing_count != racing:
-            self._let_go()
-        self.progress.pulled(session, arm, score)
+    def _restored(self, restored: Restored) -> None:
+        if restored.arm in self._resumed:
+            at_once = min(self.runner.lanes, len(self._resumed))
+            self.watch.pause(restored.seconds / at_once)  # it is not the race's time
+        self.record(restored)
 
-    def _let_go(self) -> None:
+    def _release_dropped(self) -> None:
         """Learners that are out need no more memory."""
-        session = self.session
-        needed = set(session.racing) if session.winner is None else {session.winner}
+        winner = self.session.winner
+        needed = set(self.session.racing) if winner is None else {winner}
         for arm in range(len(self.entries)):
             if arm not in needed:
                 self.runner.release(arm)
 
-    def _write_batch(self) -> None:
-        """A batch that was handed out is part of what the session knows, before its results."""
-        for t, size, more in self.session._handed[self._handed :]:
-            why = "arms pulled at once, others being out" if more else "arms pulled at once"
-            self.journal.change(t, "more" if more else "batch", why, value=size)
-        self._handed = len(self.session._handed)
+    # --- the clock, and the winner ---
 
-    def _note(self, report: Note) -> None:
-        name = self.session.names[report.arm]
-        self.journal.change(self.session.spent, "note", report.text, report.arm)
-        self.progress.say(f"{name}: {report.text}")
+    def _plan_ahead(self) -> None:
+        """A new budget by the clock, its end, or the winner's turn, where one is due."""
+        if self.clock is not None and self.session.spent:
+            self._keep_time(self.clock)
+        if self.session.delivery_pending:
+            self._name_winner()
 
-    def _deliver(self) -> None:
-        """Once the best is named, what was kept of the budget or of the time is its own."""
-        session = self.session
-        if not session.owes:
-            return
-        arm, budget = session.naming.arm, session.whole
+    def _keep_time(self, clock: Clock) -> None:
+        session, pulls = self.session, clock.budget(self.session)
+        if pulls is not None and pulls > session.spent:
+            why = f"{clock.left():.3g} s left of {clock.seconds:g}"
+            if session.winner is None:
+                self.record(Planned(whole_budget(pulls, self.settings.deliver), pulls, why))
+            else:
+                self.record(Planned(pulls, session.deciding_budget, why))
+        elif not session.over and clock.out_of_time(session):
+            elapsed = f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"
+            self.record(Stopped(elapsed))
+
+    def _name_winner(self) -> None:
+        """Once the best is named, what was set aside of the budget or of the time is its own."""
+        session, naming = self.session, self.session.naming
+        budget = session.budget
         if self.clock is not None and self.settings.seconds is not None:
             self.clock.until(self.settings.seconds)
-            budget = self.clock.forecast(session, [arm])
-        estimate = self.settings.sign * session.naming.estimates[arm]
-        self._change("deliver", f"named the best by {estimate:.6g}, trained on", arm, budget)
-        self._let_go()
-        self.progress.named(session)
-
-    # --- the clock ---
-
-    def _keep_time(self) -> None:
-        """By the clock: a new budget where one is due, or the end."""
-        if self.clock is None or self.session.spent == 0:
-            return
-        budget = self.clock.budget(self.session)
-        if budget is not None and budget > self.session.spent:
-            why = f"{self.clock.left():.3g} s left of {self.clock.seconds:g}"
-            self._change("plan", why, value=budget)
-            self.progress.planned(self.session)
-        elif not self.session.over and self.clock.out_of_time(self.session):
-            self._change("stop", f"{self.clock.elapsed:.3g} s of {self.clock.seconds:g} are over")
-
-    def _change(
-        self, kind: str, why: str, arm: int | None = None, value: int | None = None
-    ) -> None:
-        """First the journal, then the session."""
-        t = self.session.spent
-        self.journal.change(t, kind, why, arm, value)
-        apply(self.session, Change(t, kind, arm, value, why))
+            budget = self.clock.forecast(session, [naming.arm])
+        estimate = naming.estimates[naming.arm]
+        self.record(Named(naming.arm, budget, f"named the best by {estimate:.6g}, trained on"))
+        self._release_dropped()
 
     # --- failures and ends ---
 
-    def _failed(self, trouble: Trouble) -> None:
+    def _pull_failed(self, trouble: Trouble) -> None:
         session, arm = self.session, trouble.arm
-        n, name = session.had(arm) + 1, session.names[arm]
-        if trouble.kind == "restore" and arm in self._restored:
-            self._cannot_resume(name, n - 1, trouble)
-        failure = Failure(session.spent, arm, n, *trouble[1:4])
-        lost = trouble.kind == "lost"
-        tries = self.journal.tries(arm, n, lost) + 1
-        allowed = max(self.settings.retries, LOSSES) if lost else self.settings.retries
-        if tries <= allowed and not trouble.hopeless:
-            self.journal.failure(failure)
-            self.progress.say(f"{name}: pull {n} failed, tried again ({trouble.reason})")
-            self.runner.again(arm)
+        if not session.would_take(arm):  # what is not asked for any more has not failed
+            self.runner.discard(arm)
             return
-        why = f"pull {n} failed {_times(tries)}: {trouble.reason}"
-        self.journal.failure(failure, why)
-        session.retire(arm, FAILED)
-        self.runner.again(arm)
-        self._let_go()  # others may be out with it, where a phase ends
-        self.progress.say(f"{name}: {'no more' if arm == session.winner else 'out'}, {why}")
+        n = session.pulls_of(arm) + 1
+        if trouble.kind == "restore" and arm in self._resumed:
+            self._cannot_resume(arm, n - 1, trouble)
+        failed = PullFailed(arm, n, trouble.kind, trouble.reason, trouble.details)
+        lost = trouble.kind == "lost"
+        tries = self.race.tries(arm, n, lost) + 1
+        allowed = max(self.settings.retries, MOST_LOSSES) if lost else self.settings.retries
+        if tries <= allowed and not trouble.hopeless:
+            self.record(failed)
+        else:
+            why = f"pull {n} failed {_times(tries)}: {trouble.reason}"
+            self.record(failed, Left(arm, FAILED, why))
+            self._release_dropped()  # others may be out with it, where a phase ends
+        self.runner.discard(arm)
 
-    def _cannot_resume(self, name: str, n: int, trouble: Trouble) -> NoReturn:
+    def _cannot_resume(self, arm: int, n: int, trouble: Trouble) -> NoReturn:
         """One that trained before and cannot be brought back is the new process's trouble."""
         error = LearnerError(
-            f"learner {name!r} could not be brought back to its {n} pulls ({trouble.reason}): the "
-            f"journal is as it was; mend that, then {resume_call(self.journal.path)}"
+            f"learner {self.race.names[arm]!r} could not be brought back to its {n} pulls "
+            f"({trouble.reason}): the journal is as it was; mend that, then "
+            f"{resume_call(self.journal.path)}"
         )
         error.add_note(trouble.details)
         raise error
 
-    def _ended(self, arm: int) -> None:
-        session, name = self.session, self.session.names[arm]
-        n = session.had(arm)
-        if n == 0:
-            self._failed(Trouble(arm, "score", "it ended before its first score", hopeless=True))
+    def _learner_ended(self, arm: int) -> None:
+        n = self.session.pulls_of(arm)
+        if not self.session.would_take(arm):
             return
-        self._change(FINISHED, f"ended by itself after {n} pulls", arm)
-        self._let_go()
-        others = "" if arm == session.winner else "; the budget goes to the others"
-        self.progress.say(f"{name}: finished after {n} pulls{others}")
+        if n == 0:
+            self._pull_failed(
+                Trouble(arm, "score", "it ended before its first score", hopeless=True)
+            )
+            return
+        self.record(Left(arm, FINISHED, f"ended by itself after {n} pulls"))
+        self._release_dropped()
 
     # --- saving ---
+
+    def _saved(self, saved: Saved) -> None:
+        self.record(saved)
+        self.states.drop_older(saved)
 
     def _cannot_save(self, report: Unsaved) -> None:
         if report.arm not in self._unsavable:
             text = f"could not be saved ({report.reason}); the race goes on"
-            self._note(Note(report.arm, text))
+            self.record(Noted(report.arm, text))
         self._unsavable.add(report.arm)
-        self.saving.saved(report.arm, 0.0)  # not tried again before it has trained as long again
+        self.schedule.note_saved(report.arm, 0.0)  # not tried again before it trained as long
 
-    def save(self, arms: list[int]) -> None:
+    def save(self, arms: Sequence[int]) -> None:
         """Checkpoint what has trained since its last one, where it is live and can be saved."""
-        behind = {arm: self.session.had(arm) for arm in arms if self.saving.behind(arm)}
+        behind = {arm: self.session.pulls_of(arm) for arm in arms if self.schedule.is_behind(arm)}
         for report in self.runner.save(behind):
-            self._hear(report)  # type: ignore[arg-type]
+            self._take(report)
 
     def _leave(self) -> None:
         self.save(self.session.racing)
-        session = self.session
-        text = f"stopped after pull {session.spent} of {session.whole}; "
+        text = f"stopped after pull {self.session.spent} of {self.session.budget}; "
         if self.journal.path is None:
             raise Interrupted(text + "it had no journal, so it cannot be resumed", None)
         call = resume_call(self.journal.path)
         raise Interrupted(f"{text}go on with {call}", str(self.journal.path))
 
-    def trained(self) -> Any:
+    def winner(self) -> Any:
         """The recommended learner, restored where it is not live, and saved where it can be."""
         arm = self.session.recommend().arm
-        pulls = self.session.had(arm)
+        pulls = self.session.pulls_of(arm)
         try:
             learner = self.runner.learner(arm, pulls)
         except Exception as error:  # the learner's own code
-            self._cannot_resume(self.session.names[arm], pulls, trouble_of(arm, error))
-        while self.runner.notes:
-            self._hear(self.runner.notes.pop(0))
+            self._cannot_resume(arm, pulls, trouble_of(arm, error))
+        while self.runner.pending:
+            self._take(self.runner.pending.pop(0))
         if self.journal.path is not None:
             self.save([arm])
         return learner
+
+    def close(self) -> None:
+        """Let go of all but the journal."""
+        self.runner.stop()
+        self.states.close()
 
 
 def _times(count: int) -> str:

@@ -35,7 +35,7 @@ class Learner(Protocol):
 
 
 @runtime_checkable
-class Keeps(Protocol):
+class CanSave(Protocol):
     """A learner whose state outlives the process."""
 
     def save(self, folder: Path) -> None:
@@ -167,7 +167,7 @@ def as_score(value: Any) -> float:
     return score
 
 
-def keeps(learner: Any) -> bool:
+def can_save(learner: Any) -> bool:
     """Whether a learner can save and load."""
     return callable(getattr(learner, "save", None)) and callable(getattr(learner, "load", None))
 

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from latebloomer.errors import LearnerError, require
 from latebloomer.racing.checkpoints.storage import digest_of
-from latebloomer.racing.learner import Entry, Given, Learner, as_score, keeps, seed_of
+from latebloomer.racing.learner import Entry, Given, Learner, as_score, can_save, seed_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
         expected = tuple(_pull(first) for _ in range(pulls))
         second = _restored(entry, Path(place), pulls)
         resumed = tuple(_pull(second) for _ in range(pulls))
-    exact, saves = expected == resumed, keeps(first)
+    exact, saves = expected == resumed, can_save(first)
     sentence = _sentence(saves, exact, pulls, expected, resumed)
     return LearnerCheck(saves, exact, expected, resumed, size, took, sentence)
 
@@ -65,7 +65,7 @@ def _pull(learner: Learner) -> float:
 
 
 def _save(learner: Learner, place: Path) -> tuple[int, float]:
-    if not keeps(learner):
+    if not can_save(learner):
         return 0, 0.0
     began = perf_counter()
     learner.save(place)  # type: ignore[attr-defined]
@@ -75,7 +75,7 @@ def _save(learner: Learner, place: Path) -> tuple[int, float]:
 
 def _restored(entry: Entry, place: Path, pulls: int) -> Learner:
     learner = entry.build()
-    if keeps(learner):
+    if can_save(learner):
         learner.load(place)  # type: ignore[attr-defined]
     else:
         for _ in range(pulls):

@@ -8,6 +8,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from latebloomer.racing.progress import Progress
+    from latebloomer.session.session import Session
 
 MOST = 40  # rows; longer races show the best
 STYLE = {"racing": "", "out": "dim", "failed": "red", "finished": "cyan"}
@@ -21,15 +22,15 @@ def table(progress: Progress) -> Any:
     rows = progress.rows
     points = [p for trace in progress.traces for p in trace.points]
     low, high = (min(points), max(points)) if points else (0.0, 1.0)
-    shown = Table(title=_title(progress), title_justify="left", box=None, pad_edge=False)
+    shown = Table(title=_title(progress, session), title_justify="left", box=None, pad_edge=False)
     for column, justify in (("learner", "left"), ("curve", "left"), ("pulls", "right"),
                             ("estimate", "right"), ("state", "left")):  # fmt: skip
         shown.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows[:MOST]:
         named = progress.winner is not None and row.arm == progress.winner.arm
-        state = session.left(row.arm) or ("trained on" if named else row.state)
+        state = session.departure(row.arm) or ("trained on" if named else row.state)
         curve = progress.traces[row.arm].line(low, high)
-        estimate = "" if row.estimate != row.estimate else f"{_shown(progress, row.estimate):.5g}"
+        estimate = "" if row.estimate != row.estimate else f"{row.estimate:.5g}"
         when = f" at pull {row.out_at}" if row.out_at else ""
         shown.add_row(
             row.name, curve, str(row.pulls), estimate, state + when, style=STYLE.get(state, "")
@@ -39,15 +40,9 @@ def table(progress: Progress) -> Any:
     return shown
 
 
-def _shown(progress: Progress, estimate: float) -> float:
-    return progress.settings.sign * estimate
-
-
-def _title(progress: Progress) -> str:
-    session = progress.session
-    assert session is not None  # `table` has looked
+def _title(progress: Progress, session: Session) -> str:
     phase, phases = progress.phase
     what = f"phase {phase} of {phases}"
     if progress.winner is not None:
         what = f"training {progress.winner.name} on"
-    return f"pull {session.spent} of {session.whole} · {what} · {progress.time_left()}"
+    return f"pull {session.spent} of {session.budget} · {what} · {progress.time_left()}"

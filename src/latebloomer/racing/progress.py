@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.sentences import story
-from latebloomer.session.field import Field
+from latebloomer.racing.verdict.sentences import why_it_stands_there
+from latebloomer.session.events import (
+    FINISHED,
+    Event,
+    Left,
+    Named,
+    Noted,
+    Planned,
+    PullFailed,
+    Told,
+)
 from latebloomer.session.reasons import Standing
+from latebloomer.session.session import Session
 
 if TYPE_CHECKING:
     from latebloomer.racing.clock import Clock
@@ -63,8 +72,7 @@ class Trace:
 class Progress:
     """Keeps what is shown; `mode` is live, lines or silent."""
 
-    def __init__(self, settings: Settings, names: list[str], show: bool) -> None:
-        self.settings, self.names = settings, names
+    def __init__(self, names: Sequence[str], show: bool) -> None:
         self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
         self.traces = [Trace() for _ in names]
         self.rows: list[Standing] = []
@@ -75,13 +83,13 @@ class Progress:
         self._said = self._began = time.monotonic()
         self._start = 0
         self._live: Any = None
-        self._session: Field | None = None
+        self._session: Session | None = None
         self._clock: Clock | None = None
 
     # --- what the driver reports ---
 
     @contextmanager
-    def shown(self, session: Field, clock: Clock | None) -> Iterator[None]:
+    def shown(self, session: Session, clock: Clock | None) -> Iterator[None]:
         """Show the race while it runs."""
         self._session, self._clock, self._start = session, clock, session.spent
         self._began = time.monotonic()
@@ -103,43 +111,36 @@ class Progress:
             self._look(session)
         self._live = None
 
-    def pulled(self, session: Field, arm: int, score: float) -> None:
-        """A pull has been counted."""
+    def hear(self, event: Event, session: Session) -> None:
+        """Something has happened."""
         if self.mode == "silent":
             return
-        self.traces[arm].add(score)
+        if type(event) is Told:
+            self._pulled(session, event)
+        else:
+            text = _sentence(event, session)
+            if text and (self.mode == "lines" or not isinstance(event, Planned | Named)):
+                self.say(text)
+
+    def _pulled(self, session: Session, told: Told) -> None:
+        self.traces[told.arm].add(told.score)
         now = time.monotonic()
         if self.mode == "lines":
             self._lines(session, now)
         elif now >= self._next:
             self._look(session)
 
-    def _look(self, session: Field) -> None:
+    def _look(self, session: Session) -> None:
         """Take what the table shows; it is drawn by another thread, which must not read ahead."""
         self._next = time.monotonic() + 1 / REFRESH
         self.rows, self.phase = session.standings(), session.phase
         self.winner = next((row for row in self.rows if row.arm == session.winner), None)
 
-    def planned(self, session: Field) -> None:
-        """The clock has set a new budget."""
-        if self.mode == "lines":
-            self.say(f"the time left is good for {session.whole - session.spent} more pulls")
-
-    def named(self, session: Field) -> None:
-        """The best is named and trained on from here."""
-        naming, left = session.naming, session.budget - session.spent
-        if self.mode == "lines":
-            self.say(
-                f"{session.names[naming.arm]}: named the best at pull {naming.at} by "
-                f"{self.settings.sign * naming.estimates[naming.arm]:.6g}; trained on with the "
-                f"{left} pulls left"
-            )
-
-    def waits(self, session: Field, arms: tuple[int, ...]) -> None:
+    def waits(self, session: Session, arms: tuple[int, ...]) -> None:
         """Who keeps the others waiting."""
         if arms:
             phase, phases = session.phase
-            late = [f"{session.names[arm]} (its pull {session.had(arm) + 1})" for arm in arms]
+            late = [f"{session.names[arm]} (its pull {session.pulls_of(arm) + 1})" for arm in arms]
             self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
 
     def say(self, text: str) -> None:
@@ -153,27 +154,27 @@ class Progress:
 
     # --- plain lines ---
 
-    def _lines(self, session: Field, now: float) -> None:
+    def _lines(self, session: Session, now: float) -> None:
         racing = session.racing_count
         if racing < self._racing:
             self._racing = racing
             gone = [row for row in session.standings() if row.out_at == session.spent]
             for row in gone:
-                self.say(f"{row.name}: {story(session, row.arm, self.settings.sign)}")
+                self.say(f"{row.name}: {why_it_stands_there(session, row.arm)}")
         elif now - self._said >= EVERY:
             self.say(
-                f"pull {session.spent} of {session.whole}: {self._newest(session)}; "
+                f"pull {session.spent} of {session.budget}: {self._newest(session)}; "
                 f"{self.time_left()}"
             )
         else:
             return
         self._said = now
 
-    def _newest(self, session: Field) -> str:
-        best, sign = session.recommend(), self.settings.sign
+    def _newest(self, session: Session) -> str:
+        best = session.recommend()
         if session.winner is None:
-            return f"{best.name} leads with {sign * best.estimates[best.arm]:.6g}"
-        now = sign * session.rewards(best.arm)[-1]
+            return f"{best.name} leads with {best.estimates[best.arm]:.6g}"
+        now = session.scores(best.arm)[-1]
         return f"{best.name}, named the best, is trained on; it scores {now:.6g}"
 
     def time_left(self) -> str:
@@ -184,11 +185,37 @@ class Progress:
         if self._clock is not None:
             return f"{_span(max(0.0, self._clock.left()))} left"
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {_span(pace * (session.whole - session.spent))} left"
+        return f"about {_span(pace * (session.budget - session.spent))} left"
 
     @property
-    def session(self) -> Field | None:
+    def session(self) -> Session | None:
         return self._session
+
+
+def _sentence(event: Event, session: Session) -> str:
+    """An event in one line; nothing for those that are not worth one."""
+    if isinstance(event, Planned):
+        return f"the time left is good for {session.budget - session.spent} more pulls"
+    arm = getattr(event, "arm", None)
+    name = session.names[arm] if arm is not None else ""
+    match event:
+        case Named():
+            naming, left = session.naming, session.budget - session.spent
+            return (
+                f"{name}: named the best at pull {naming.at} by "
+                f"{naming.estimates[naming.arm]:.6g}; trained on with the {left} pulls left"
+            )
+        case Noted():
+            return f"{name}: {event.text}" if name else event.text
+        case PullFailed() if session.departure(event.arm) is None:
+            return f"{name}: pull {event.n} failed, tried again ({event.reason})"
+        case Left():
+            own = event.arm == session.winner
+            if event.how == FINISHED:
+                others = "" if own else "; the budget goes to the others"
+                return f"{name}: finished after {session.pulls_of(event.arm)} pulls{others}"
+            return f"{name}: {'no more' if own else 'out'}, {event.why}"
+    return ""
 
 
 def _span(seconds: float) -> str:

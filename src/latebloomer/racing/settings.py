@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import platform
+import socket
 import sqlite3
 import sys
 from dataclasses import dataclass
@@ -13,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.errors import OtherRace, SettingError, need_number, require
-from latebloomer.policies.auto import is_auto
+from latebloomer.errors import OtherRace, SettingError, need_number, need_whole, require
+from latebloomer.policies.auto import favoured, is_auto
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import REGISTRY, make_policy
-from latebloomer.session.delivery import check_share
+from latebloomer.session.delivery import check_share, set_aside
 from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
@@ -57,11 +59,6 @@ class Settings:
         )  # fmt: skip
 
     @property
-    def sign(self) -> float:
-        """What a score is multiplied by to become a reward (higher is better)."""
-        return 1.0 if self.maximize else -1.0
-
-    @property
     def rule(self) -> str:
         """The policy, and whether it was chosen by "auto"."""
         return f"auto: {self.policy!r}" if self.auto else repr(self.policy)
@@ -74,7 +71,7 @@ class Settings:
         return values | {
             "policy": {
                 "name": self.policy.name if registered else None,
-                "settings": json.loads(json.dumps(fields, default=plain)),
+                "settings": json.loads(json.dumps(fields, default=_plain)),
                 "repr": repr(self.policy),
             }
         }
@@ -118,9 +115,41 @@ def _need_auto(values: dict[str, Any]) -> None:
         )
 
 
-def plain(value: Any) -> Any:
+def resolved(
+    policy: str | Policy,
+    arms: int,
+    budget: int | None,
+    horizon: int | None,
+    deliver: float = 0.0,
+) -> Policy:
+    """The policy itself, made of its name; "auto" by the rule in docs/which-policy.md.
+
+    Its T is what names the best: the budget without what `deliver` sets aside for the winner.
+
+    >>> resolved("auto", 8, 400, None), resolved("auto", 8, None, 100)
+    (AdaptiveRejects(power=1.0, shortest=0.0), AdaptiveRejects(power=1.5, shortest=0.0))
+    """
+    if not is_auto(policy):
+        return make_policy(policy)
+    if budget is None:
+        # By the clock T is not known before the first sweep. Without a horizon, H is T whatever T
+        # becomes, which the rule knows. With one, the plan for T > H: played by mistake it costs
+        # .004 of rank loss (at T = H), the other .010 (at T = 2 H).
+        return favoured(arms, 1, 1) if horizon is None else favoured(arms, 2, 1)
+    check_share(deliver)
+    whole = need_whole("budget", budget)
+    at = whole if horizon is None else need_whole("horizon", horizon)
+    return favoured(arms, whole - set_aside(whole, deliver), at)
+
+
+def _plain(value: Any) -> Any:
     """For JSON: NumPy's numbers as Python's, anything else by its name."""
     return value.item() if isinstance(value, np.generic) else repr(value)
+
+
+def process_name() -> str:
+    """This process, for those who look at the journal."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def versions() -> dict[str, str]:

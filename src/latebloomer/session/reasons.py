@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RACING, OUT, DONE = "racing", "out", "at the horizon"
+RACING, OUT, AT_HORIZON = "racing", "out", "at the horizon"
 
 
 @dataclass(frozen=True)
@@ -13,15 +13,15 @@ class Standing:
 
     arm: int
     name: str
-    state: str  # RACING, OUT or DONE
+    state: str  # RACING, OUT or AT_HORIZON
     pulls: int
     estimate: float  # what the recommendation goes by; nan before the first pull
-    out_at: int | None  # rewards seen in all when the arm was dropped
+    out_at: int | None  # pulls told in all when the arm was dropped
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The recommended arm and what is known of all of them."""
+class Recommendation:
+    """The arm to keep and what is known of all of them."""
 
     arm: int
     name: str
@@ -48,7 +48,7 @@ class Verdict:
 class Drop:
     """When an arm was dropped and the two numbers that decided it."""
 
-    at: int  # rewards seen in all
+    at: int  # pulls told in all
     rating: float
     rival: int  # the lowest-rated arm that was kept; the best one where arms are reviewed jointly
     rival_rating: float
@@ -61,11 +61,11 @@ class Explanation:
     arm: int
     name: str
     state: str
-    pulls: int
-    rating: float
-    rival: int | None
+    pulls: int  # that it had when it was judged last
+    rating: float  # what it was judged by
+    rival: int | None  # the arm it was compared with
     rival_rating: float | None
-    at: int  # rewards seen in all when that was decided
+    at: int  # pulls told in all when that was decided
     sentence: str
 
     def __str__(self) -> str:

@@ -1,9 +1,9 @@
 """Fit the phases to come to the pulls that are left.
 
-Arms fail, generators end, clocks run slow: then the plan that a race began with no longer spends
-what is there. The phases to come are taken from the plan of another budget, the largest one for
-which they can be paid from where the race stands. Cuts already made stay made; a phase that the
-racing arms have passed already is cut at once.
+Arms leave and clocks run slow: then the plan that a run began with no longer spends what is there.
+The phases to come are taken from the plan of another budget, the largest one for which they can be
+paid from where the run stands. Cuts already made stay made; a phase that the racing arms have
+passed already is cut at once.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
 
-class Place(NamedTuple):
-    """Where a race stands."""
+class Position(NamedTuple):
+    """Where a run stands."""
 
     racing: int  # arms that may still be recommended
-    movers: int  # those of them that take pulls
-    level: int  # pulls that each mover has had
+    trainable: int  # those of them that take pulls
+    level: int  # pulls that each of these has had
     left: int  # pulls that may still be made, counted from that level
 
 
@@ -34,32 +34,34 @@ def phase_of(plan: Plan, racing: int) -> int:
     return fits[-1] if fits else 0
 
 
-def cost(plan: Plan, place: Place) -> int:
+def cost(plan: Plan, position: Position) -> int:
     """Pulls that the phases to come take, up to the last decision.
 
-    >>> cost(Plan([4, 3, 2, 1], [2, 3, 6, 99]), Place(racing=3, movers=3, level=2, left=0))
+    >>> cost(Plan([4, 3, 2, 1], [2, 3, 6, 99]), Position(racing=3, trainable=3, level=2, left=0))
     9
     """
-    pulls, level = 0, place.level
-    for j in range(phase_of(plan, place.racing), len(plan.keep)):
+    pulls, level = 0, position.level
+    for j in range(phase_of(plan, position.racing), len(plan.keep)):
         keep, upto = int(plan.keep[j]), int(plan.upto[j])
         if keep > 1 and upto > level:
-            pulls += min(keep, place.movers) * (upto - level)
+            pulls += min(keep, position.trainable) * (upto - level)
             level = upto
     return pulls
 
 
-def largest_that_fits(policy: Policy, arms: int, horizon: int, budget: int, place: Place) -> int:
+def largest_that_fits(
+    policy: Policy, arms: int, horizon: int, budget: int, position: Position
+) -> int:
     """The largest budget whose plan's phases to come cost no more than what is left.
 
     >>> from latebloomer.policies import RisingSR
-    >>> largest_that_fits(RisingSR(), 3, 99, 30, Place(racing=3, movers=3, level=0, left=30))
+    >>> largest_that_fits(RisingSR(), 3, 99, 30, Position(racing=3, trainable=3, level=0, left=30))
     32
     """
     least = policy.smallest_budget(arms)[0]
 
     def fits(total: int) -> bool:
-        return cost(policy.plan(arms, total, horizon), place) <= place.left
+        return cost(policy.plan(arms, total, horizon), position) <= position.left
 
     low, high = least, max(least + 1, budget)
     ceiling = 64 * high  # where the horizon bounds every phase, more makes no difference

@@ -1,20 +1,17 @@
-"""Ask for an arm, tell its reward."""
+"""Ask for an arm, tell its score."""
 
 from __future__ import annotations
 
 import operator
 from array import array
-from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from latebloomer.core.ledger import ANY, BASE, CREW, DUE, OVER, PHASE, PULLS, STALE
-from latebloomer.core.moves import game_of, lists_for, plain_moves, rows_in_use
-from latebloomer.core.random import key
+from latebloomer.core.ledger import CREW, OVER
 from latebloomer.errors import (
     ArmError,
     NothingYet,
@@ -26,36 +23,41 @@ from latebloomer.errors import (
 )
 from latebloomer.policies.auto import policy_for
 from latebloomer.policies.base import Policy
-from latebloomer.session.reasons import DONE, OUT, RACING, Drop, Explanation, Standing, Verdict
+from latebloomer.session.delivery import Naming, check_share, set_aside
+from latebloomer.session.events import (
+    FAILED,
+    FINISHED,
+    Event,
+    HandedOut,
+    Left,
+    Named,
+    Planned,
+    Stopped,
+    Told,
+)
+from latebloomer.session.reasons import (
+    AT_HORIZON,
+    OUT,
+    RACING,
+    Drop,
+    Explanation,
+    Recommendation,
+    Standing,
+)
+from latebloomer.session.turns import Turns
 from latebloomer.theory.certificate import Certificate, certificate
 
-LARGEST = 1e100  # squares of larger rewards would leave the range of a double
-# What a pickle leaves out: kernels, and what follows from the settings and the ledger.
-MADE = (
-    "_observe",
-    "_advance",
-    "_recommend",
-    "_worth",
-    "_game",
-    "_places",
-    "_growing",
-    "_quota_memo",
-)
-
-
-class Handed(NamedTuple):
-    """Several arms were handed out to be pulled at once."""
-
-    after: int  # pulls told before
-    size: int  # arms that could be out then, in all
-    more: bool  # while others were out
+LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
 
 class Session:
-    """One run of a policy: it asks for pulls, is told rewards, and recommends an arm.
+    """One run of a policy: it asks for pulls, is told scores, and recommends an arm.
 
-    A session is a pure function of its settings, the (arm, reward) pairs told, in order, and the
-    batches handed out: replayed, it is equal bit for bit. It can be pickled at any time.
+    It changes in one way only, by `apply(event)`; `tell` is the short form of `apply(Told(...))`.
+    So it is a pure function of its settings and its events: replayed, it is equal bit for bit. It
+    can be pickled at any time. With `maximize=False` scores are losses, and everything it says is
+    in their sign. `deliver=0.3` sets that share of the budget aside: once the best is named
+    (`Named`), it alone is trained on with it.
 
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
@@ -73,36 +75,37 @@ class Session:
         budget: int,
         horizon: int | None = None,
         seed: int = 0,
+        *,
+        maximize: bool = True,
+        deliver: float = 0.0,
     ) -> None:
+        check_share(deliver)
         self.names = _names(arms)
-        self.budget = need_whole("budget", budget)
-        self.horizon = self.budget if horizon is None else need_whole("horizon", horizon)
-        self.policy = policy_for(policy, len(self.names), self.budget, self.horizon)
-        self.seed = seed
-        self._game = game_of(self.policy, len(self.names), self.budget, self.horizon, key(seed))
-        self._ledger = lists_for(len(self.names))
-        self._places = {name: i for i, name in enumerate(self.names)}
-        self._told_arms, self._told_rewards = array("q"), array("d")
+        self.budget = need_whole("budget", budget)  # pulls in all
+        deciding = self.budget - set_aside(self.budget, deliver)
+        # Without a horizon, arms are compared at the whole budget, what is set aside included: the
+        # winner is trained towards it, cannot pass it, and a nearer one would end its training.
+        horizon_at = self.budget if horizon is None else need_whole("horizon", horizon)
+        self.policy = policy_for(policy, len(self.names), deciding, horizon_at)
+        self.seed, self.maximize, self.deliver = seed, bool(maximize), deliver
+        self._given = (self.budget, horizon)  # what it was made with
+        self._sign = 1.0 if maximize else -1.0
+        self._arm_of = {name: i for i, name in enumerate(self.names)}
+        self._told_arms, self._told_scores = array("q"), array("d")
+        self._others: list[tuple[int, Event]] = []  # what else happened, after how many pulls
         self._drops: dict[int, Drop] = {}
-        self._crew = list(self._ledger.crew)  # who raced before the last drop
-        self._batch: list[int] = []  # arms handed out together and not told yet
-        self._handed: list[Handed] = []  # every batch, in order
-        self._bind()
-        self._due: int = self._advance(self._game, self._ledger, ANY, 0)
-
-    def _bind(self) -> None:
-        steps = plain_moves(type(self.policy))
-        self._observe, self._advance, self._recommend, self._worth = steps
-        self._growing = rows_in_use(self.policy, self._ledger)
-        self._quota_memo: tuple[tuple[int, int, int], tuple[int, int]] | None = None
+        self._naming: Naming | None = None  # once the winner is trained on
+        self._stopped: str | None = None  # why it was ended for good
+        self._turns = Turns(self.policy, len(self.names), deciding, horizon_at, seed)
+        self._raced = self._turns.racing  # who raced before the last drop
 
     # --- ask and tell ---
 
     def ask(self) -> int:
         """The arm to pull next. Asking again before telling gives the same arm."""
-        if self._due == OVER:
+        if self._turns.due == OVER:
             raise TellError(f"asked for an arm, but the session is over: {self.reason}")
-        return self._due
+        return self._turns.due
 
     def ask_phase(self, batch: int = 1) -> dict[int, int]:
         """Pulls per arm that may be made in any order, or in parallel, before the next decision.
@@ -110,15 +113,10 @@ class Session:
         For a policy with phases that is what is left of the phase; for one that decides after
         every pull it is one pull of up to `batch` arms. Empty when the session is over.
         """
-        batch = _at_once(batch)
-        if self._due == OVER:
-            return {}
-        if self._phase_keep() != ANY:
-            return self._left_of_phase()
-        count = min(batch, self.budget - self.spent)
-        if not self._batch and count > 1:
-            self._hand_out(Handed(self.spent, count, False), [self._due])
-        return dict.fromkeys(self._batch or [self._due], 1)
+        event = self.next_batch(batch)
+        if event is not None and not event.more:
+            self.apply(event)
+        return self._turns.remaining()
 
     def top_up(self, batch: int) -> None:
         """Hand out more arms, up to `batch` at once, while pulls of others are still awaited.
@@ -126,66 +124,131 @@ class Session:
         For policies that choose by rating alone; the others wait for all arms of a batch, as
         every policy does for the pulls of a phase.
         """
-        count = min(_at_once(batch), self.budget - self.spent)
-        if not self.policy.picks_by_rating or not 0 < len(self._batch) < count:
-            return
-        out = {*self._batch, *self._absent()}
-        if any(n < self.horizon and i not in out for i, n in enumerate(self._ledger.n)):
-            self._ledger.cursor[STALE] = 1
-            self._advance(self._game, self._ledger, ANY, 0)  # the ratings of now
-            self._hand_out(Handed(self.spent, count, True), self._batch)
+        event = self.next_batch(batch)
+        if event is not None and event.more:
+            self.apply(event)
 
-    def _hand_out(self, handed: Handed, held: list[int]) -> None:
-        self._handed.append(handed)
-        absent = self._absent()
-        picked = self.policy.pick_batch(
-            self._game.rule,
-            self._ledger,
-            [*held, *absent],
-            handed.size + len(absent),
-            self._game,
-        )
-        self._batch = [i for i in picked if i not in absent]
+    def next_batch(self, batch: int) -> HandedOut | None:
+        """The event that would bring the arms handed out at once to `batch`; None where none can.
 
-    def _absent(self) -> list[int]:
-        """Arms that take no pulls."""
-        return []
+        Only a policy that decides after every pull hands out arms; the pulls of a phase are free.
+        """
+        size, turns = _batch_size(batch), self._turns
+        size = min(size, turns.budget - turns.spent)
+        if turns.due == OVER or not self._picks_one_by_one():
+            return None
+        if turns.batch:
+            return HandedOut(size, more=True) if turns.can_hand_out_more(size) else None
+        return HandedOut(size) if size > 1 else None
 
-    def tell(self, arm: int | str, reward: float) -> None:
-        """Enter the reward of a pull that was asked for (higher is better)."""
-        due = self._due
+    def tell(self, arm: int | str, score: float) -> None:
+        """Enter the score of a pull that was asked for (higher is better, unless minimized)."""
+        turns = self._turns
+        due = turns.due
         i = arm if arm is due and due >= 0 else self._index(arm)
-        value = reward if type(reward) is float else _number(reward)
+        value = score if type(score) is float else _number(score)
         if not -LARGEST <= value <= LARGEST:
             raise RewardError(
-                f"reward={reward!r} for arm {self.names[i]}, but a reward must be a finite number "
-                f"of at most {LARGEST:g}: check what the pull returned"
+                f"reward={_shown(score)} for arm {self.names[i]}, but a reward must be a finite "
+                f"number of at most {LARGEST:g}: check what the pull returned"
             )
-        if i != due and not self._may_tell(i):
+        if i != due and not turns.may_take(i):
             raise TellError(self._not_asked(i))
-        ledger, game = self._ledger, self._game
-        for rows in self._growing:
-            rows[i].append(0.0)
-        crew = ledger.cursor[CREW]
-        self._observe(game, ledger, i, value)
         self._told_arms.append(i)
-        self._told_rewards.append(value)
-        self._due = self._next_of_batch(i) if self._batch else self._advance(game, ledger, i, 0)
-        if ledger.cursor[CREW] != crew:
+        self._told_scores.append(value)
+        racing = turns.ledger.cursor[CREW]
+        new_phase = turns.take(i, value if self.maximize else -value)
+        if turns.ledger.cursor[CREW] != racing:
+            self._note_drops()
+        if new_phase and turns.departed:
+            turns.fit_phase()
             self._note_drops()
 
-    def _next_of_batch(self, told: int) -> int:
-        self._batch.remove(told)
-        self._ledger.cursor[STALE] = 1
-        if self._batch:
-            return self._batch[0]
-        return self._advance(self._game, self._ledger, told, 0)
+    def apply(self, event: Event) -> None:
+        """Let something happen: the only way in which a session changes.
+
+        An event that makes no sense now raises an error and changes nothing. What concerns a race
+        alone (`PullFailed`, `Saved`, ...) leaves a session as it is.
+        """
+        at = self.spent
+        match event:
+            case Told():
+                self.tell(event.arm, event.score)
+                return
+            case HandedOut():
+                self._hand_out(event)
+            case Left():
+                self._let_leave(event)
+            case Planned():
+                self._replan(event)
+            case Stopped():
+                self._stop(event)
+            case Named():
+                self._name_best(event)
+            case _:
+                return
+        self._others.append((at, event))
+
+    # --- what besides a score changes it ---
+
+    def _hand_out(self, event: HandedOut) -> None:
+        open_now = self._turns.due != OVER and self._picks_one_by_one()
+        if not open_now or event.more != bool(self._turns.batch):
+            raise TellError(f"{event}, but arms cannot be handed out now: {self.reason}")
+        self._turns.hand_out(event)
+
+    def _let_leave(self, event: Left) -> None:
+        i, turns = self._index(event.arm), self._turns
+        known = event.how in (FAILED, FINISHED)
+        require(known, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "an arm leaves so")
+        if i in turns.departed:
+            raise TellError(f"{self.names[i]} has left already ({turns.departed[i]})")
+        if event.how == FINISHED and not turns.ledger.n[i]:
+            raise TellError(f"{self.names[i]} has no score yet: without one it has failed")
+        if self._naming is None and (event.how == FAILED or self.policy.decides_after_sweeps()):
+            self._raced = [j for j in self._raced if j != i]  # it is out, but not dropped
+        turns.remove(i, event.how)
+        self._note_drops()
+
+    def _replan(self, event: Planned) -> None:
+        budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
+        if not (self.spent <= deciding <= budget or self._naming is not None):
+            raise TellError(f"{event}, but {self.spent} pulls are spent already")
+        turns, horizon = self._turns, self.horizon
+        self.budget = budget
+        if self._given[1] is None:  # arms are compared at the budget, also when that moves
+            horizon = max(budget, *turns.ledger.n, 1)
+        if self._naming is not None:
+            turns.horizon = horizon
+            turns.train_winner(self._naming.arm, budget)
+        else:
+            turns.replan(deciding, horizon, self._told_rewards())
+            self._note_drops()
+
+    def _stop(self, event: Stopped) -> None:
+        self._turns.halt()
+        self.budget = self.spent
+        if event.final:
+            self._stopped = event.why
+
+    def _name_best(self, event: Named) -> None:
+        naming = self.naming
+        if self._index(event.arm) != naming.arm:
+            raise TellError(
+                f"arm {event.arm} was named the best, but {self.policy!r} names arm {naming.arm}"
+            )
+        budget = need_whole("budget", event.budget)
+        require(budget >= self.spent, "budget", budget, f"at least {self.spent}", "spent already")
+        self._naming, self.budget = naming, budget
+        self._turns.train_winner(naming.arm, budget)
+
+    # --- what may be told ---
 
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
-            if arm not in self._places:
+            if arm not in self._arm_of:
                 raise ArmError(f"arm={arm!r}, but the arms are {_listed(self.names)}")
-            return self._places[arm]
+            return self._arm_of[arm]
         try:
             i = operator.index(arm)
         except TypeError:
@@ -194,111 +257,146 @@ class Session:
             raise ArmError(f"arm={arm!r}, but arms are numbered from 0 to {len(self.names) - 1}")
         return i
 
-    # --- what may be told ---
+    def would_take(self, arm: int) -> bool:
+        """Whether a score of this arm would be taken now."""
+        return not self.over and (arm == self._turns.due or self._turns.may_take(arm))
 
-    def _phase_keep(self) -> int:
-        return int(self._game.plan.keep[self._ledger.cursor[PHASE]])
-
-    def _may_tell(self, i: int) -> bool:
-        if self._due == OVER:
-            return False
-        if self._phase_keep() == ANY:
-            return i in self._batch
-        ledger, (upto, more) = self._ledger, self._quota()
-        place = bisect_left(ledger.crew, i, 0, ledger.cursor[CREW])
-        return ledger.out[i] == 0 and ledger.n[i] < upto + (place < more)
-
-    def _left_of_phase(self) -> dict[int, int]:
-        """Pulls that the racing arms still lack before the next decision."""
-        ledger, (upto, more) = self._ledger, self._quota()
-        crew = ledger.crew[: ledger.cursor[CREW]]
-        wanted = {i: upto + (place < more) - ledger.n[i] for place, i in enumerate(crew)}
-        return {i: pulls for i, pulls in wanted.items() if pulls > 0}
-
-    def _quota(self) -> tuple[int, int]:
-        """The pulls each racing arm comes to before the next decision; how many get one more.
-
-        Where the budget ends within a sweep, the first arms of the crew get the last pulls.
-        Between two decisions it stays the same, so it is kept: a tell out of order is not O(K).
-        """
-        cursor = self._ledger.cursor
-        sweep = (
-            cursor[CREW] > 1 and self.policy.decides_after_sweeps()
-        )  # one arm left: nothing to decide
-        base = cursor[DUE] if sweep else cursor[BASE]
-        moment = (cursor[PHASE], cursor[CREW], base)
-        if self._quota_memo is None or self._quota_memo[0] != moment:
-            upto = base + 1 if sweep else self._game.plan.upto[cursor[PHASE]]
-            self._quota_memo = moment, self._shared_out(base, upto)
-        return self._quota_memo[1]
-
-    def _shared_out(self, base: int, upto: int) -> tuple[int, int]:
-        ledger = self._ledger
-        crew = ledger.crew[: ledger.cursor[CREW]]
-        made = sum(ledger.n[i] - base for i in crew)
-        each, more = divmod(made + self.budget - self.spent, len(crew))
-        return (upto, 0) if base + each >= upto else (base + each, more)
+    def _picks_one_by_one(self) -> bool:
+        return self._naming is None and self._turns.any_arm_may_be_next()
 
     def _not_asked(self, i: int) -> str:
-        if self._due == OVER:
+        if self.over:
             return f"told arm {self.names[i]}, but the session is over: {self.reason}"
         return (
-            f"told arm {self.names[i]}, but arm {self.names[self._due]} was asked: tell what "
-            "ask() or ask_phase() returned"
+            f"told arm {self.names[i]}, but arm {self.names[self._turns.due]} was asked: tell "
+            "what ask() or ask_phase() returned"
         )
 
     # --- what is known ---
 
     @property
     def over(self) -> bool:
-        """Whether the policy has no more use for pulls."""
-        return self._due == OVER
+        """Whether no arm is to be pulled any more."""
+        return self._turns.due == OVER
 
     @property
     def reason(self) -> str:
         """Why the session is over, or how much of the budget is left."""
-        left = self.budget - self.spent
+        left, of = self.budget - self.spent, f"of {self.budget} pulls"
+        if self.delivery_pending:
+            return f"the best is named; {left} {of} are left to train it on"
         if not self.over:
-            return f"{left} of {self.budget} pulls left"
+            aside = 0 if self._naming is not None else self.budget - self.deciding_budget
+            return f"{left} {of} left" + (f", {aside} of them for the winner" if aside else "")
+        if self._stopped is not None:
+            return f"stopped after {self.spent} of {self._given[0]} pulls: {self._stopped}"
         if left == 0:
             return f"all {self.budget} pulls of the budget are spent"
-        racing = self._ledger.crew[: self._ledger.cursor[CREW]]
-        if all(self._ledger.n[i] >= self.horizon for i in racing):
+        if self._naming is not None:
+            name, gone = self.names[self._naming.arm], self._naming.arm in self._turns.departed
+            why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
+            return f"{name} {why}; {left} {of} are not spent"
+        n = self._turns.ledger.n
+        if all(n[i] >= self.horizon for i in self._turns.racing):
             return (
                 f"every arm that could be pulled is at the horizon of {self.horizon} pulls; "
-                f"{left} of {self.budget} pulls are not needed"
+                f"{left} {of} are not needed"
             )
-        return f"the plan is complete; {left} of {self.budget} pulls are not needed"
+        return f"the plan is complete; {left} {of} are not needed"
 
     @property
     def spent(self) -> int:
-        """Rewards told so far."""
-        return int(self._ledger.cursor[PULLS])
+        """Scores told so far."""
+        return self._turns.spent
+
+    @property
+    def horizon(self) -> int:
+        """The number of pulls at which arms are compared."""
+        return self._turns.horizon
+
+    @property
+    def deciding_budget(self) -> int:
+        """Pulls that name the best; the rest of the budget is set aside to train it on."""
+        return self._naming.budget if self._naming is not None else self._turns.budget
 
     @property
     def pulls(self) -> tuple[int, ...]:
-        """Rewards told so far, per arm."""
-        return tuple(self._ledger.n)
+        """Scores told so far, per arm."""
+        return tuple(self._turns.ledger.n)
+
+    def pulls_of(self, arm: int) -> int:
+        """Scores told of one arm: `pulls[arm]` without listing them all."""
+        return int(self._turns.ledger.n[arm])
 
     @property
     def history(self) -> list[tuple[int, float]]:
-        """Every (arm, reward) told, in order."""
-        return list(zip(self._told_arms, self._told_rewards, strict=True))
+        """Every (arm, score) told, in order."""
+        return list(zip(self._told_arms, self._told_scores, strict=True))
+
+    def told(self) -> tuple[Any, Any]:
+        """The arms and the scores told, in order, as two arrays."""
+        return np.array(self._told_arms, np.int64), np.array(self._told_scores, np.float64)
+
+    def scores(self, arm: int | str) -> list[float]:
+        """The scores of one arm, in order."""
+        i = self._index(arm)
+        pairs = zip(self._told_arms, self._told_scores, strict=True)
+        return [score for told, score in pairs if told == i]
 
     def rewards(self, arm: int | str) -> list[float]:
-        """The rewards of one arm, in order."""
-        i = self._index(arm)
-        pairs = zip(self._told_arms, self._told_rewards, strict=True)
-        return [reward for told, reward in pairs if told == i]
+        """The same with the sign that makes higher better."""
+        return [self._sign * score for score in self.scores(arm)]
 
-    def recommend(self) -> Verdict:
+    def _told_rewards(self) -> Iterator[tuple[int, float]]:
+        pairs = zip(self._told_arms, self._told_scores, strict=True)
+        return ((i, self._sign * score) for i, score in pairs)
+
+    @property
+    def racing(self) -> list[int]:
+        """The arms that may still be recommended."""
+        return self._turns.racing
+
+    @property
+    def racing_count(self) -> int:
+        """How many arms may still be recommended."""
+        return self._turns.racing_count
+
+    @property
+    def trainable(self) -> list[int]:
+        """The arms that may still be pulled."""
+        return self._turns.trainable
+
+    def departure(self, arm: int | str) -> str | None:
+        """How an arm left: FAILED, FINISHED, or None for one that takes pulls."""
+        return self._turns.departed.get(self._index(arm))
+
+    @property
+    def handed_out(self) -> tuple[int, ...]:
+        """The arms that were handed out together and not told yet."""
+        return tuple(self._turns.batch)
+
+    @property
+    def phase(self) -> tuple[int, int]:
+        """The phase being played, from 1, and how many there are."""
+        return self._turns.phase
+
+    @property
+    def decides_every_pull(self) -> bool:
+        """Whether the policy decides after every pull rather than between phases."""
+        return self._turns.decides_every_pull
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all arms that take pulls have had the same number, or need not have."""
+        n = self._turns.ledger.n
+        return self.decides_every_pull or len({n[i] for i in self.trainable}) <= 1
+
+    # --- the winner ---
+
+    def recommend(self) -> Recommendation:
         """The arm to keep, by what is known now."""
-        if self.spent == 0:
-            raise NothingYet(
-                "no reward was told yet, but a recommendation needs one: ask and tell"
-            )
-        arm = int(self._recommend(self._game, self._ledger))
-        return Verdict(
+        arm = self._best()
+        return Recommendation(
             arm=arm,
             name=self.names[arm],
             estimates=tuple(self._estimate(i) for i in range(len(self.names))),
@@ -309,149 +407,177 @@ class Session:
             reason=self.reason,
         )
 
+    def _best(self) -> int:
+        if self.spent == 0:
+            raise NothingYet(
+                "no reward was told yet, but a recommendation needs one: ask and tell"
+            )
+        return self._turns.best() if self._naming is None else self._naming.arm
+
+    @property
+    def winner(self) -> int | None:
+        """The arm that was named the best and is trained on; None while the policy decides."""
+        return None if self._naming is None else self._naming.arm
+
+    @property
+    def naming(self) -> Naming:
+        """Who is named the best and what stood then; that is now, unless it is trained on."""
+        if self._naming is not None:
+            return self._naming
+        arm, n = self._best(), self._turns.ledger.n
+        estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
+        budget, departed = self._turns.budget, dict(self._turns.departed)
+        return Naming(arm, self.spent, n[arm], budget, estimates, departed)
+
+    @property
+    def delivery_pending(self) -> bool:
+        """Whether the policy is done and its winner is still to be named and trained on."""
+        if not self.deliver or self._naming is not None or not self.over:
+            return False
+        return self._stopped is None and any(self._turns.ledger.n[i] for i in self._turns.racing)
+
     def _estimate(self, i: int) -> float:
-        """What the recommendation goes by; for a dropped arm what it was dropped on."""
-        if self._ledger.n[i] == 0:
+        if self._turns.ledger.n[i] == 0:
             return nan
-        if self._ledger.out[i]:
-            return float(self._ledger.rating[i])
-        return float(self._worth(self._game.rule, self._ledger, i, self.budget, self.horizon))
+        if self._naming is not None and i in self._naming.estimates:
+            return self._naming.estimates[i]
+        return self._sign * self._turns.estimate(i)
 
     def standings(self) -> list[Standing]:
         """All arms: the racing ones by their estimate, then the dropped ones, the last first."""
-        rows = [
-            Standing(
-                i, name, self._state(i), self._ledger.n[i], self._estimate(i), self._out_at(i)
-            )
-            for i, name in enumerate(self.names)
-        ]
-        return sorted(rows, key=lambda row: (-(row.out_at or inf), -_low_if_nan(row.estimate)))
+        rows = [self._standing(i) for i in range(len(self.names))]
+
+        def place(row: Standing) -> tuple[float, float]:
+            return -(row.out_at or inf), -_low_if_nan(self._sign * row.estimate)
+
+        return sorted(rows, key=place)
+
+    def _standing(self, i: int) -> Standing:
+        ledger = self._turns.ledger
+        return Standing(
+            arm=i,
+            name=self.names[i],
+            state=self._state(i),
+            pulls=ledger.n[i],
+            estimate=self._estimate(i),
+            out_at=ledger.out[i] or None,
+        )
 
     def _state(self, i: int) -> str:
-        if self._ledger.out[i]:
+        if self._turns.ledger.out[i]:
             return OUT
-        return DONE if self._ledger.n[i] >= self.horizon else RACING
-
-    def _out_at(self, i: int) -> int | None:
-        return self._ledger.out[i] or None
+        return AT_HORIZON if self._turns.ledger.n[i] >= self.horizon else RACING
 
     def certificate(self, noise: float | None = None, delta: float = 0.05) -> Certificate:
         """Intervals for every arm's mean at the horizon that hold together [Mussi24, Lemmas 1, 2].
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
-        sub-Gaussian with standard deviation `noise`; where that is None it is estimated.
+        sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
+        of rewards: with `maximize=False`, of scores times -1.
         """
-        arms, told = np.asarray(self._told_arms), np.asarray(self._told_rewards)
+        arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
-        rewards = np.split(told[order], np.cumsum(self.pulls)[:-1])
+        rewards = np.split(self._sign * scores[order], np.cumsum(self.pulls)[:-1])
         window = float(getattr(self.policy, "window", 0.25))
-        return certificate(
-            rewards, noise, self.horizon, window=window, delta=delta, budget=self.budget
-        )
+        budget = self._turns.budget
+        return certificate(rewards, noise, self.horizon, window=window, delta=delta, budget=budget)
 
     # --- why ---
 
     def _note_drops(self) -> None:
         """Keep the numbers that decided, for every arm that has just been dropped."""
-        ledger = self._ledger
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        turns = self._turns
+        if turns.racing_count == len(self._raced):
+            return
+        ratings, racing = turns.ledger.rating, turns.racing
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
         chosen = max if self.policy.decides_after_sweeps() else min
-        rival = chosen(crew, key=lambda i: (ledger.rating[i], -i))
-        bar = ledger.rating[rival]
-        for i in self._crew:
-            if ledger.out[i]:
-                self._drops[i] = Drop(self.spent, ledger.rating[i], rival, bar)
-        self._crew = crew
+        rival = chosen(racing, key=lambda i: (ratings[i], -i))
+        for i in self._raced:
+            if turns.ledger.out[i]:
+                mine, bar = self._sign * ratings[i], self._sign * ratings[rival]
+                self._drops[i] = Drop(self.spent, mine, rival, bar)
+        self._raced = racing
 
     def explain(self, arm: int | str) -> Explanation:
         """Why an arm was dropped or passed over: the numbers that decided, and when."""
         i = self._index(arm)
         drop = self._drops.get(i)
         if drop is not None:
-            return self._explained(
-                i, drop.rating, drop.rival, drop.rival_rating, drop.at, "dropped"
-            )
-        if self._ledger.n[i] == 0:
-            return self._explained(i, nan, None, None, self.spent, "not pulled yet")
-        best = self.recommend().arm
-        mine, theirs = self._estimate(i), self._estimate(best)
-        word = "recommended" if i == best else "passed over"
-        return self._explained(i, mine, None if i == best else best, theirs, self.spent, word)
+            return self._explained(i, drop, "dropped")
+        if self._turns.ledger.n[i] == 0:
+            return self._explained(i, Drop(self._judged_at(), nan, i, nan), "not pulled yet")
+        best = self._best()
+        numbers = Drop(self._judged_at(), self._estimate(i), best, self._estimate(best))
+        return self._explained(i, numbers, "recommended" if i == best else "passed over")
 
-    def _explained(
-        self,
-        i: int,
-        rating: float,
-        rival: int | None,
-        rival_rating: float | None,
-        at: int,
-        word: str,
-    ) -> Explanation:
-        n = self._had_then(i)
-        sentence = (
-            f"{self.names[i]}: {word} at pull {at} of {self.budget} after {n} pulls of its own"
-        )
+    def _judged_at(self) -> int:
+        return self.spent if self._naming is None else self._naming.at
+
+    def _explained(self, i: int, judged: Drop, word: str) -> Explanation:
+        named = self._naming is not None and i == self._naming.arm
+        n = self._naming.pulls if self._naming is not None and named else self.pulls_of(i)
+        at = min(judged.at, self._judged_at())
+        own = f"after {n} pulls of its own"
+        sentence = f"{self.names[i]}: {word} at pull {at} of {self.budget} {own}"
+        rival = None if judged.rival == i else judged.rival
         if rival is not None:
-            sentence += f", with {rating:.6g} against {rival_rating:.6g} of {self.names[rival]}"
+            against = f"{judged.rival_rating:.6g} of {self.names[rival]}"
+            sentence += f", with {judged.rating:.6g} against {against}"
         elif n:
-            sentence += f", with {rating:.6g}"
+            sentence += f", with {judged.rating:.6g}"
+        bar = None if n == 0 else judged.rival_rating
         return Explanation(
-            i, self.names[i], self._state(i), n, rating, rival, rival_rating, at, sentence
+            i, self.names[i], self._state(i), n, judged.rating, rival, bar, at, sentence
         )
-
-    def _had_then(self, i: int) -> int:
-        """Pulls that an arm had when it was judged last."""
-        return self._ledger.n[i]
 
     # --- the same again ---
+
+    @property
+    def events(self) -> list[Event]:
+        """All that happened, in order."""
+        found: list[Event] = []
+        others = deque(self._others)
+        for told, (arm, score) in enumerate(self.history):
+            while others and others[0][0] == told:
+                found.append(others.popleft()[1])
+            found.append(Told(arm, score))
+        return [*found, *(event for _, event in others)]
+
+    def fresh(self) -> Session:
+        """A session of the same settings to which nothing has happened yet."""
+        budget, horizon = self._given
+        return Session(
+            self.policy, list(self.names), budget, horizon, self.seed,
+            maximize=self.maximize, deliver=self.deliver,
+        )  # fmt: skip
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:
         """A new session of the same settings that is told `history`.
 
-        Batches that this session has handed out are handed out again at the same pulls.
+        What else happened to this one happens to it after the same pulls.
         """
-        names, horizon = list(self.names), self.horizon
-        session = Session(self.policy, names, self.budget, horizon, self.seed)
-        left = deque(self._handed)
-        for arm, reward in history:
-            session._hand_out_again(left)
-            session.tell(arm, reward)
-        session._hand_out_again(left)
+        session, others = self.fresh(), deque(self._others)
+        for arm, score in history:
+            session._catch_up(others)
+            session.tell(arm, score)
+        session._catch_up(others)
         return session
 
-    def _hand_out_again(self, left: deque[Handed]) -> None:
-        while left and left[0].after == self.spent:
-            handed = left.popleft()
-            if handed.more:
-                self.top_up(handed.size)
-            else:
-                self.ask_phase(handed.size)
+    def _catch_up(self, others: deque[tuple[int, Event]]) -> None:
+        while others and others[0][0] == self.spent:
+            self.apply(others.popleft()[1])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Session) and self.__getstate__() == other.__getstate__()
+        return isinstance(other, Session) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but the kernels and what follows from the settings."""
-        state = dict(vars(self))
-        for made in MADE:
-            del state[made]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        arms = len(self.names)
-        self._game = game_of(self.policy, arms, self.budget, self.horizon, key(self.seed))
-        self._places = {name: i for i, name in enumerate(self.names)}
-        self._bind()
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"
 
 
-def _at_once(batch: int) -> int:
+def _batch_size(batch: int) -> int:
     batch = need_whole("batch", batch)
     require(batch >= 1, "batch", batch, "at least 1", "it is how many arms may be pulled at once")
     return batch
@@ -470,17 +596,26 @@ def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
     return tuple(arms)
 
 
-def _number(reward: object) -> float:
-    if isinstance(reward, str | bytes | bytearray):
-        raise RewardError(f"reward={reward!r}, but a reward must be a number, not text")
-    if isinstance(reward, complex | np.complexfloating):  # NumPy would drop the imaginary part
-        raise RewardError(f"reward={reward!r}, but a reward must be a real number")
+def _number(score: object) -> float:
+    if isinstance(score, str | bytes | bytearray):
+        raise RewardError(f"reward={score!r}, but a reward must be a number, not text")
+    if isinstance(score, complex | np.complexfloating):  # NumPy would drop the imaginary part
+        raise RewardError(f"reward={score!r}, but a reward must be a real number")
     try:
-        return float(reward)  # type: ignore[arg-type]
+        return float(score)  # type: ignore[arg-type]
     except OverflowError:
         return inf  # a whole number beyond the range of a double: `tell` says what is allowed
     except (TypeError, ValueError):
-        raise RewardError(f"reward={reward!r}, but a reward must be a number") from None
+        raise RewardError(f"reward={score!r}, but a reward must be a number") from None
+
+
+def _shown(score: object) -> str:
+    """A number as text, cut where it has hundreds of digits."""
+    try:
+        text = repr(score)
+    except ValueError:  # more digits than Python turns into text
+        return f"a whole number of {score.bit_length()} bits"  # type: ignore[attr-defined]
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _listed(names: Sequence[str]) -> str:

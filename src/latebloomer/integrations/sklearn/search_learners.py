@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +29,7 @@ from latebloomer.integrations.sklearn.sklearn_learner import (
     seed_from,
 )
 from latebloomer.integrations.sklearn.training_modes import last_step
-from latebloomer.racing.journal import files as opening
+from latebloomer.racing.api import settings_in
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
@@ -93,12 +92,10 @@ class Squad:
 
     def must_be_mine(self, journal: Any, budget: int) -> None:
         """Raise `OtherRace` unless a journal is of this search on these rows."""
-        with closing(opening.read(journal)) as opened:
-            values = opened.values
+        values = settings_in(journal)
         search = self._search
         mine = {"seed": self.token, "horizon": search.horizon, "budget": budget,
                 "deliver": search.deliver}  # fmt: skip
-        values.setdefault("deliver", 0.0)  # written before there was such a thing
         other = [name for name, value in mine.items() if values[name] != value]
         if other:
             raise OtherRace(

@@ -1,4 +1,4 @@
-"""Bringing a learner to where it was: its newest checkpoint, then the pulls that are not in it."""
+"""Bringing a learner back to where it was: its newest checkpoint, then the pulls not in it."""
 
 from __future__ import annotations
 
@@ -7,60 +7,60 @@ from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.journal.journal import Kept
-from latebloomer.racing.learner import Entry, Learner, as_score, keeps
+from latebloomer.racing.learner import Entry, Learner, as_score, can_save
+from latebloomer.session.events import Saved
 
 Call = Callable[[Callable[[], Any]], Any]  # how a pull is made
 
 
-class Order(NamedTuple):
+class Target(NamedTuple):
     """A learner that is wanted as it was after `done` pulls."""
 
     entry: Entry
     done: int
-    kept: Sequence[Kept]  # states that may be loaded, the newest first
+    saved: Saved | None  # a state that may be loaded
     recorded: Sequence[float]  # the scores of its counted pulls
     storage: Storage | None  # None where nothing is kept
 
 
-class Brought(NamedTuple):
+class BroughtBack(NamedTuple):
     """The learner, and what the verdict should mention."""
 
     learner: Learner
     notes: list[str]
 
 
-def bring(order: Order, call: Call, had: Callable[[Learner], int]) -> Brought:
-    """Build, load and repeat. `had` says how many pulls a learner without a checkpoint has had."""
+def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> BroughtBack:
+    """Build, load and repeat. `pulls_had` says how many a learner without a checkpoint has had."""
     notes: list[str] = []
-    learner = order.entry.build()
-    start = _loaded(order, learner, notes)
+    learner = target.entry.build()
+    start = _load(target, learner, notes)
     if start is None:
-        start = had(learner)
-    for n in range(start, order.done):
-        score = _pulled_again(learner, call, n, order.done)
-        if score != order.recorded[n] and not any("deterministic" in note for note in notes):
-            notes.append(_difference(n + 1, score, order.recorded[n]))
-    return Brought(learner, notes)
+        start = pulls_had(learner)
+    for n in range(start, target.done):
+        score = _pull_again(learner, call, n, target.done)
+        if score != target.recorded[n] and not any("deterministic" in note for note in notes):
+            notes.append(_difference(n + 1, score, target.recorded[n]))
+    return BroughtBack(learner, notes)
 
 
-def _loaded(order: Order, learner: Any, notes: list[str]) -> int | None:
-    """Load the newest state whose files are as they were saved; its pulls."""
-    if order.storage is None or not (order.done and keeps(learner)):
+def _load(target: Target, learner: Any, notes: list[str]) -> int | None:
+    """Load the state if its files are as they were saved; its pulls."""
+    saved = target.saved
+    if saved is None or target.storage is None or not (target.done and can_save(learner)):
         return None
-    for kept in order.kept:
-        with order.storage.fetched(kept.folder, kept.digest) as folder:
-            if folder is not None:
-                learner.load(folder)
-                return kept.n
-        notes.append(
-            f"its checkpoint of pull {kept.n} was not loaded: the files are missing or not those "
-            "that were saved (their digest differs from the journal's)"
-        )
+    with target.storage.fetched(saved.folder, saved.digest) as folder:
+        if folder is not None:
+            learner.load(folder)
+            return saved.n
+    notes.append(
+        f"its checkpoint of pull {saved.n} was not loaded: the files are missing or not those "
+        "that were saved (their digest differs from the journal's)"
+    )
     return None
 
 
-def _pulled_again(learner: Learner, call: Call, n: int, done: int) -> float:
+def _pull_again(learner: Learner, call: Call, n: int, done: int) -> float:
     try:
         return as_score(call(learner.pull))
     except StopIteration:

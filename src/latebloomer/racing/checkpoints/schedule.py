@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-LOSS = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
+from latebloomer.session.events import Event, Saved, Told
+
+MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
 WORTH = 20.0  # and at least so many times what saving takes
 
 
-class Saving:
-    """Counts what would be lost of each arm.
+class CheckpointSchedule:
+    """Counts what would be lost of each arm; it listens to the events of a race.
 
-    >>> saving = Saving(every=None, arms=1)
-    >>> saving.trained(0, 15.0), saving.due(0, n=3)
+    >>> schedule = CheckpointSchedule(every=None, arms=1)
+    >>> schedule.hear(Told(0, 0.5, seconds=15.0)), schedule.is_due(0, n=3)
     (None, False)
-    >>> saving.trained(0, 15.0), saving.due(0, n=4)
+    >>> schedule.hear(Told(0, 0.5, seconds=15.0)), schedule.is_due(0, n=4)
     (None, True)
     """
 
@@ -22,22 +24,27 @@ class Saving:
         self._unsaved = [0.0] * arms  # seconds of training since the newest checkpoint
         self._took = [0.0] * arms  # what saving took last
 
-    def trained(self, arm: int, seconds: float) -> None:
-        self._unsaved[arm] += seconds
+    def hear(self, event: Event) -> None:
+        """Take notice of a pull, or of a state that was saved."""
+        if type(event) is Told:
+            self._unsaved[event.arm] += event.seconds
+        elif isinstance(event, Saved):
+            self.note_saved(event.arm, event.seconds)
 
-    def saved(self, arm: int, took: float) -> None:
+    def note_saved(self, arm: int, took: float) -> None:
+        """Count from here; after a failed save too, which is not tried again at once."""
         self._unsaved[arm], self._took[arm] = 0.0, took
 
-    def behind(self, arm: int) -> bool:
+    def is_behind(self, arm: int) -> bool:
         """Whether an arm has trained since its newest checkpoint."""
         return self._unsaved[arm] > 0
 
-    def final_rating(self, arm: int) -> bool:
+    def is_worth_it(self, arm: int) -> bool:
         """Whether saving took less than a quarter of the training that it would keep now."""
         return self._unsaved[arm] >= 4 * self._took[arm]
 
-    def due(self, arm: int, n: int) -> bool:
+    def is_due(self, arm: int, n: int) -> bool:
         """Whether to save an arm after its n-th pull."""
         if self.every is not None:
             return n % self.every == 0
-        return self._timed and self._unsaved[arm] >= max(LOSS, WORTH * self._took[arm])
+        return self._timed and self._unsaved[arm] >= max(MOST_LOST, WORTH * self._took[arm])

@@ -1,4 +1,4 @@
-"""Opening a journal: a new one, one to go on with, or one to look at."""
+"""Opening a journal's file: a new one, one to go on with, or one to look at."""
 
 from __future__ import annotations
 
@@ -7,55 +7,76 @@ import sqlite3
 from pathlib import Path
 
 from latebloomer.errors import JournalError, JournalInUse, OtherRace
-from latebloomer.racing.journal.journal import Journal, near, resume_call
+from latebloomer.racing.journal.journal import (
+    FileJournal,
+    Journal,
+    MemoryJournal,
+    near,
+    resume_call,
+    transaction,
+)
+from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION
-from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Began, Created, Decided, Told
 
-MEMORY = ":memory:"
+CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
 
 
-def create(path: str | os.PathLike[str] | None, settings: Settings, names: list[str]) -> Journal:
-    """A new journal; an existing file is never overwritten."""
+def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
+    """A new journal that begins with `created`; an existing file is never overwritten."""
+    journal: Journal
     if path is None:
-        journal = Journal(_connect(MEMORY, settings.durability), None)
-    else:
-        file = Path(path).absolute()
-        _need_folder(file)
-        lock = _lock(file)
-        try:
-            _make_way(file)
-        except JournalError:
-            lock.close()
-            raise
-        journal = _opened(file, settings.durability, lock)
-    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-    journal.found(settings.as_dict(), names, marks + TABLES)
-    journal.begin_leg()
+        journal = MemoryJournal()
+        journal.append(created)
+        return journal
+    file = Path(path).absolute()
+    _need_folder(file)
+    lock = _lock(file)
+    try:
+        _make_way(file)
+        db = _connect(file, str(created.settings["durability"]))
+        with transaction(db):
+            _make_tables(db)
+        journal = FileJournal(db, file, lock)
+        journal.append(created)
+    except BaseException:
+        lock.close()
+        raise
     return journal
 
 
-def reopen(path: str | os.PathLike[str]) -> Journal:
-    """A journal to go on with; no other process may have it."""
+def _make_tables(db: sqlite3.Connection) -> None:
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    for statement in TABLES.split(";\n"):
+        if statement.strip():
+            db.execute(statement)
+
+
+def reopen(path: str | os.PathLike[str]) -> FileJournal:
+    """A journal to go on with; no other process may have it. One of version 1 is migrated."""
     file = Path(path).absolute()
     looked = read(file)  # says what is wrong with the file before anything is touched
-    durability = looked.values["durability"]
+    durability = next(
+        str(entry.event.settings["durability"])
+        for entry in looked.read()
+        if isinstance(entry.event, Created)
+    )
+    old = isinstance(looked, VersionOneReader)
     looked.close()
     lock = _lock(file)
-    journal = _opened(file, durability, lock)
-    journal.begin_leg()
-    return journal
-
-
-def _opened(file: Path, durability: str, lock: sqlite3.Connection) -> Journal:
     try:
-        return Journal(_connect(str(file), durability), file, lock)
-    except JournalError:
+        db = _connect(file, durability)
+        if old:
+            migrate(db, file, _make_tables)
+        return FileJournal(db, file, lock)
+    except BaseException:
         lock.close()
         raise
 
 
 def read(path: str | os.PathLike[str]) -> Journal:
-    """A journal to look at, also while another process races on it."""
+    """A journal to look at, also while another process races on it. Nothing is written."""
     file = Path(path).absolute()
     if not file.is_file():
         raise JournalError(
@@ -73,11 +94,11 @@ def read(path: str | os.PathLike[str]) -> Journal:
     except JournalError:
         db.close()
         raise
-    return Journal(db, file)
+    return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
 
 
 class Blank(JournalError):
-    """A file without tables: a process was stopped while it made it."""
+    """A file without a race: a process was stopped while it made it."""
 
 
 def _need_ours(file: Path, application: int, version: int, tables: int) -> None:
@@ -94,15 +115,14 @@ def _need_ours(file: Path, application: int, version: int, tables: int) -> None:
         )
 
 
-def _connect(path: str, durability: str) -> sqlite3.Connection:
+def _connect(file: Path, durability: str) -> sqlite3.Connection:
     try:
-        db = sqlite3.connect(path, isolation_level=None, timeout=5)
+        db = sqlite3.connect(file, isolation_level=None, timeout=5)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
     except sqlite3.Error as error:
         raise JournalError(
-            f"the journal {path} cannot be written ({error}): choose a folder that can, with "
-            "journal=..., or journal=None to race without one"
+            f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
         ) from error
     return db
 
@@ -138,8 +158,7 @@ def _lock(file: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise JournalError(
-                f"the journal {file} cannot be written ({error}): choose a folder that can, with "
-                "journal=..., or journal=None to race without one"
+                f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
             ) from error
         raise JournalInUse(
             f"{_holder(file)} races on the journal {near(file)}: wait for it or stop it; a race "
@@ -149,13 +168,17 @@ def _lock(file: Path) -> sqlite3.Connection:
 
 
 def _holder(file: Path) -> str:
+    """Which process raced last."""
+    holder = "another process"
     try:
         journal = read(file)
     except JournalError:
-        return "another process"
-    holder = journal.process()
+        return holder
+    for entry in journal.read():
+        if isinstance(entry.event, Began):
+            holder = entry.event.process
     journal.close()
-    return holder or "another process"
+    return holder
 
 
 def _need_folder(file: Path) -> None:
@@ -169,12 +192,15 @@ def _make_way(file: Path) -> None:
     """Remove a journal without a pull; of any other file, say what is in it."""
     if not file.exists():
         return
+    spent, over = 0, False
     try:
         journal = read(file)
-        spent, over = journal.spent, bool(journal.verdict)
+        for entry in journal.read():
+            spent += isinstance(entry.event, Told)
+            over = over or isinstance(entry.event, Decided)
         journal.close()
     except Blank:
-        spent = 0
+        pass
     if spent == 0:  # it never got going: nothing would be lost
         for end in ("", "-wal", "-shm"):
             Path(f"{file}{end}").unlink(missing_ok=True)

@@ -1,263 +1,188 @@
-"""The race's durable record: one SQLite file in WAL mode, written by the driver alone.
+"""The events of a race, one after the other: appended, and read again.
 
-By the standard library's `sqlite3`, not SQLAlchemy: the tables are few and fixed, the base install
-stays small, and a pull costs one prepared INSERT (20 µs here; SQLAlchemy Core adds several times
-that). With `synchronous=NORMAL` a committed pull survives whatever happens to the process;
+On disk they are in one SQLite file in WAL mode, written by the driver alone. By the standard
+library's `sqlite3`, not SQLAlchemy: there is one table, the base install stays small, and a pull
+costs one prepared INSERT (20 µs here; SQLAlchemy Core adds several times that). With
+`synchronous=NORMAL` a committed event survives whatever happens to the process;
 `durability="full"` also waits for the disk, against power loss.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 import sqlite3
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from math import inf
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from latebloomer.errors import JournalError
-from latebloomer.racing.settings import plain, versions
+from latebloomer.racing.journal.schema import (
+    COLUMNS,
+    TOLD,
+    Entry,
+    checksum,
+    event_of,
+    row_of,
+    told_checksum,
+)
+from latebloomer.session.events import Event, Told
+
+INSERT_TOLD = (
+    "INSERT INTO events (id, kind, arm, score, seconds, at, elapsed, checksum) "
+    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?)"
+)
+INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
 
 
-class Change(NamedTuple):
-    """Something besides a pull that the session was told, after pull `t`."""
+class Journal(ABC):
+    """Appends events and reads them back; it knows nothing else of races."""
 
-    t: int
-    kind: str
-    arm: int | None
-    value: int | None
-    why: str
+    path: Path | None = None
 
+    @abstractmethod
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        """Enter events, all or none. When this returns they count, whatever happens next."""
 
-class Failure(NamedTuple):
-    """A pull that failed, after pull `t` of the race; it is not counted."""
+    @abstractmethod
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        """The entries beyond number `after`, in order."""
 
-    t: int
-    arm: int
-    n: int
-    kind: str
-    reason: str
-    details: str
+    def close(self) -> None:  # noqa: B027
+        """Let go of the file and of the lock."""
 
 
-class Kept(NamedTuple):
-    """A checkpoint as the journal knows it."""
+class MemoryJournal(Journal):
+    """A journal that ends with the process."""
 
-    arm: int
-    n: int
-    folder: str
-    digest: str
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        now = time()
+        for event in events:
+            self._entries.append(Entry(len(self._entries) + 1, now, elapsed, event))
+
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        return iter(self._entries[after:])
 
 
-class Journal:
-    """An open journal. `opening` gives one: `create`, `reopen` or `read`."""
+class FileJournal(Journal):
+    """A journal in an SQLite file; `files` gives one."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, path: Path | None, lock: Any = None
-    ) -> None:
-        self.path = path
-        self._db = connection
-        self._lock = lock
-        self._insert = "INSERT INTO pulls VALUES (?, ?, ?, ?, ?, ?)"
-        self._leg: int | None = None
+    def __init__(self, connection: sqlite3.Connection, path: Path, lock: Any = None) -> None:
+        self.path: Path = path
+        self._db, self._lock = connection, lock
+        self._last = self._checksum = 0  # of the newest row
+        if lock is not None:
+            self._find_end()
+
+    def _find_end(self) -> None:
+        query = "SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1"
+        newest = self._db.execute(query).fetchone()
+        if newest is not None:
+            self._last, self._checksum = newest
 
     # --- writing ---
 
-    def pull(self, t: int, arm: int, n: int, reward: float, seconds: float) -> None:
-        """Enter a finished pull. When this returns it is counted, whatever happens next."""
+    def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        now = time()
         try:
-            self._db.execute(self._insert, (t, arm, n, reward, seconds, time()))
+            if len(events) == 1 and type(events[0]) is Told:
+                self._append_told(events[0], now, elapsed)
+            else:
+                self._append_several(events, now, elapsed)
         except sqlite3.Error as error:
-            raise self._cannot_write(f"pull {t}", error) from error
+            raise self._cannot_write(events[0], error) from error
 
-    def change(
-        self, t: int, kind: str, why: str, arm: int | None = None, value: int | None = None
-    ) -> None:
-        """Enter what else the session was told."""
-        with self._writing(kind):
-            self._db.execute(
-                "INSERT INTO changes (t, kind, arm, value, why, at) VALUES (?, ?, ?, ?, ?, ?)",
-                (t, kind, arm, value, why, time()),
-            )
+    def _append_told(self, event: Told, now: float, elapsed: float) -> None:
+        number, arm, score, seconds = self._last + 1, event.arm, event.score, event.seconds
+        mark = told_checksum(self._checksum, number, arm, score, seconds, now, elapsed)
+        self._db.execute(INSERT_TOLD, (number, arm, score, seconds, now, elapsed, mark))
+        self._last, self._checksum = number, mark
 
-    def failure(self, failure: Failure, out: str | None = None) -> None:
-        """Enter a pull that failed, together with the arm's end where `out` says why."""
-        with self._writing("failure"):
-            self._db.execute("BEGIN")
-            self._db.execute(
-                "INSERT INTO failures (t, arm, n, kind, reason, details, at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*failure, time()),
-            )
-            if out is not None:
-                self.change(failure.t, "failed", out, failure.arm)
-            self._db.execute("COMMIT")
+    def _append_several(self, events: tuple[Event, ...], now: float, elapsed: float) -> None:
+        entries = [Entry(k, now, elapsed, event) for k, event in enumerate(events, self._last + 1)]
+        with transaction(self._db):
+            written = self.write(entries)
+        self._last, self._checksum = written
 
-    def checkpoint(self, kept: Kept, size: int, seconds: float) -> None:
-        """Enter a checkpoint that is complete on disk."""
-        with self._writing("checkpoint"):
-            self._db.execute(
-                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*kept, size, seconds, time()),
-            )
+    def write(self, entries: Iterable[Entry]) -> tuple[int, int]:
+        """Insert entries as they are, within a transaction; the last number and checksum."""
+        number, mark, rows = self._last, self._checksum, []
+        for number, at, elapsed, event in entries:
+            columns = row_of(event) | {"id": number, "at": at, "elapsed": elapsed}
+            row = tuple(columns.get(name) for name in COLUMNS[:-1])
+            mark = checksum(mark, row)
+            rows.append((*row, mark))
+        self._db.executemany(INSERT, rows)
+        return number, mark
 
-    def forget(self, arm: int, n: int) -> None:
-        """Take a checkpoint off the list."""
-        with self._writing("checkpoint"):
-            self._db.execute("DELETE FROM checkpoints WHERE arm = ? AND n = ?", (arm, n))
-
-    def found(self, values: dict[str, Any], names: list[str], tables: str) -> None:
-        """Make the tables and enter who races, all or nothing."""
-        with self._writing("the settings"):
-            self._db.executescript(f"BEGIN; {tables}")
-            rows = [(key, json.dumps(value, default=plain)) for key, value in values.items()]
-            rows.append(("id", json.dumps(uuid.uuid4().hex[:12])))
-            self._db.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-            self._db.executemany("INSERT INTO arms VALUES (?, ?)", list(enumerate(names)))
-            self._db.execute("COMMIT")
-
-    def close_with(self, summary: dict[str, Any]) -> None:
-        """Enter the verdict."""
-        rows = [(key, json.dumps(value)) for key, value in summary.items()]
-        with self._writing("verdict"):
-            self._db.execute("BEGIN")
-            self._db.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?)", rows)
-            self._db.execute("COMMIT")
-
-    @contextmanager
-    def _writing(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise self._cannot_write(what, error) from error
-
-    def _cannot_write(self, what: str, error: sqlite3.Error) -> JournalError:
+    def _cannot_write(self, event: Event, error: sqlite3.Error) -> JournalError:
+        what = f"pull {self._pulls() + 1}" if isinstance(event, Told) else type(event).__name__
         return JournalError(
             f"{what} could not be written to the journal {self.path} ({error}): the race has "
             "stopped; all that was written before is safe. Make room or restore the folder, then "
             f"{resume_call(self.path)}"
         )
 
+    def _pulls(self) -> int:
+        try:
+            query = f"SELECT count(*) FROM events WHERE kind = '{TOLD}'"
+            return int(self._db.execute(query).fetchone()[0])
+        except sqlite3.Error:  # the file is gone altogether
+            return 0
+
     # --- reading ---
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """The settings as they were written."""
-        query = "SELECT key, value FROM settings WHERE key != 'id'"
-        return {k: json.loads(v) for k, v in self._db.execute(query)}
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        """One statement, so that it is a snapshot, also while another process writes."""
+        mark = self._checksum_at(after)
+        number = after
+        try:
+            for row in self._db.execute(SELECT, (after,)):
+                mark = checksum(mark, row[:-1])
+                if row[0] != number + 1 or row[-1] != mark:
+                    raise ValueError("its checksum differs")
+                number = row[0]
+                yield Entry(number, row[14], row[15], event_of(row))
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:
+            raise damaged(self.path, number, error) from error
 
-    @property
-    def id(self) -> str:
-        """A name of this race that no other has."""
-        rows = self._db.execute("SELECT value FROM settings WHERE key = 'id'").fetchall()
-        return str(json.loads(rows[0][0])) if rows else "race"
-
-    @property
-    def names(self) -> list[str]:
-        return [name for (name,) in self._db.execute("SELECT name FROM arms ORDER BY arm")]
-
-    @property
-    def verdict(self) -> dict[str, Any]:
-        """The verdict's summary; empty while the race is not over."""
-        return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM verdict")}
-
-    @property
-    def spent(self) -> int:
-        return int(self._db.execute("SELECT coalesce(max(t), 0) FROM pulls").fetchone()[0])
-
-    def pulls(self, after: int = 0, upto: int = 2**62) -> Iterator[tuple[int, int, int, float]]:
-        """(t, arm, n, reward) of the pulls `after` < t <= `upto`, in order."""
-        query = "SELECT t, arm, n, reward FROM pulls WHERE t > ? AND t <= ? ORDER BY t"
-        return self._db.execute(query, (after, upto))
-
-    def rewards(self, arm: int) -> list[float]:
-        """What the learner returned, pull by pull."""
-        rows = self._db.execute("SELECT reward FROM pulls WHERE arm = ? ORDER BY t", (arm,))
-        return [reward for (reward,) in rows]
-
-    def seconds(self) -> dict[int, float]:
-        """Time spent in counted pulls, per arm."""
-        rows = self._db.execute("SELECT arm, sum(seconds) FROM pulls GROUP BY arm")
-        return dict(rows.fetchall())
-
-    def elapsed(self) -> float:
-        """Seconds in which at least one pull was being made, by all processes so far."""
-        total, reached = 0.0, -inf
-        query = "SELECT at - seconds, at FROM pulls ORDER BY at - seconds"
-        for began, ended in self._db.execute(query):
-            total += max(0.0, ended - max(began, reached))
-            reached = max(reached, ended)
-        return total
-
-    def pace(self, arm: int, newest: int) -> float:
-        """Seconds per pull, over an arm's newest pulls."""
-        query = "SELECT seconds FROM pulls WHERE arm = ? ORDER BY t DESC LIMIT ?"
-        (mean,) = self._db.execute(f"SELECT avg(seconds) FROM ({query})", (arm, newest)).fetchone()
-        return float(mean or 0.0)
-
-    def longest_pull(self) -> float:
-        """In seconds."""
-        return float(self._db.execute("SELECT coalesce(max(seconds), 0) FROM pulls").fetchone()[0])
-
-    def changes(self) -> list[Change]:
-        rows = self._db.execute("SELECT t, kind, arm, value, why FROM changes ORDER BY id")
-        return [Change(*row) for row in rows]
-
-    def failures(self) -> list[tuple[int, int, int, str, str]]:
-        """(t, arm, n, kind, reason) of every failed pull."""
-        rows = self._db.execute("SELECT t, arm, n, kind, reason FROM failures ORDER BY id")
-        return rows.fetchall()
-
-    def process(self) -> str | None:
-        """Which process raced last."""
-        rows = self._db.execute("SELECT process FROM legs ORDER BY id DESC LIMIT 1").fetchall()
-        return str(rows[0][0]) if rows else None
-
-    def details(self) -> list[str]:
-        """The traceback of the newest failure of each arm."""
-        query = "SELECT details, max(id) FROM failures WHERE details != '' GROUP BY arm"
-        return [text for text, _ in self._db.execute(query)]
-
-    def tries(self, arm: int, n: int, lost: bool = False) -> int:
-        """How often pull `n` of an arm has failed, or how often its process was lost in it."""
-        query = "SELECT count(*) FROM failures WHERE arm = ? AND n = ? AND (kind = 'lost') = ?"
-        return int(self._db.execute(query, (arm, n, lost)).fetchone()[0])
-
-    def checkpoints(self, arm: int) -> list[Kept]:
-        """An arm's checkpoints, the newest first."""
-        query = "SELECT arm, n, folder, digest FROM checkpoints WHERE arm = ? ORDER BY n DESC"
-        return [Kept(*row) for row in self._db.execute(query, (arm,))]
-
-    # --- a process's time with it ---
-
-    def begin_leg(self) -> None:
-        """Note which process races now."""
-        process = f"process {os.getpid()} on {socket.gethostname()}"
-        with self._writing("leg"):
-            made = self._db.execute(
-                "INSERT INTO legs (process, versions, began) VALUES (?, ?, ?)",
-                (process, json.dumps(versions()), time()),
-            )
-        self._leg = made.lastrowid
+    def _checksum_at(self, number: int) -> int:
+        query = "SELECT checksum FROM events WHERE id = ?"
+        rows = self._db.execute(query, (number,)).fetchall()
+        return int(rows[0][0]) if rows else 0
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
-        try:
-            if self._leg is not None:
-                self._db.execute("UPDATE legs SET ended = ? WHERE id = ?", (time(), self._leg))
-        except sqlite3.Error:
-            pass  # the disk is full or gone, which was said when a pull could not be written
-        finally:
-            self._db.close()
-            if self._lock is not None:
-                self._lock.close()
+        self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+
+
+class transaction:
+    """All statements within, or none."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._db.execute("COMMIT")
+        elif self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+
+def damaged(path: Path, last: int, error: Exception) -> JournalError:
+    """The error for a journal whose events are sound only up to number `last`."""
+    return JournalError(
+        f"the journal {near(path)} is damaged after event {last} ({error}): what comes before it "
+        "is sound"
+    )
 
 
 def resume_call(path: Path | None) -> str:
@@ -266,6 +191,7 @@ def resume_call(path: Path | None) -> str:
 
 
 def near(path: Path) -> str:
+    """A path as seen from the current folder, where it is below that."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -1,54 +1,221 @@
-"""The tables of a journal; `docs/journal.md` explains them to anyone with an SQLite tool."""
+"""The table of a journal, and how an event becomes a row of it and a row an event again.
+
+One table holds all events, in order; views show them as people ask for them (`docs/journal.md`).
+Each row carries a CRC-32 of itself and of the row before, so that damage is noticed: a flipped
+bit, a lost row, two rows that changed places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from latebloomer.session.events import (
+    Began,
+    Created,
+    Decided,
+    Ended,
+    Event,
+    HandedOut,
+    Left,
+    Named,
+    Noted,
+    Planned,
+    PullFailed,
+    Restored,
+    Saved,
+    Stopped,
+    Told,
+)
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of our files
-VERSION = 1  # of the tables below, SQLite's user_version
+VERSION = 2  # of the table below, SQLite's user_version
 
-TABLES = """
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE arms (arm INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE pulls (
-    t INTEGER PRIMARY KEY, -- the pull's number in the race, from 1
-    arm INTEGER NOT NULL,
-    n INTEGER NOT NULL, -- the pull's number of this arm, from 1
-    reward REAL NOT NULL, -- what the learner returned
-    seconds REAL NOT NULL, -- how long the pull took
-    at REAL NOT NULL -- when it ended, in seconds since 1970
+COLUMNS = (
+    "id", "kind", "arm", "n", "score", "seconds", "steps", "budget", "deciding", "horizon", "size",
+    "word", "text", "data", "at", "elapsed", "checksum",
+)  # fmt: skip
+
+# A value of `json_each` as JSON again; json_quote would cut a number to 15 digits.
+VALUE = (
+    "CASE type WHEN 'object' THEN value WHEN 'array' THEN value WHEN 'true' THEN type "
+    "WHEN 'false' THEN type WHEN 'null' THEN type WHEN 'real' THEN printf('%!.17g', value) "
+    "ELSE json_quote(value) END"
+)
+TABLES = f"""
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, -- 1, 2, 3, ... without a gap
+    kind TEXT NOT NULL, -- created, began, told, handed out, pull failed, left, planned, stopped,
+                        -- named, noted, saved, restored, decided, ended
+    arm INTEGER, -- the learner it concerns, from 0
+    n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
+    score REAL, -- told: what the learner returned
+    seconds REAL, -- told: how long the pull took; saved, restored: how long that took
+    steps INTEGER, -- told: steps of its own that the learner made
+    budget INTEGER, -- planned, named: pulls in all
+    deciding INTEGER, -- planned: those of them that name the best
+    horizon INTEGER, -- planned: where it is another one than before
+    size INTEGER, -- handed out: arms at once; saved: bytes
+    word TEXT, -- left: failed or finished; pull failed: what kind; handed out: more
+               -- stopped: final; saved: SHA-256 of the files
+    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints
+    data TEXT, -- all the rest, as JSON
+    at REAL NOT NULL, -- when, in seconds since 1970
+    elapsed REAL NOT NULL, -- seconds of the race so far, by a clock that is never set
+    checksum INTEGER NOT NULL -- CRC-32 of this row and of the checksum before
 );
-CREATE TABLE changes (
-    id INTEGER PRIMARY KEY,
-    t INTEGER NOT NULL, -- it came after this pull
-    kind TEXT NOT NULL, -- failed, finished, plan, stop, batch, more, deliver or note
-    arm INTEGER,
-    value INTEGER, -- plan, deliver: the new budget; batch, more: its size
-    why TEXT NOT NULL,
-    at REAL NOT NULL
-);
-CREATE TABLE checkpoints (
-    arm INTEGER NOT NULL,
-    n INTEGER NOT NULL, -- the arm's pulls that are in it
-    folder TEXT NOT NULL, -- in the folder <journal>.checkpoints
-    digest TEXT NOT NULL, -- SHA-256 of its files
-    bytes INTEGER NOT NULL,
-    seconds REAL NOT NULL,
-    at REAL NOT NULL,
-    PRIMARY KEY (arm, n)
-);
-CREATE TABLE failures (
-    id INTEGER PRIMARY KEY,
-    t INTEGER NOT NULL, -- it came after this pull
-    arm INTEGER NOT NULL,
-    n INTEGER NOT NULL, -- in this pull of the arm
-    kind TEXT NOT NULL, -- exception, score, timeout, restore or lost
-    reason TEXT NOT NULL,
-    details TEXT NOT NULL, -- the traceback
-    at REAL NOT NULL
-);
-CREATE TABLE legs (
-    id INTEGER PRIMARY KEY, -- each process that raced on this journal
-    process TEXT NOT NULL,
-    versions TEXT NOT NULL,
-    began REAL NOT NULL,
-    ended REAL
-);
-CREATE TABLE verdict (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIEW pulls AS SELECT
+    row_number() OVER (ORDER BY id) AS t, arm,
+    row_number() OVER (PARTITION BY arm ORDER BY id) AS n,
+    score, seconds, at FROM events WHERE kind = 'told' ORDER BY id;
+CREATE VIEW settings AS SELECT key, {VALUE} AS value
+    FROM json_each((SELECT json_extract(data, '$.settings') FROM events WHERE kind = 'created'));
+CREATE VIEW arms AS SELECT key AS arm, value AS name
+    FROM json_each((SELECT json_extract(data, '$.names') FROM events WHERE kind = 'created'));
+CREATE VIEW counted AS SELECT *, sum(kind = 'told') OVER (ORDER BY id) AS t FROM events;
+CREATE VIEW changes AS SELECT id, t, kind, arm, coalesce(deciding, budget, size) AS value,
+    coalesce(word, '') AS word, coalesce(text, '') AS why, at FROM counted
+    WHERE kind IN ('left', 'planned', 'stopped', 'handed out', 'named', 'noted');
+CREATE VIEW failures AS SELECT id, t, arm, n, word AS kind, text AS reason, data AS details, at
+    FROM counted WHERE kind = 'pull failed';
+CREATE VIEW checkpoints AS SELECT arm, n, text AS folder, word AS digest, size AS bytes, seconds,
+    at, max(id) AS id FROM events WHERE kind = 'saved' GROUP BY arm;
+CREATE VIEW legs AS SELECT id, text AS process, data AS versions, at AS began,
+    (SELECT max(at) FROM events AS later WHERE later.kind = 'ended' AND later.id > events.id AND
+        later.id < coalesce((SELECT min(id) FROM events AS next
+            WHERE next.kind = 'began' AND next.id > events.id), 9e18)) AS ended
+    FROM events WHERE kind = 'began';
+CREATE VIEW verdict AS SELECT key, {VALUE} AS value FROM json_each(
+    (SELECT data FROM events WHERE kind = 'decided' ORDER BY id DESC LIMIT 1));
 """
+
+TOLD = "told"
+_TOLD_ROW = Struct("<qqdddd")
+
+
+class Entry(NamedTuple):
+    """An event as a journal has it."""
+
+    number: int  # 1, 2, 3, ...
+    at: float  # seconds since 1970
+    elapsed: float  # seconds of the race so far
+    event: Event
+
+
+def told_checksum(
+    before: int, number: int, arm: int, score: float, seconds: float, at: float, elapsed: float
+) -> int:
+    """Of the row of a counted pull, which is the most frequent by far."""
+    return crc32(_TOLD_ROW.pack(number, arm, score, seconds, at, elapsed), before)
+
+
+def checksum(before: int, row: tuple[Any, ...]) -> int:
+    """Of any row, given without its checksum, in the order of `COLUMNS`."""
+    if row[1] == TOLD and row[6] is None:
+        number, _, arm, _, score, seconds, *_ = row
+        return told_checksum(before, number, arm, score, seconds, row[-2], row[-1])
+    return crc32(repr(row).encode("utf-8", "backslashreplace"), before)
+
+
+# --- events as columns ---
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """The columns of an event, `kind` among them; those that are not named are NULL."""
+    kind, columns = WRITERS[type(event)]
+    return {"kind": kind, **columns(event)}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """For JSON: NumPy's numbers as Python's, mappings as dicts, anything else by its name."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return dict(value) if hasattr(value, "keys") else repr(value)
+
+
+Columns = Callable[[Any], dict[str, Any]]
+WRITERS: dict[type, tuple[str, Columns]] = {
+    Told: (TOLD, lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds}),
+    HandedOut: ("handed out", lambda e: {"size": e.size, "word": "more" if e.more else None}),
+    Left: ("left", lambda e: {"arm": e.arm, "word": e.how, "text": e.why}),
+    Planned: (
+        "planned", lambda e: {"budget": e.budget, "deciding": e.deciding, "text": e.why},
+    ),
+    Stopped: ("stopped", lambda e: {"word": "final" if e.final else None, "text": e.why}),
+    Named: ("named", lambda e: {"arm": e.arm, "budget": e.budget, "text": e.why}),
+    Created: (
+        "created",
+        lambda e: {
+            "text": e.race,
+            "data": _json({"settings": dict(e.settings), "names": list(e.names)}),
+        },
+    ),
+    Began: ("began", lambda e: {"text": e.process, "data": _json(dict(e.versions))}),
+    PullFailed: (
+        "pull failed",
+        lambda e: {"arm": e.arm, "n": e.n, "word": e.kind, "text": e.reason, "data": e.details},
+    ),
+    Noted: ("noted", lambda e: {"arm": e.arm, "text": e.text}),
+    Saved: (
+        "saved",
+        lambda e: {"arm": e.arm, "n": e.n, "text": e.folder, "word": e.digest, "size": e.size,
+                   "seconds": e.seconds},
+    ),
+    Restored: ("restored", lambda e: {"arm": e.arm, "n": e.n, "seconds": e.seconds}),
+    Decided: ("decided", lambda e: {"data": _json(dict(e.summary))}),
+    Ended: ("ended", lambda e: {}),
+}  # fmt: skip
+
+
+# --- and back ---
+
+
+def event_of(row: tuple[Any, ...]) -> Event:
+    """The event of a row in the order of `COLUMNS`."""
+    (_, kind, arm, n, score, seconds, _, budget, deciding, _, size, word, text, data,
+     *_) = row  # fmt: skip
+    match kind:
+        case "told":
+            return Told(arm, score, seconds)
+        case "handed out":
+            return HandedOut(size, word == "more")
+        case "left":
+            return Left(arm, word, text)
+        case "planned":
+            return Planned(budget, deciding, text)
+        case "stopped":
+            return Stopped(text, word == "final")
+        case "named":
+            return Named(arm, budget, text)
+        case "pull failed":
+            return PullFailed(arm, n, word, text, data)
+        case "noted":
+            return Noted(arm, text)
+        case "saved":
+            return Saved(arm, n, text, word, size, seconds)
+        case "restored":
+            return Restored(arm, n, seconds)
+    return _once_per_race(kind, text, data)
+
+
+def _once_per_race(kind: str, text: str, data: str) -> Event:
+    match kind:
+        case "created":
+            found = json.loads(data)
+            return Created(text, found["settings"], tuple(found["names"]))
+        case "began":
+            return Began(text, json.loads(data))
+        case "decided":
+            return Decided(json.loads(data))
+        case "ended":
+            return Ended()
+    raise ValueError(f"an event of the unknown kind {kind!r}")

@@ -1,8 +1,9 @@
 """Where pulls are made. A runner trains learners and reports; the driver alone decides and writes.
 
-A runner asks the session what to pull, makes the pulls in its own way (one by one here, a whole
-phase at once on a cluster: `session.ask_phase(batch)`) and yields what happened, as it happens.
-The driver enters each report in the journal and tells the session before it asks for the next.
+Again and again the driver gives the runner its orders: which learners may make how many pulls now.
+The runner makes some progress in its own way (one pull here, a whole phase at once on a cluster)
+and yields what happened, as it happens. It knows learners and nothing of sessions: what is not
+ordered any more the next time is not wanted any more.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing.checkpoints.checkpoints import Checkpoints
-from latebloomer.racing.checkpoints.schedule import Saving
+from latebloomer.racing.checkpoints.saved_states import SavedStates
+from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
 from latebloomer.racing.learner import Entry, Learner, as_score
-from latebloomer.session.field import Field
+from latebloomer.session.events import Noted, Restored, Saved, Told
 
 
 class TooLong(Exception):
@@ -28,15 +29,10 @@ class TooLong(Exception):
         super().__init__(f"a pull took longer than timeout={timeout:g} s")
 
 
-class Pulled(NamedTuple):
-    """A pull has ended with a score."""
-
-    arm: int
-    score: float  # as the learner returned it
-    seconds: float
+# --- what a runner reports, besides events ---
 
 
-class Ended(NamedTuple):
+class RanOut(NamedTuple):
     """The learner has nothing left to train; the pull is not counted."""
 
     arm: int
@@ -52,28 +48,6 @@ class Trouble(NamedTuple):
     hopeless: bool = False  # no use to try again
 
 
-class Note(NamedTuple):
-    """Something that the verdict should mention."""
-
-    arm: int
-    text: str
-
-
-class Restored(NamedTuple):
-    """A learner that had trained before is back where it was."""
-
-    arm: int
-    seconds: float  # what that took
-
-
-class Saved(NamedTuple):
-    """A learner's state after n pulls is in the storage, complete."""
-
-    arm: int
-    n: int
-    stored: Stored
-
-
 class Unsaved(NamedTuple):
     """A learner's state could not be saved; the race goes on without."""
 
@@ -87,47 +61,72 @@ class Waiting(NamedTuple):
     arms: tuple[int, ...]
 
 
-Report: TypeAlias = Pulled | Ended | Trouble | Note | Restored | Saved | Unsaved | Waiting
+Report: TypeAlias = Told | Noted | Restored | Saved | RanOut | Trouble | Unsaved | Waiting
+
+
+# --- what it is given ---
+
+
+class Order(NamedTuple):
+    """Pulls that a learner may make now."""
+
+    done: int  # pulls that it has had
+    pulls: int  # at most so many more
+    ends_phase: bool = False  # whether a phase ends with the last of them: a good time to save
+
+
+Orders: TypeAlias = Mapping[int, Order]  # by arm
 
 
 class Stage(NamedTuple):
-    """All that a runner is given: who races, what is saved, and what was recorded."""
+    """All that a runner is given at the start: who races, what is saved, what was recorded."""
 
     entries: Sequence[Entry]
-    checkpoints: Checkpoints
+    states: SavedStates
     recorded: Callable[[int], list[float]]  # an arm's counted scores so far
     timeout: float | None
-    saving: Saving
+    schedule: CheckpointSchedule
 
 
 class Runner(ABC):
     """Trains the learners of one race."""
 
     fragile: ClassVar[bool] = False  # whether learners may be lost while the race goes on
+    in_phases: ClassVar[bool] = False  # whether its orders are a whole phase, or one pull
     lanes: int = 1  # pulls that can be made at once
 
     def __init__(self) -> None:
-        self.notes: list[Note | Saved] = []  # to be yielded, or fetched after `learner`
+        self.pending: list[Noted | Saved] = []  # to be yielded, or fetched after `learner`
         self.held = False
+
+    @property
+    def batch(self) -> int:
+        """Learners that are pulled at once for a policy that decides after every pull."""
+        return self.lanes
+
+    @property
+    def busy(self) -> bool:
+        """Whether pulls are under way that will still be reported."""
+        return False
 
     @abstractmethod
     def start(self, stage: Stage) -> None:
         """Take the learners; say at once what cannot work."""
 
     @abstractmethod
-    def work(self, session: Field) -> Iterator[Report]:
-        """Make the pulls that the session asks for and report each, until it is over or held.
+    def work(self, orders: Orders) -> Iterator[Report]:
+        """Make some of the pulls that are ordered and report each.
 
-        The session has been told of a report when the next one is asked for. It may be replanned
-        or arms may be retired in between: ask it again rather than remember.
+        The race has taken notice of a report when the next one is asked for, and may have given
+        the arm up (`discard`, `release`) by then.
         """
 
     def hold(self) -> None:
-        """Begin no more pulls: `work` reports those that are being made and ends."""
+        """Begin no more pulls: `work` reports those that are being made."""
         self.held = True
 
     @abstractmethod
-    def again(self, arm: int) -> None:
+    def discard(self, arm: int) -> None:
         """Give up the live state of an arm; its next pull starts from the newest checkpoint."""
 
     @abstractmethod
@@ -135,7 +134,7 @@ class Runner(ABC):
         """Let go of an arm that is out of the race."""
 
     @abstractmethod
-    def save(self, pulls: Mapping[int, int]) -> Iterator[Report]:
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | Unsaved]:
         """Save live arms that can be saved, by the pulls that they have had."""
 
     @abstractmethod
@@ -148,29 +147,29 @@ class Runner(ABC):
 
 def one_pull(
     arm: int, learner: Learner, call: Callable[[Callable[[], Any]], Any]
-) -> Pulled | Ended | Trouble:
-    """Pull, and what came of it; only `TooLong` and what is no `Exception` are raised."""
+) -> Told | RanOut | Trouble:
+    """Pull, and what came of it; only `TooLong` and `KeyboardInterrupt` are raised."""
     began = perf_counter()
     try:
         value = call(learner.pull)
     except StopIteration:
-        return Ended(arm)
+        return RanOut(arm)
     except TooLong:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a learner that exits fails like any other
         return trouble_of(arm, error)
     seconds = perf_counter() - began
     try:
-        return Pulled(arm, as_score(value), seconds)
+        return Told(arm, as_score(value), seconds)
     except LearnerError as error:
         return Trouble(arm, "score", str(error))
 
 
-def kept(learner: Any, storage: Storage, place: str) -> Stored | str:
+def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
     """Save a learner; where that fails, why. The error is the learner's own, or the disk's."""
     try:
         return storage.keep(place, learner.save)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return reason_of(error)
 
 
@@ -180,6 +179,7 @@ def trouble_of(arm: int, error: BaseException, kind: str = "exception") -> Troub
 
 
 def reason_of(error: BaseException) -> str:
+    """An exception in one line: its kind and what it says."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -8,27 +8,25 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
-from latebloomer.racing.checkpoints.checkpoints import place_of
-from latebloomer.racing.checkpoints.restore import Order, bring
-from latebloomer.racing.learner import Learner, keeps, trained
+from latebloomer.racing.checkpoints.restore import Target, restore
+from latebloomer.racing.checkpoints.saved_states import place_of, saved_event
+from latebloomer.racing.learner import Learner, can_save, trained
 from latebloomer.racing.runners.contract import (
-    Note,
-    Pulled,
+    Orders,
+    RanOut,
     Report,
-    Restored,
     Runner,
-    Saved,
     Stage,
     TooLong,
     Trouble,
     Unsaved,
     directly,
-    kept,
     one_pull,
+    save_learner,
     trouble_of,
 )
 from latebloomer.racing.runners.object_pulls import already_had, note_pulls
-from latebloomer.session.field import Field
+from latebloomer.session.events import Noted, Restored, Saved, Told
 
 
 class LocalRunner(Runner):
@@ -44,30 +42,27 @@ class LocalRunner(Runner):
         if stage.timeout is not None:
             self._call = Bounded(stage.timeout)
 
-    def work(self, session: Field) -> Iterator[Report]:
-        while not (session.over or self.held):
-            arm = session.ask()
-            yield from self.pull(arm, session.had(arm))
-
-    def pull(self, arm: int, done: int) -> Iterator[Report]:
-        """Bring an arm back where that is needed, pull it, and save it where that is due."""
+    def work(self, orders: Orders) -> Iterator[Report]:
+        """One pull of the first arm that is ordered, saved after it where that is due."""
+        arm = next(iter(orders))
+        done = orders[arm].done
         if arm not in self._live:
             began = perf_counter()
             try:
-                self._bring(arm, done)
-            except Exception as error:
-                yield self._cannot_bring(arm, error)
+                self._restore(arm, done)
+            except (Exception, SystemExit) as error:
+                yield self._cannot_restore(arm, error)
                 return
-            while self.notes:
-                yield self.notes.pop(0)
+            while self.pending:
+                yield self.pending.pop(0)
             if done:
-                yield Restored(arm, perf_counter() - began)
-        report = self._made(arm)
+                yield Restored(arm, done, perf_counter() - began)
+        report = self._pull(arm)
         yield report
-        if isinstance(report, Pulled) and self._stage.saving.due(arm, done + 1):
+        if type(report) is Told and self._stage.schedule.is_due(arm, done + 1):
             yield from self.save({arm: done + 1})
 
-    def _made(self, arm: int) -> Report:
+    def _pull(self, arm: int) -> Told | RanOut | Trouble:
         try:
             return one_pull(arm, self._live[arm], self._call)
         except TooLong as error:
@@ -89,22 +84,24 @@ class LocalRunner(Runner):
 
     # --- from a checkpoint, or from nothing ---
 
-    def _bring(self, arm: int, done: int) -> Learner:
+    def _restore(self, arm: int, done: int) -> Learner:
         """A learner that has had `done` pulls: the newest checkpoint, then what is missing."""
-        entry, checkpoints = self._stage.entries[arm], self._stage.checkpoints
-        known = checkpoints.known(arm, done) if done else []
+        entry, states = self._stage.entries[arm], self._stage.states
+        saved = states.at_hand(arm, done) if done else None
         recorded = self._stage.recorded(arm) if done else []
-        order = Order(entry, done, known, recorded, checkpoints.storage if known else None)
+        storage = states.storage if saved is not None else None
 
-        def had(learner: Learner) -> int:
+        def pulls_had(learner: Learner) -> int:
             return 0 if entry.rebuilds or done == 0 else already_had(learner, done)
 
-        learner, notes = bring(order, self._call, had)
-        self.notes += [Note(arm, text) for text in notes]
+        learner, notes = restore(
+            Target(entry, done, saved, recorded, storage), self._call, pulls_had
+        )
+        self.pending += [Noted(arm, text) for text in notes]
         self._live[arm] = learner
         return learner
 
-    def _cannot_bring(self, arm: int, error: Exception) -> Trouble:
+    def _cannot_restore(self, arm: int, error: BaseException) -> Trouble:
         self._live.pop(arm, None)
         if isinstance(error, TooLong):
             return self._too_long(arm, error)._replace(kind="restore")
@@ -112,12 +109,9 @@ class LocalRunner(Runner):
 
     # --- what the driver asks for ---
 
-    def again(self, arm: int) -> None:
+    def discard(self, arm: int) -> None:
         entry = self._stage.entries[arm]
-        if entry.rebuilds:
-            self._live.pop(arm, None)
-            return
-        if self._stage.checkpoints.known(arm, len(self._stage.recorded(arm))):
+        if entry.rebuilds or self._stage.states.at_hand(arm, len(self._stage.recorded(arm))):
             self._live.pop(arm, None)
         # else an object is pulled again as it is: it has no other state
 
@@ -125,13 +119,13 @@ class LocalRunner(Runner):
         if self._stage.entries[arm].rebuilds:
             self._live.pop(arm, None)
 
-    def save(self, pulls: Mapping[int, int]) -> Iterator[Report]:
-        storage = self._stage.checkpoints.storage
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | Unsaved]:
+        storage = self._stage.states.storage
         for arm, n in pulls.items():
             learner = self._live.get(arm)
-            if learner is not None and keeps(learner):
-                done = kept(learner, storage, place_of(arm, n))
-                yield Unsaved(arm, done) if isinstance(done, str) else Saved(arm, n, done)
+            if learner is not None and can_save(learner):
+                done = save_learner(learner, storage, place_of(arm, n))
+                yield Unsaved(arm, done) if isinstance(done, str) else saved_event(arm, n, done)
 
     def stop(self) -> None:
         for arm, learner in self._live.items():
@@ -140,7 +134,7 @@ class LocalRunner(Runner):
 
     def learner(self, arm: int, pulls: int) -> Any:
         live = self._live.get(arm)
-        return trained(self._bring(arm, pulls) if live is None else live)
+        return trained(self._restore(arm, pulls) if live is None else live)
 
 
 class Bounded:

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf, isinf, nan
+from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.racing.journal.journal import Journal
-from latebloomer.racing.settings import Settings, versions
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import versions
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
-from latebloomer.racing.verdict.history import Record
-from latebloomer.racing.verdict.sentences import need_one, story
-from latebloomer.racing.verdict.verdict import (
-    FAILED,
-    FINISHED,
-    OUT,
-    RACING,
-    WINNER,
-    ArmResult,
-    Verdict,
-)
-from latebloomer.session.delivery import Delivered, Named
-from latebloomer.session.field import Field
+from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.sentences import why_it_stands_there
+from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Delivered, NamedBest, Verdict
+from latebloomer.session.events import FAILED, FINISHED, Left
+from latebloomer.session.reasons import OUT, RACING
+from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate
 
 CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
 
 
-def judge(session: Field, settings: Settings, journal: Journal, learner: Any = None) -> Verdict:
+def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) -> Verdict:
     """The verdict by what is known now."""
-    need_one(session, journal)
-    naming, record = session.naming, Record.of(session, settings.sign)
+    race.need_one_learner()
+    session = race.session
+    naming, history = session.naming, History.of(session)
     best = naming.arm
-    decided = record.upto(naming.at)  # half-time and hindsight are about who was named
+    decided = history.upto(naming.at)  # half-time and hindsight are about who was named
     proof = _certificate(session)
-    left = {c.arm: c.why for c in journal.changes() if c.kind in (FAILED, FINISHED)}
-    arms = _arms(session, settings, record, proof, left, journal.seconds(), best)
+    arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    findings = check_curves(session.names, record.rewards())
-    leader = decided.leader_at_half(swept=not session.opens)
-    gone = [naming.left.get(i) for i in range(len(arms))]
-    named, delivered = _both(session, arms[best])
+    findings = check_curves(session.names, history.rewards())
+    leader = decided.leader_at_half(swept=not session.decides_every_pull)
+    departed = [naming.departed.get(i) for i in range(len(arms))]
+    named, delivered = _named_and_delivered(session, arms[best])
     return Verdict(
         name=session.names[best],
         learner=learner,
@@ -52,35 +45,34 @@ def judge(session: Field, settings: Settings, journal: Journal, learner: Any = N
         estimate=arms[best].estimate,
         arms=tuple(arms),
         spent=session.spent,
-        budget=session.whole,
+        budget=session.budget,
         horizon=session.horizon,
         over=delivered.final,
         reason=session.reason,
         certified=proof is not None and proof.certified(best),
-        certificate=_missing(session, settings.sign, proof, best),
+        certificate=_missing(session, proof, best),
         half_time=None if leader is None else session.names[leader],
-        hindsight=hindsight(session.names, decided.rewards(), naming.at, gone),
+        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
         findings=findings,
-        warnings=(*_warnings(session, settings, journal), *map(str, findings)),
-        settings=settings.as_dict(),
+        warnings=(*_warnings(race), *map(str, findings)),
+        settings=race.settings.as_dict(),
         versions=versions(),
-        journal=None if journal.path is None else str(journal.path),
-        record=record,
+        journal=None if journal is None else str(journal),
+        history=history,
     )
 
 
-def _both(session: Field, best: ArmResult) -> tuple[Named, Delivered]:
-    """Who was named the best, and what is delivered."""
-    naming, over = session.naming, session.over and not session.owes
+def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, Delivered]:
+    naming, over = session.naming, session.over and not session.delivery_pending
     final = over or session.winner is not None
     since = best.pulls - naming.pulls
     return (
-        Named(best.name, best.estimate, naming.pulls, naming.at, final),
+        NamedBest(best.name, best.estimate, naming.pulls, naming.at, final),
         Delivered(best.score, best.pulls, since, over),
     )
 
 
-def _certificate(session: Field) -> Certificate | None:
+def _certificate(session: Session) -> Certificate | None:
     try:
         return session.certificate()
     except SettingError:  # no arm has the three rewards that the noise estimate needs
@@ -88,45 +80,40 @@ def _certificate(session: Field) -> Certificate | None:
 
 
 def _arms(
-    session: Field,
-    settings: Settings,
-    record: Record,
-    proof: Certificate | None,
-    left: Mapping[int | None, str],
-    seconds: Mapping[int, float],
-    best: int,
+    race: RaceState, history: History, proof: Certificate | None, best: int
 ) -> list[ArmResult]:
+    session = race.session
     rows = {row.arm: row for row in session.standings()}
     results = []
     for i, name in enumerate(session.names):
-        scores = record.scores_of(i)
-        lower, upper = _interval(proof, i, settings.sign)
+        scores = history.scores_of(i)
+        lower, upper = _interval(proof, i, history.sign)
         results.append(
             ArmResult(
                 name=name,
                 state=_state(session, i, best),
                 pulls=len(scores),
                 score=float(scores[-1]) if len(scores) else nan,
-                estimate=settings.sign * rows[i].estimate,
+                estimate=rows[i].estimate,
                 lower=lower,
                 upper=upper,
                 out_at=rows[i].out_at,
-                why=story(session, i, settings.sign, left.get(i)),
-                seconds=seconds.get(i, 0.0),
+                why=why_it_stands_there(session, i, race.departures.get(i)),
+                seconds=race.seconds[i],
             )
         )
     return results
 
 
-def _state(session: Field, i: int, best: int) -> str:
+def _state(session: Session, i: int, best: int) -> str:
     if i == best:
         return WINNER
-    left = session.left(i)
-    if left == FAILED:
+    how = session.departure(i)
+    if how == FAILED:
         return FAILED
-    if i not in session.racing and left is None:
+    if i not in session.racing and how is None:
         return OUT
-    return FINISHED if left == FINISHED else RACING
+    return FINISHED if how == FINISHED else RACING
 
 
 def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, float]:
@@ -136,11 +123,11 @@ def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, fl
     return (lower, upper) if sign > 0 else (-upper, -lower)
 
 
-def _missing(session: Field, sign: float, proof: Certificate | None, best: int) -> str:
+def _missing(session: Session, proof: Certificate | None, best: int) -> str:
     """That the winner is certified, or what stands in the way, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
-    rival = proof.rival(best)
+    rival, sign = proof.rival(best), 1.0 if session.maximize else -1.0
     name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
     sure, reach = float(proof.lower[best]), float(proof.upper[rival])
     if sure > reach:
@@ -159,28 +146,35 @@ def _missing(session: Field, sign: float, proof: Certificate | None, best: int) 
     )
 
 
-def _warnings(session: Field, settings: Settings, journal: Journal) -> list[str]:
+def _warnings(race: RaceState) -> list[str]:
+    session, settings = race.session, race.settings
     found = []
-    for change in journal.changes():
-        if change.arm is not None and change.kind in (FAILED, FINISHED, "note"):
-            word = "failed" if change.kind == FAILED else ""
-            found.append(f"{session.names[change.arm]} {word}: {change.why}".replace(" :", ":"))
-    retried = {(arm, n) for _, arm, n, _, _ in journal.failures()}
-    lost = {c.arm for c in journal.changes() if c.kind == FAILED}
-    for arm, n in sorted(retried):
+    for note in race.notes:
+        name = "" if note.arm is None else session.names[note.arm]
+        if isinstance(note, Left):
+            found.append(f"{name} failed: {note.why}" if note.how == FAILED else
+                         f"{name}: {note.why}")  # fmt: skip
+        else:
+            found.append(f"{name}: {note.text}" if name else note.text)
+    lost = {arm for arm, left in race.departures.items() if left.how == FAILED}
+    for arm, n in sorted({(failure.arm, failure.n) for failure in race.failures}):
         if arm not in lost:
             found.append(f"{session.names[arm]}: pull {n} failed and was made again")
     if settings.seconds is not None:
-        found += _by_the_clock(settings.seconds, journal)
-    budget, (least, why) = session.naming.budget, session.policy.advised_budget(len(session.names))
-    if settings.horizon is None and least > budget:
-        kept = f" to name the best of {session.whole}" if settings.deliver else ""
-        found.append(f"the budget of {budget}{kept} is small: {least} make sense ({why})")
-    return found
+        found += _by_the_clock(settings.seconds, race.longest_pull)
+    return found + _small_budget(race)
 
 
-def _by_the_clock(seconds: float, journal: Journal) -> list[str]:
-    longest = journal.longest_pull()
+def _small_budget(race: RaceState) -> list[str]:
+    session, budget = race.session, race.session.naming.budget
+    least, why = session.policy.advised_budget(len(session.names))
+    if race.settings.horizon is not None or least <= budget:
+        return []
+    aside = f" to name the best of {session.budget}" if race.settings.deliver else ""
+    return [f"the budget of {budget}{aside} is small: {least} make sense ({why})"]
+
+
+def _by_the_clock(seconds: float, longest: float) -> list[str]:
     if longest <= CLOSE * seconds:
         return []
     return [

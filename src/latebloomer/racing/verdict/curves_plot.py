@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.errors import extra
 from latebloomer.page.report import ranked
 from latebloomer.page.svg import thin
-from latebloomer.racing.verdict.verdict import FAILED, OUT, WINNER, Verdict
+from latebloomer.racing.verdict.verdict import WINNER, Verdict
+from latebloomer.session.events import FAILED
+from latebloomer.session.reasons import OUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +21,7 @@ def plot(verdict: Verdict, ax: Any = None) -> Figure:
     if ax is None:
         _, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     for arm in ranked(verdict):
-        pulls, scores = thin(verdict.record.scores_of(verdict.record.names.index(arm.name)))
+        pulls, scores = thin(verdict.history.scores_of(verdict.history.names.index(arm.name)))
         if not len(pulls):
             continue
         width = 2.5 if arm.state == WINNER else 1.2

@@ -12,7 +12,7 @@ from math import inf
 
 from latebloomer.policies.successive_halving import SuccessiveHalving
 from latebloomer.racing.verdict.history import Floats
-from latebloomer.session.field import FAILED, FINISHED
+from latebloomer.session.events import FAILED, FINISHED
 
 ETA = 4  # ASHA's reduction factor in Ray Tune and Optuna
 TRIES = 400  # budgets looked at, evenly spaced

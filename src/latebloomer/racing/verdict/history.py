@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from latebloomer.session.field import Field
+from latebloomer.session.session import Session
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class History:
     """Every counted pull of a race, in order; scores as the learners returned them."""
 
     names: tuple[str, ...]
@@ -23,15 +23,13 @@ class Record:
     sign: float  # 1 where higher is better, -1 where lower is
 
     @classmethod
-    def of(cls, session: Field, sign: float) -> Record:
+    def of(cls, session: Session) -> History:
         """What a session has been told."""
-        arms = np.array(session._told_arms, dtype=np.int64)
-        told = np.array(session._told_rewards, dtype=np.float64)
-        return cls(session.names, arms, sign * told, sign)
+        return cls(session.names, *session.told(), 1.0 if session.maximize else -1.0)
 
-    def upto(self, pulls: int) -> Record:
+    def upto(self, pulls: int) -> History:
         """The first so many pulls of the race."""
-        return Record(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
+        return History(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
 
     def scores_of(self, arm: int) -> Floats:
         """An arm's scores, pull by pull."""

@@ -12,13 +12,45 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
-from latebloomer.racing.verdict.history import Record
-from latebloomer.session.delivery import Delivered, Named
+from latebloomer.racing.verdict.history import History
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINNER, RACING, OUT, FAILED, FINISHED = "winner", "racing", "out", "failed", "finished"
+WINNER = "winner"  # the state of the recommended learner; the others are session states
+
+
+@dataclass(frozen=True)
+class NamedBest:
+    """Who is best, by the policy."""
+
+    name: str
+    estimate: float  # what it was chosen by
+    pulls: int  # of its own, then
+    at: int  # pulls of the race, then
+    final: bool = True  # False while the race may still name another
+
+    def __str__(self) -> str:
+        so_far = "" if self.final else " so far"
+        return (
+            f"Named the best{so_far}: {self.name}, by {self.estimate:.6g} after {self.pulls} "
+            f"pulls of its own (pull {self.at} of the race)"
+        )
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What one gets."""
+
+    score: float  # the last one it showed
+    pulls: int  # that it has had
+    since: int  # of them, after it was named
+    final: bool = True
+
+    def __str__(self) -> str:
+        so_far = "" if self.final else " so far"
+        since = f", {self.since} of them since it was named" if self.since else ""
+        return f"Delivered{so_far}: score {self.score:.6g} after {self.pulls} pulls{since}"
 
 
 @dataclass(frozen=True)
@@ -45,7 +77,7 @@ class Verdict:
     learner: Any = field(repr=False)  # the trained object; None when read from a journal alone
     score: float  # the last one it showed: what is delivered
     estimate: float  # what it was chosen by
-    named: Named  # the best, by the policy: when, and by what
+    named: NamedBest  # the best, by the policy: when, and by what
     delivered: Delivered  # what one gets: the score now, after how many pulls
     arms: tuple[ArmResult, ...]
     spent: int
@@ -62,7 +94,7 @@ class Verdict:
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
     journal: str | None
-    record: Record = field(repr=False)
+    history: History = field(repr=False)
 
     @property
     def late_bloomer(self) -> bool:
@@ -81,7 +113,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """A learner's scores, pull by pull."""
-        return [float(x) for x in self.record.scores_of(self.record.names.index(name))]
+        return [float(x) for x in self.history.scores_of(self.history.names.index(name))]
 
     @property
     def policy(self) -> str:

@@ -11,30 +11,29 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError, extra
-from latebloomer.racing.checkpoints.checkpoints import place_of
-from latebloomer.racing.checkpoints.restore import Order, bring
-from latebloomer.racing.checkpoints.schedule import Saving
+from latebloomer.racing.checkpoints.restore import Target, restore
+from latebloomer.racing.checkpoints.saved_states import place_of
+from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
-from latebloomer.racing.journal.journal import Kept
-from latebloomer.racing.learner import keeps, trained
+from latebloomer.racing.learner import can_save, trained
 from latebloomer.racing.runners.contract import (
-    Ended,
-    Pulled,
+    RanOut,
     TooLong,
     Trouble,
     directly,
-    kept,
     one_pull,
+    save_learner,
     trouble_of,
 )
 from latebloomer.racing.runners.local import Bounded
-from latebloomer.racing.runners.ray.packing import Recipes, unpacked
+from latebloomer.racing.runners.ray.packing import PackedLearners, unpack
+from latebloomer.session.events import Saved, Told
 
 HELLO = "hello"
 SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
 
 
-class Setup(NamedTuple):
+class ActorSettings(NamedTuple):
     """What an actor is made with."""
 
     arm: int
@@ -54,17 +53,17 @@ class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
     pulls: list[tuple[float, float]]  # score, seconds
-    end: Ended | Trouble | None  # why there are no more
+    end: RanOut | Trouble | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
 
 
-class Trainer:
+class TrainingActor:
     """Holds a learner and trains it when called."""
 
-    def __init__(self, setup: Setup, recipes: Recipes) -> None:
-        self._setup = setup
-        self._recipes: Recipes | None = recipes
-        self._saving = Saving(setup.every, 1)
+    def __init__(self, settings: ActorSettings, packed: PackedLearners) -> None:
+        self._settings = settings
+        self._packed: PackedLearners | None = packed
+        self._schedule = CheckpointSchedule(settings.every, 1)
         self._learner: Any = None
         self._done = -1
 
@@ -73,66 +72,66 @@ class Trainer:
         return HELLO
 
     def prepare(
-        self, done: int, known: Sequence[Kept], recorded: Sequence[float]
+        self, done: int, saved: Saved | None, recorded: Sequence[float]
     ) -> Ready | Trouble:
         """Build the learner and bring it to `done` pulls."""
         began = perf_counter()
         try:
-            if self._recipes is None:
+            if self._packed is None:
                 raise LearnerError("a process builds its learner once")
-            entry = unpacked(self._recipes)[self._setup.arm]
-            order = Order(entry, done, known, recorded, self._setup.storage)
-            timeout = self._setup.timeout
+            entry = unpack(self._packed)[self._settings.arm]
+            target = Target(entry, done, saved, recorded, self._settings.storage)
+            timeout = self._settings.timeout
             call = directly if timeout is None else Bounded(timeout)
-            self._learner, notes = bring(order, call, lambda learner: 0)
+            self._learner, notes = restore(target, call, lambda learner: 0)
         except BaseException as error:  # SystemExit too: it is the learner's, not ours
-            return trouble_of(self._setup.arm, error, "restore")
-        self._done, self._recipes = done, None  # built once: the recipe is not needed again
+            return trouble_of(self._settings.arm, error, "restore")
+        self._done, self._packed = done, None  # built once: the recipe is not needed again
         return Ready(perf_counter() - began, notes)
 
     def train(self, start: int, count: int, ends_phase: bool) -> Batch:
         """Up to `count` pulls within about `SLICE` seconds, after `start` that were made before.
 
-        The state is due to be saved by the rules of `Saving`, and when the last pull of a phase
-        is made.
+        The state is due to be saved by the rules of the schedule, and when the last pull of a
+        phase is made.
         """
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
-            return Batch([], Trouble(self._setup.arm, "lost", text))
+            return Batch([], Trouble(self._settings.arm, "lost", text))
         pulls: list[tuple[float, float]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
             report = self._pull()
-            if not isinstance(report, Pulled):
+            if not isinstance(report, Told):
                 end = report
                 break
-            pulls.append(report[1:])
-            if self._saving.due(0, self._done) or perf_counter() >= until:
+            pulls.append((report.score, report.seconds))
+            if self._schedule.is_due(0, self._done) or perf_counter() >= until:
                 break
-        complete = ends_phase and len(pulls) == count and self._saving.final_rating(0)
-        due = bool(pulls) and (complete or self._saving.due(0, self._done))
-        return Batch(pulls, end, due and keeps(self._learner))
+        complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)
+        due = bool(pulls) and (complete or self._schedule.is_due(0, self._done))
+        return Batch(pulls, end, due and can_save(self._learner))
 
-    def _pull(self) -> Pulled | Ended | Trouble:
-        arm, timeout = self._setup.arm, self._setup.timeout
+    def _pull(self) -> Told | RanOut | Trouble:
+        arm, timeout = self._settings.arm, self._settings.timeout
         try:
             report = one_pull(arm, self._learner, directly)
         except BaseException as error:  # SystemExit, KeyboardInterrupt: it is the learner's
             return trouble_of(arm, error)
-        if isinstance(report, Pulled):
+        if isinstance(report, Told):
             if timeout is not None and report.seconds > timeout:
                 return Trouble(arm, "timeout", str(TooLong(timeout)))
             self._done += 1
-            self._saving.trained(0, report.seconds)
+            self._schedule.hear(Told(0, report.score, report.seconds))
         return report
 
     def save(self) -> Stored | str | None:
         """Save the state as it is; None where the learner cannot be saved."""
-        if not keeps(self._learner):
+        if not can_save(self._learner):
             return None
-        place = place_of(self._setup.arm, self._done)
-        stored = kept(self._learner, self._setup.storage, place)
-        self._saving.saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
+        place = place_of(self._settings.arm, self._done)
+        stored = save_learner(self._learner, self._settings.storage, place)
+        self._schedule.note_saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
         return stored
 
     def fetch(self) -> bytes | str:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from latebloomer.racing.journal.journal import Kept
 from latebloomer.racing.runners.contract import Stage
-from latebloomer.racing.runners.ray.actor import SLICE, Setup, Trainer
-from latebloomer.racing.runners.ray.slots import Places, Slot
+from latebloomer.racing.runners.ray.actor import SLICE, ActorSettings, TrainingActor
+from latebloomer.racing.runners.ray.slots import Slot, Slots
+from latebloomer.session.events import Saved
 
-START, BRING, TRAIN, SAVE = "start", "bring", "train", "save"  # kinds of call
+START, RESTORE, TRAIN, SAVE = "start", "restore", "train", "save"  # kinds of call
 GRACE = 2.0  # seconds that a call may be under way besides training
 LATE = 10.0  # seconds after which a learner that is not built yet may be on a lost machine
 
 
 @dataclass(eq=False)
-class Hand:
-    """An actor: a learner in a process somewhere."""
+class Worker:
+    """A learner in a process somewhere."""
 
     arm: int
     actor: Any
@@ -33,7 +33,7 @@ class Hand:
 class Call:
     """A call that is under way."""
 
-    hand: Hand
+    worker: Worker
     kind: str
     sent: float
     pulls: int = 0  # to be made
@@ -41,17 +41,17 @@ class Call:
 
     @property
     def arm(self) -> int:
-        return self.hand.arm
+        return self.worker.arm
 
 
-class Crew:
+class ActorPool:
     """Starts processes, calls them, and ends them; each has one call at a time."""
 
-    def __init__(self, ray: Any, places: Places, stage: Stage, recipes: Any) -> None:
-        self._ray, self._places, self._stage, self._recipes = ray, places, stage, recipes
-        self.hands: dict[int, Hand] = {}
+    def __init__(self, ray: Any, slots: Slots, stage: Stage, packed: Any) -> None:
+        self._ray, self._slots, self._stage, self._packed = ray, slots, stage, packed
+        self.workers: dict[int, Worker] = {}
         self._calls: dict[Any, Call] = {}
-        self._fled: dict[int, Slot] = {}  # where one that was lost had been
+        self._avoid: dict[int, Slot] = {}  # where one that was lost had been
         self._careful: dict[int, int] = {}  # arm: up to which pull it makes one per call
 
     # --- what is under way ---
@@ -62,15 +62,15 @@ class Crew:
 
     def idle(self, arm: int) -> bool:
         """Whether an arm has a process that can be called."""
-        return arm in self.hands and all(call.arm != arm for call in self.calls)
+        return arm in self.workers and all(call.arm != arm for call in self.calls)
 
     def starting(self) -> int:
         """Processes that do not answer yet; they take no lane."""
         return sum(call.kind == START for call in self.calls)
 
-    def training(self) -> Iterator[Slot]:
+    def busy_slots(self) -> Iterator[Slot]:
         """The slot of each call that takes a lane."""
-        return (call.hand.slot for call in self.calls if call.kind != START)
+        return (call.worker.slot for call in self.calls if call.kind != START)
 
     def returned(self, timeout: float) -> list[tuple[Call, Any]]:
         """Calls that have ended, with what to get; none after `timeout` seconds."""
@@ -81,65 +81,65 @@ class Crew:
 
     # --- calling ---
 
-    def hire(self, arm: int) -> None:
+    def start(self, arm: int) -> None:
         """Start a process for a learner, where there is a machine."""
-        slot = self._places.settle(arm, self._fled.pop(arm, None))
+        slot = self._slots.assign(arm, self._avoid.pop(arm, None))
         if slot is None:
             return
         stage = self._stage
-        setup = Setup(arm, stage.checkpoints.storage, stage.saving.every, stage.timeout)
-        kind = self._ray.remote(max_restarts=0, max_task_retries=0)(Trainer)
-        actor = kind.options(**self._places.options(slot)).remote(setup, self._recipes)
-        hand = self.hands[arm] = Hand(arm, actor, slot)
-        self._sent(actor.hello.remote(), Call(hand, START, monotonic()))
+        settings = ActorSettings(arm, stage.states.storage, stage.schedule.every, stage.timeout)
+        kind = self._ray.remote(max_restarts=0, max_task_retries=0)(TrainingActor)
+        actor = kind.options(**self._slots.options(slot)).remote(settings, self._packed)
+        worker = self.workers[arm] = Worker(arm, actor, slot)
+        self._sent(actor.hello.remote(), Call(worker, START, monotonic()))
 
-    def bring(self, arm: int, done: int) -> None:
+    def restore(self, arm: int, done: int) -> None:
         """Let a learner be built and brought to `done` pulls."""
-        hand = self.hands[arm]
-        ref = hand.actor.prepare.remote(*self.where(arm, done))
-        self._sent(ref, Call(hand, BRING, monotonic(), start=done))
+        worker = self.workers[arm]
+        ref = worker.actor.prepare.remote(*self.where(arm, done))
+        self._sent(ref, Call(worker, RESTORE, monotonic(), start=done))
 
-    def where(self, arm: int, done: int) -> tuple[int, list[Kept], list[float]]:
+    def where(self, arm: int, done: int) -> tuple[int, Saved | None, list[float]]:
         """What brings a learner to `done` pulls."""
         if not done:
-            return 0, [], []
-        return done, self._stage.checkpoints.listed(arm, done), self._stage.recorded(arm)
+            return 0, None, []
+        return done, self._stage.states.newest(arm, done), self._stage.recorded(arm)
 
-    def train(self, arm: int, wanted: int, phased: bool) -> None:
+    def train(self, arm: int, wanted: int, ends_phase: bool) -> None:
         """Let a learner make pulls, `wanted` of them where all goes well."""
-        hand = self.hands[arm]
-        count = 1 if hand.done < self._careful.get(arm, 0) else wanted
-        ref = hand.actor.train.remote(hand.done, count, phased and count == wanted)
-        self._sent(ref, Call(hand, TRAIN, monotonic(), count, hand.done))
+        worker = self.workers[arm]
+        count = 1 if worker.done < self._careful.get(arm, 0) else wanted
+        ref = worker.actor.train.remote(worker.done, count, ends_phase and count == wanted)
+        self._sent(ref, Call(worker, TRAIN, monotonic(), count, worker.done))
 
     def save(self, arm: int) -> None:
         """Let a learner save its state."""
-        hand = self.hands[arm]
-        self._sent(hand.actor.save.remote(), Call(hand, SAVE, monotonic(), start=hand.done))
+        worker = self.workers[arm]
+        self._sent(worker.actor.save.remote(), Call(worker, SAVE, monotonic(), start=worker.done))
 
     def _sent(self, ref: Any, call: Call) -> None:
         self._calls[ref] = call
 
-    def forget_calls(self, hand: Hand) -> None:
-        """Whoever waits for this hand does that elsewhere."""
-        self._calls = {ref: call for ref, call in self._calls.items() if call.hand is not hand}
+    def forget_calls(self, worker: Worker) -> None:
+        """Whoever waits for this worker does that elsewhere."""
+        self._calls = {ref: call for ref, call in self._calls.items() if call.worker is not worker}
 
     # --- ending ---
 
-    def dismiss(self, arm: int) -> None:
+    def end(self, arm: int) -> None:
         """End a learner's process; what it was doing is not heard of any more."""
-        hand = self.hands.pop(arm, None)
-        if hand is None:
+        worker = self.workers.pop(arm, None)
+        if worker is None:
             return
-        self.forget_calls(hand)
-        self._places.leave(arm)
+        self.forget_calls(worker)
+        self._slots.vacate(arm)
         with suppress(Exception):  # it may be dead already, or its machine
-            self._ray.kill(hand.actor)
+            self._ray.kill(worker.actor)
 
-    def once_more(self, call: Call) -> None:
+    def end_and_retry(self, call: Call) -> None:
         """End a process. Its pulls are made again one by one, to know in which it goes wrong."""
-        self.dismiss(call.arm)
-        self._fled[call.arm] = call.hand.slot
+        self.end(call.arm)
+        self._avoid[call.arm] = call.worker.slot
         if call.kind == TRAIN:
             self._careful[call.arm] = call.start + call.pulls
 
@@ -155,17 +155,17 @@ class Crew:
         An idle learner has none, and one that is to be built there would wait for ever.
         """
         calls = {call.arm: call for call in self.calls}
-        for arm, hand in list(self.hands.items()):
+        for arm, worker in list(self.workers.items()):
             call = calls.get(arm)
-            waits = call is not None and call.kind in (START, BRING)
-            if hand.slot.node is None and (
+            waits = call is not None and call.kind in (START, RESTORE)
+            if worker.slot.node is None and (
                 call is None or (waits and monotonic() - call.sent > LATE)
             ):
-                self.dismiss(arm)
+                self.end(arm)
 
-    def make_room(self, wanted: dict[int, int]) -> None:
+    def make_room(self, wanted: Collection[int]) -> None:
         """Where a learner finds no place, end one that has nothing to do in this phase."""
-        homeless = [arm for arm in wanted if arm not in self.hands]
-        spare = [arm for arm in self.hands if arm not in wanted and self.idle(arm)]
-        if homeless and spare and self._places.full():
-            self.dismiss(spare[0])
+        placeless = [arm for arm in wanted if arm not in self.workers]
+        spare = [arm for arm in self.workers if arm not in wanted and self.idle(arm)]
+        if placeless and spare and self._slots.full():
+            self.end(spare[0])

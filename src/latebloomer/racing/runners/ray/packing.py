@@ -15,21 +15,21 @@ from latebloomer.racing.learner import Entry
 from latebloomer.racing.runners.object_pulls import already_had
 
 
-class Recipes(NamedTuple):
+class PackedLearners(NamedTuple):
     """The learners of a race, to be built in other processes."""
 
     entries: bytes  # in one pickle: data that learners share travels once
     path: tuple[str, ...]  # where the driver looks for modules
 
 
-def recipes_of(entries: Sequence[Entry]) -> Recipes:
+def pack(entries: Sequence[Entry]) -> PackedLearners:
     """Pack the learners, or say which one cannot be sent and why."""
     cloudpickle = extra("ray.cloudpickle", "races on Ray", "ray")
     for entry in entries:
         if not entry.rebuilds:
             already_had(entry.given, 0)  # one that was trained here does not begin there
     try:
-        return Recipes(bytes(cloudpickle.dumps(list(entries))), tuple(sys.path))
+        return PackedLearners(bytes(cloudpickle.dumps(list(entries))), tuple(sys.path))
     except Exception:  # whatever pickling a user's object raises
         for entry in entries:
             _need_packable(entry, cloudpickle.dumps)
@@ -47,8 +47,8 @@ def _need_packable(entry: Entry, dumps: object) -> None:
         ) from error
 
 
-def unpacked(recipes: Recipes) -> list[Entry]:
+def unpack(packed: PackedLearners) -> list[Entry]:
     """The learners, where they are to be built; folders of the driver are looked in too."""
-    sys.path += [folder for folder in recipes.path if folder not in sys.path]
-    entries: list[Entry] = pickle.loads(recipes.entries)
+    sys.path += [folder for folder in packed.path if folder not in sys.path]
+    entries: list[Entry] = pickle.loads(packed.entries)
     return entries

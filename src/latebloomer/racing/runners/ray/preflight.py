@@ -8,7 +8,7 @@ from typing import Any
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.runners.ray.packing import Recipes, unpacked
+from latebloomer.racing.runners.ray.packing import PackedLearners, unpack
 
 ADVICE = (
     "checkpoints must be where every node can read and write them: give RayRunner(storage=...) a "
@@ -16,9 +16,9 @@ ADVICE = (
 )
 
 
-def need_recipes(cluster: Cluster, recipes: Any) -> None:
+def need_learners(cluster: Cluster, packed: Any) -> None:
     """Raise unless every node has the modules of the learners."""
-    for node, answer in cluster.ask_nodes(_unpack, recipes).items():
+    for node, answer in cluster.ask_nodes(_count, packed).items():
         if isinstance(answer, cluster.ray.exceptions.RayError):
             raise ClusterError(
                 f"node {node[:8]} of the Ray cluster cannot fetch the learners from this program "
@@ -33,9 +33,9 @@ def need_recipes(cluster: Cluster, recipes: Any) -> None:
             ) from answer
 
 
-def _unpack(recipes: Recipes) -> int:
+def _count(packed: PackedLearners) -> int:
     """On a node: how many learners can be built."""
-    return len(unpacked(recipes))
+    return len(unpack(packed))
 
 
 def need_shared(cluster: Cluster, storage: Storage) -> None:

@@ -50,10 +50,10 @@ class Slot:
     group: Any
     number: int
     node: str | None = None
-    lodgers: set[int] = field(default_factory=set)
+    arms: set[int] = field(default_factory=set)
 
 
-class Places:
+class Slots:
     """The slots of one race."""
 
     def __init__(self, cluster: Cluster, wanted: Mapping[str, float], learners: int) -> None:
@@ -131,27 +131,27 @@ class Places:
         """Pulls that can be made at once."""
         return sum(slot.node is not None for slot in self.slots)
 
-    def settle(self, arm: int, fled: Slot | None = None) -> Slot | None:
-        """The slot with the fewest lodgers, another one than `fled`; None without a machine."""
+    def assign(self, arm: int, avoid: Slot | None = None) -> Slot | None:
+        """The slot with the fewest arms, another one than `avoid`; None without a machine."""
         there = self._open()
         if not there:
             return None
-        slot = min(there, key=lambda slot: (slot is fled, len(slot.lodgers), slot.number))
-        slot.lodgers.add(arm)
+        slot = min(there, key=lambda slot: (slot is avoid, len(slot.arms), slot.number))
+        slot.arms.add(arm)
         return slot
 
     def _open(self) -> list[Slot]:
         there = [slot for slot in self.slots if slot.node is not None]
-        return [slot for slot in there if not (self._alone and slot.lodgers)]
+        return [slot for slot in there if not (self._alone and slot.arms)]
 
     def full(self) -> bool:
         """Whether a learner finds no slot, though there are machines."""
         return bool(self.lanes) and not self._open()
 
-    def leave(self, arm: int) -> None:
+    def vacate(self, arm: int) -> None:
         """An arm lives nowhere any more."""
         for slot in self.slots:
-            slot.lodgers.discard(arm)
+            slot.arms.discard(arm)
 
     def key(self, slot: Slot) -> Any:
         """What shares its pulls: a machine, or a slot where it has a GPU of its own."""

@@ -1,0 +1,136 @@
+"""What a user's own function sees of a race: every event, and the race as it stands.
+
+::
+
+    def note(event, view):
+        if isinstance(event, Told):
+            print(view.names[event.arm], event.score, view.spent)
+            if event.score > 0.99:
+                view.stop("good enough")
+
+    race(learners, budget=2000, callbacks=[note])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from latebloomer.errors import SettingError
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Event, Noted
+from latebloomer.session.reasons import Standing
+
+Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
+
+
+class RaceView:
+    """A race as it stands, to be read; all it can do is `stop`."""
+
+    def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
+        self._race, self._events = race, events
+        self._stop: str | None = None
+
+    @property
+    def id(self) -> str:
+        """A name that no other race has."""
+        return self._race.id
+
+    @property
+    def settings(self) -> Settings:
+        """What the race was asked to do."""
+        return self._race.settings
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The learners; arm i is the i-th."""
+        return self._race.names
+
+    @property
+    def spent(self) -> int:
+        """Pulls so far."""
+        return self._race.session.spent
+
+    @property
+    def budget(self) -> int:
+        """Pulls in all, by the plan in force."""
+        return self._race.session.budget
+
+    @property
+    def pulls(self) -> tuple[int, ...]:
+        """Pulls so far, per learner."""
+        return self._race.session.pulls
+
+    @property
+    def phase(self) -> tuple[int, int]:
+        """The phase being played, from 1, and how many there are."""
+        return self._race.session.phase
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the race when the newest event was written."""
+        return self._race.elapsed
+
+    def standings(self) -> list[Standing]:
+        """All learners: the racing ones by their estimate, then the dropped ones."""
+        return self._race.session.standings()
+
+    def events(self) -> list[Event]:
+        """All that has happened so far, in order, in earlier processes too."""
+        return list(self._events())
+
+    def stop(self, reason: str) -> None:
+        """End the race after the running pull; the verdict is by what is known then."""
+        self._stop = str(reason) or "a callback asked for it"
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why a callback wants the race to end; None where none does."""
+        return self._stop
+
+
+class Callbacks:
+    """Calls users' functions; an exception in one is a warning, once, never the race's end."""
+
+    def __init__(self, callbacks: Sequence[Callback], view: RaceView) -> None:
+        self._callbacks, self.view = list(callbacks), view
+        self._failed: set[int] = set()
+
+    def tell(self, event: Event) -> list[Noted]:
+        """Hand on an event; what to note of functions that failed for the first time."""
+        notes = []
+        for place, callback in enumerate(self._callbacks):
+            try:
+                callback(event, self.view)
+            except Exception as error:  # a user's own code
+                if place not in self._failed:
+                    self._failed.add(place)
+                    notes.append(Noted(None, _failure(callback, event, error)))
+        return notes
+
+    def __bool__(self) -> bool:
+        return bool(self._callbacks)
+
+
+def _failure(callback: Callback, event: Event, error: Exception) -> str:
+    name = getattr(callback, "__name__", type(callback).__name__)
+    return (
+        f"the callback {name} failed on {type(event).__name__} ({type(error).__name__}: {error}); "
+        "the race went on"
+    )
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """The functions as a list, or a `SettingError` that says what is wrong."""
+    if callbacks is None:
+        return []
+    if callable(callbacks) or not isinstance(callbacks, Iterable):
+        raise SettingError(
+            f"callbacks={callbacks!r}, but callbacks must be a list of functions f(event, view)"
+        )
+    listed = list(callbacks)
+    for callback in listed:
+        if not callable(callback):
+            raise SettingError(f"callbacks has {callback!r}, but each must be a function")
+    return listed

@@ -1,0 +1,155 @@
+"""What is known of a race: the fold of its journal."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from latebloomer.errors import AllFailed, BudgetError, LatebloomerError, OtherRace
+from latebloomer.policies.base import Policy
+from latebloomer.racing.clock import PROVISIONAL
+from latebloomer.racing.journal.schema import Entry
+from latebloomer.racing.settings import Settings
+from latebloomer.session.delivery import set_aside, whole_budget
+from latebloomer.session.events import (
+    FAILED,
+    Created,
+    Decided,
+    Event,
+    Left,
+    Noted,
+    PullFailed,
+    Saved,
+    Told,
+)
+from latebloomer.session.session import Session
+
+NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
+
+
+class RaceState:
+    """A race as its events made it: the session, and what a session does not keep.
+
+    Like a session it changes by `apply` alone, so that a journal replayed is the race resumed.
+    """
+
+    def __init__(self, created: Created, policy: Policy | str | None = None) -> None:
+        self.id, self.names = created.race, created.names
+        self.settings = Settings.from_dict(dict(created.settings), policy)
+        self.session = fresh_session(self.settings, created.names)
+        arms = len(self.names)
+        self.seconds = [0.0] * arms  # of training, in counted pulls
+        self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
+        self.longest_pull = 0.0
+        self.failures: list[PullFailed] = []
+        self._tries: Counter[tuple[int, int, bool]] = Counter()
+        self.departures: dict[int, Left] = {}
+        self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
+        self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self.verdict: Decided | None = None
+        self.elapsed = 0.0  # seconds of the race so far
+
+    @classmethod
+    def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> RaceState:
+        """The race as its journal left it; the policy must ask for what the journal says."""
+        stream = iter(entries)
+        first = next(stream, None)
+        if first is None or not isinstance(first.event, Created):
+            raise OtherRace("the journal does not begin with a race: it is not one of ours")
+        race = cls(first.event, policy)
+        for entry in stream:
+            race.replay(entry)
+        return race
+
+    def replay(self, entry: Entry) -> None:
+        """Take in an entry of a journal."""
+        try:
+            self.apply(entry.event)
+        except LatebloomerError as error:
+            raise self._another_rule(entry.event, error) from error
+        self.elapsed = entry.elapsed
+
+    def apply(self, event: Event) -> None:
+        """Take in what has happened."""
+        if type(event) is Told:  # most are
+            self.session.tell(event.arm, event.score)
+            self.seconds[event.arm] += event.seconds
+            self._newest[event.arm].append(event.seconds)
+            self.longest_pull = max(self.longest_pull, event.seconds)
+            return
+        self.session.apply(event)
+        match event:
+            case Left():
+                self.departures[event.arm] = event
+                self.notes.append(event)
+            case Noted():
+                self.notes.append(event)
+            case PullFailed():
+                self.failures.append(event)
+                self._tries[event.arm, event.n, event.kind == "lost"] += 1
+            case Saved():
+                self._checkpoints[event.arm] = event
+            case Decided():
+                self.verdict = event
+
+    # --- what is known ---
+
+    def pace(self, arm: int) -> float:
+        """Seconds per pull, over an arm's newest pulls."""
+        newest = self._newest[arm]
+        return sum(newest) / len(newest) if newest else 0.0
+
+    def tries(self, arm: int, n: int, lost: bool = False) -> int:
+        """How often pull `n` of an arm has failed, or how often its process was lost in it."""
+        return self._tries[arm, n, lost]
+
+    def checkpoint(self, arm: int, upto: int) -> Saved | None:
+        """The newest state of an arm, of at most `upto` pulls."""
+        saved = self._checkpoints.get(arm)
+        return saved if saved is not None and saved.n <= upto else None
+
+    def need_one_learner(self) -> None:
+        """Raise `AllFailed`, with every reason, where none is left that has shown a score."""
+        session = self.session
+        if not session.over or any(session.pulls_of(i) for i in session.racing):
+            return
+        failed = [left for left in self.departures.values() if left.how == FAILED]
+        reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
+        error = AllFailed(
+            f"every learner has failed, so there is nothing to recommend:\n{reasons}"
+        )
+        for details in {f.arm: f.details for f in self.failures if f.details}.values():
+            error.add_note(details)
+        raise error
+
+    def _another_rule(self, event: Event, error: LatebloomerError) -> OtherRace:
+        session = self.session
+        other = "it was written by another version of this rule or has been changed"
+        if not isinstance(event, Told):
+            return OtherRace(f"the journal says that {error}: {other}")
+        asked = "no arm" if session.over else repr(self.names[session.ask()])
+        return OtherRace(
+            f"pull {session.spent + 1} of the journal is of {self.names[event.arm]!r}, but "
+            f"{session.policy!r} asks for {asked} there: {other}; resume with the version that "
+            f"it names ({error})"
+        )
+
+
+def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
+    """The session of a race that has not begun; by the clock, the first sweep sets its budget."""
+    arms, budget, share = list(names), settings.budget, settings.deliver
+    if budget is None:
+        least = settings.policy.advised_budget(len(arms))[0]
+        budget = whole_budget(max(PROVISIONAL * len(arms), 2 * least), share)
+    try:
+        return Session(
+            settings.policy, arms, budget, settings.horizon, settings.seed,
+            maximize=settings.maximize, deliver=share,
+        )  # fmt: skip
+    except BudgetError as error:
+        if share == 0:
+            raise
+        raise BudgetError(
+            f"deliver={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
+            f"winner, and the rest is too little: {error}"
+        ) from None

@@ -1,0 +1,145 @@
+"""What can happen to a session and to a race: a closed set of plain, frozen facts.
+
+A session is the fold of its events: made with the same settings and given the same events, it is
+equal bit for bit. A race adds events of its own, of which a session takes no notice; a journal is
+the list of both, in order, and whoever listens to a race is given each as it happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+FAILED, FINISHED = "failed", "finished"  # how an arm leaves
+
+# --- what changes a session ---
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A pull ended with a score."""
+
+    arm: int
+    score: float  # as the learner returned it
+    seconds: float = 0.0  # that the pull took
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """Several arms were handed out to be pulled at once, by a policy that decides every pull."""
+
+    size: int  # arms that may be out then, in all
+    more: bool = False  # while others were out
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An arm takes no more pulls; what it would have had goes to the others."""
+
+    arm: int
+    how: str  # FAILED: it is out. FINISHED: it keeps its place by what it has shown.
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """There is another budget; the phases to come are fitted to what is left of it."""
+
+    budget: int  # pulls in all
+    deciding: int  # those of them that name the best; the rest trains it on
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The policy is done; the budget is what was spent."""
+
+    why: str = ""
+    final: bool = False  # nothing is trained on either
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An arm is named the best and trained on, up to `budget` pulls of all arms together."""
+
+    arm: int
+    budget: int
+    why: str = ""
+
+
+# --- what else happens in a race ---
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A race was set up."""
+
+    race: str  # a name that no other race has
+    settings: Mapping[str, Any]
+    names: tuple[str, ...]  # of the learners; arm i is the i-th
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A process took the race up."""
+
+    process: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PullFailed:
+    """A pull failed and is not counted; it is made again, or `Left` follows."""
+
+    arm: int
+    n: int  # in this pull of the arm
+    kind: str  # exception, score, timeout, restore or lost
+    reason: str
+    details: str = ""  # the traceback
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that the verdict should mention."""
+
+    arm: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A learner's state is complete in the storage of checkpoints."""
+
+    arm: int
+    n: int  # pulls that are in it
+    folder: str
+    digest: str  # SHA-256 of its files
+    size: int  # in bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A learner is back where it was; that took time which is not the race's."""
+
+    arm: int
+    n: int  # its pulls
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The race is over, with this verdict."""
+
+    summary: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process that had taken the race up has let go of it."""
+
+
+SessionEvent: TypeAlias = Told | HandedOut | Left | Planned | Stopped | Named
+RaceEvent: TypeAlias = Created | Began | PullFailed | Noted | Saved | Restored | Decided | Ended
+Event: TypeAlias = SessionEvent | RaceEvent

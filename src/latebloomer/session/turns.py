@@ -1,0 +1,377 @@
+"""Whose turn it is: a policy's moves played on the arms' histories, arms that have left included.
+
+Plain bookkeeping for `Session`, which checks what it is given and keeps the reasons. Arms leave,
+clocks run slow: then the plan that a run began with no longer spends what is there, and the phases
+to come are fitted to it (`replanning`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from math import inf
+from typing import Any
+
+from latebloomer.core.ledger import (
+    ANY,
+    BASE,
+    CREW,
+    DUE,
+    HEAD,
+    OVER,
+    PHASE,
+    PULLS,
+    STALE,
+    close_ranks,
+    fresh_leader,
+)
+from latebloomer.core.moves import game_of, lists_for, plain_moves, rows_in_use
+from latebloomer.core.random import key
+from latebloomer.policies.base import Policy
+from latebloomer.session.events import FAILED, FINISHED, HandedOut
+from latebloomer.session.replanning import Position, largest_that_fits, phase_of
+
+# What a pickle leaves out: kernels, and what follows from the rest.
+DERIVED = ("_observe", "_advance", "_recommend", "_final_rating", "_game", "_growing", "_quota")
+
+
+class Turns:
+    """The ledger of a run, its plan, and the arm that is due."""
+
+    def __init__(self, policy: Policy, arms: int, budget: int, horizon: int, seed: int) -> None:
+        self.policy, self.arms, self.seed = policy, arms, seed
+        self.budget, self.horizon = budget, horizon
+        self.ledger = lists_for(arms)
+        self.batch: list[int] = []  # arms handed out together and not told yet
+        self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
+        self.winner: int | None = None  # the arm that is trained on, once the best is named
+        self._last_estimates: dict[int, float] = {}  # of arms that failed
+        self._planned_budget = budget  # the budget whose plan is played
+        self._game: Any = game_of(policy, arms, budget, horizon, key(seed))
+        # Whether the policy decides after every pull rather than between phases.
+        self.decides_every_pull = ANY in self._game.plan.keep
+        self._bind()
+        self.due: int = self._advance(self._game, self.ledger, ANY, 0)
+
+    def _bind(self) -> None:
+        moves = plain_moves(type(self.policy))
+        self._observe, self._advance, self._recommend, self._final_rating = moves
+        self._growing = rows_in_use(self.policy, self.ledger)
+        self._quota: tuple[tuple[int, int, int], tuple[int, int]] | None = None
+
+    # --- what is known ---
+
+    @property
+    def spent(self) -> int:
+        return int(self.ledger.cursor[PULLS])
+
+    @property
+    def racing_count(self) -> int:
+        return int(self.ledger.cursor[CREW])
+
+    @property
+    def racing(self) -> list[int]:
+        """The arms that may still be recommended."""
+        return list(self.ledger.crew[: self.ledger.cursor[CREW]])
+
+    @property
+    def trainable(self) -> list[int]:
+        """The racing arms that take pulls."""
+        racing = self.racing if self.winner is None else [self.winner]
+        return [i for i in racing if i not in self.departed] if self.departed else racing
+
+    @property
+    def phase(self) -> tuple[int, int]:
+        """The phase being played, from 1, and how many there are."""
+        phases = len(self._game.plan.keep)
+        return min(int(self.ledger.cursor[PHASE]) + 1, phases), phases
+
+    def estimate(self, i: int) -> float:
+        """What the recommendation goes by; for an arm that is out what it was dropped on."""
+        if i in self._last_estimates:
+            return self._last_estimates[i]
+        if self.decides_every_pull and self.departed.get(i) == FINISHED:
+            return float(self.ledger.last[i])  # no projection: it will not be trained on
+        if self.ledger.out[i]:
+            return float(self.ledger.rating[i])
+        rule = self._game.rule
+        return float(self._final_rating(rule, self.ledger, i, self.budget, self.horizon))
+
+    def best(self) -> int:
+        """The racing arm to recommend; OVER where none has been pulled."""
+        if not self.departed:
+            return int(self._recommend(self._game, self.ledger))
+        pulled = [i for i in self.racing if self.ledger.n[i]]
+        return max(pulled, key=lambda i: (self.estimate(i), -i)) if pulled else OVER
+
+    # --- a reward comes in ---
+
+    def take(self, i: int, reward: float) -> bool:
+        """Enter a reward of arm `i` and find whose turn is next; whether a new phase began."""
+        ledger, game = self.ledger, self._game
+        for rows in self._growing:
+            rows[i].append(0.0)
+        phase = ledger.cursor[PHASE]
+        self._observe(game, ledger, i, reward)
+        if self.batch:
+            self.due = self._next_of_batch(i)
+        elif self.departed or self.winner is not None:
+            self.due = self._next_after_changes(i)
+        else:
+            self.due = self._advance(game, ledger, i, 0)
+        return bool(ledger.cursor[PHASE] != phase)
+
+    def _next_of_batch(self, told: int) -> int:
+        self.batch.remove(told)
+        self.ledger.cursor[STALE] = 1
+        return self.batch[0] if self.batch else self._next_after_changes(told)
+
+    def _next_after_changes(self, pulled: int) -> int:
+        """Whose turn it is where arms may have left or a winner is trained on."""
+        if self.winner is not None:
+            return self.winner if self.pulls_for_winner() else OVER
+        if self.departed:
+            return self._next_without_departed(pulled)
+        return int(self._advance(self._game, self.ledger, pulled, 0))
+
+    def fit_phase(self) -> None:
+        """Where arms have left, each new phase is fitted again to what is left."""
+        if self.departed and not self.decides_every_pull and self.due != OVER:
+            self._go_on()
+
+    # --- what may be told ---
+
+    def may_take(self, i: int) -> bool:
+        """Whether a reward of an arm that is not due would be taken now."""
+        if self.due == OVER or self.winner is not None or i in self.departed:
+            return False
+        if self.any_arm_may_be_next():
+            return i in self.batch
+        if self.departed:
+            return i in self.remaining()
+        ledger, (upto, more) = self.ledger, self._shares()
+        place = bisect_left(ledger.crew, i, 0, ledger.cursor[CREW])
+        return ledger.out[i] == 0 and ledger.n[i] < upto + (place < more)
+
+    def remaining(self) -> dict[int, int]:
+        """Pulls per arm that may be made in any order before the next decision."""
+        if self.due == OVER:
+            return {}
+        if self.winner is not None:
+            return {self.winner: self.pulls_for_winner()}
+        if self.any_arm_may_be_next():
+            return dict.fromkeys(self.batch or [self.due], 1)
+        n, (upto, more) = self.ledger.n, self._shares()
+        wanted = {i: upto + (place < more) - n[i] for place, i in enumerate(self.trainable)}
+        return {i: pulls for i, pulls in wanted.items() if pulls > 0}
+
+    def any_arm_may_be_next(self) -> bool:
+        """Whether every arm competes for every pull in this phase."""
+        return int(self._game.plan.keep[self.ledger.cursor[PHASE]]) == ANY
+
+    def _shares(self) -> tuple[int, int]:
+        """The pulls each racing arm comes to before the next decision; how many get one more.
+
+        Where the budget ends within a sweep, the first of the racing arms get the last pulls.
+        Between two decisions it stays the same, so it is kept: a tell out of order is not O(K).
+        """
+        cursor = self.ledger.cursor
+        # With one arm left there is nothing to decide after a sweep.
+        sweep = cursor[CREW] > 1 and self.policy.decides_after_sweeps()
+        base = cursor[DUE] if sweep else cursor[BASE]
+        moment = (cursor[PHASE], cursor[CREW], base)
+        if self._quota is None or self._quota[0] != moment:
+            upto = base + 1 if sweep else self._game.plan.upto[cursor[PHASE]]
+            self._quota = moment, self._shared_out(base, upto)
+        return self._quota[1]
+
+    def _shared_out(self, base: int, upto: int) -> tuple[int, int]:
+        trainable = self.trainable
+        if not trainable:
+            return upto, 0
+        made = sum(self.ledger.n[i] - base for i in trainable)
+        each, more = divmod(made + self.budget - self.spent, len(trainable))
+        return (upto, 0) if base + each >= upto else (base + each, more)
+
+    # --- several arms at once ---
+
+    def hand_out(self, handed: HandedOut) -> None:
+        """Choose the arms that are pulled at once, those that are out already among them."""
+        if handed.more:
+            self.ledger.cursor[STALE] = 1
+            self._next_after_changes(ANY)  # the ratings of now
+        held, absent = (self.batch if handed.more else [self.due]), list(self.departed)
+        picked = self.policy.pick_batch(
+            self._game.rule,
+            self.ledger,
+            [*held, *absent],
+            handed.size + len(absent),
+            self._game,
+        )
+        self.batch = [i for i in picked if i not in absent]
+
+    def can_hand_out_more(self, size: int) -> bool:
+        """Whether other arms can be chosen while some of a batch are still out."""
+        if not self.policy.picks_by_rating or not 0 < len(self.batch) < size:
+            return False
+        out = {*self.batch, *self.departed}
+        return any(n < self.horizon and i not in out for i, n in enumerate(self.ledger.n))
+
+    # --- changes ---
+
+    def remove(self, i: int, how: str) -> None:
+        """Let an arm take no more pulls.
+
+        A FAILED arm is out. A FINISHED one keeps its place by the rewards it has shown, except
+        where the policy judges all arms at equal pulls after every sweep.
+        """
+        if self.winner is not None:  # who is named stays named, as trained as it is
+            self.departed[i] = how
+            self.train_winner(self.winner, self.budget)
+            return
+        estimate = self.estimate(i) if self.ledger.n[i] else None
+        self.departed[i] = how
+        if how == FAILED or self.policy.decides_after_sweeps():
+            if estimate is not None:
+                self._last_estimates[i] = estimate
+            self.ledger.out[i] = max(1, self.spent)
+            close_ranks(self.ledger)
+        self._stand_in(self._growing, i)
+        if i in self.batch:
+            self.batch.remove(i)
+        self._go_on()
+
+    def replan(self, budget: int, horizon: int, told: Iterable[tuple[int, float]]) -> None:
+        """Go on with another budget; ratings that look to a horizon that moved are made again."""
+        moved = horizon != self.horizon
+        self.budget, self.horizon = budget, horizon
+        self._game = self._game_in_force()
+        if moved and self.decides_every_pull and self._remembers():
+            self._rate_anew(told)
+        self._go_on()
+
+    def halt(self) -> None:
+        """No arm is due any more; the budget is what was spent."""
+        self.budget = self.spent
+        self._game = self._game._replace(budget=self.budget)
+        self.batch, self.due = [], OVER
+
+    def train_winner(self, i: int, budget: int) -> None:
+        """Train one arm and no other, up to `budget` pulls of all arms together."""
+        self.winner, self.budget, self.batch = i, budget, []
+        self.due = i if self.pulls_for_winner() else OVER
+        self._game = self._game_in_force()
+
+    def pulls_for_winner(self) -> int:
+        """Pulls that the winner may still have."""
+        if self.winner is None or self.winner in self.departed:
+            return 0
+        room = min(self.budget - self.spent, self.horizon - self.ledger.n[self.winner])
+        return max(0, int(room))
+
+    def _go_on(self) -> None:
+        """Fit the plan to what is left, then find whose turn it is."""
+        ledger = self.ledger
+        cursor, size = ledger.cursor, ledger.cursor[CREW]
+        self._fit_plan()
+        if not self.decides_every_pull and size:
+            cursor[PHASE] = phase_of(self._game.plan, size)
+        cursor[HEAD], cursor[STALE], self._quota = 0, 1, None
+        if self.batch:
+            self.due = self.batch[0]
+        else:
+            self.due = self._next_after_changes(ANY) if size else OVER
+
+    def _fit_plan(self) -> None:
+        """Play the plan of the largest budget whose phases to come can be paid."""
+        self._planned_budget = self.budget
+        if not self.decides_every_pull and not self.policy.decides_after_sweeps():
+            ledger, trainable = self.ledger, self.trainable
+            level = ledger.cursor[DUE]
+            ahead = sum(ledger.n[i] - level for i in trainable)
+            left = self.budget - self.spent + ahead
+            position = Position(self.racing_count, len(trainable), level, left)
+            self._planned_budget = largest_that_fits(
+                self.policy, self.arms, self.horizon, self.budget, position
+            )
+        self._game = self._game_in_force()
+
+    def _game_in_force(self) -> Any:
+        """The constants of the moves, by the budget and the plan that are in force."""
+        least = self.policy.smallest_budget(self.arms)[0]
+        planned, whole = (
+            game_of(self.policy, self.arms, max(budget, least), self.horizon, key(self.seed))
+            for budget in (self._planned_budget, self.budget)
+        )
+        return planned._replace(rule=whole.rule, budget=self.budget)
+
+    def _rate_anew(self, told: Iterable[tuple[int, float]]) -> None:
+        old, new = self.ledger, lists_for(self.arms)
+        growing = rows_in_use(self.policy, new)
+        for i, reward in told:
+            for rows in growing:
+                rows[i].append(0.0)
+            self._observe(self._game, new, i, reward)
+        for i in self.departed:
+            self._stand_in(growing, i)
+        self.ledger = new._replace(crew=old.crew, out=old.out, cursor=old.cursor)
+        self._growing = rows_in_use(self.policy, self.ledger)
+
+    def _stand_in(self, growing: Any, i: int) -> None:
+        """Give an arm that left before its first pull a reward of 0: rules divide by n."""
+        if self.ledger.n[i] == 0:
+            for rows in growing:
+                rows[i].append(0.0)
+
+    # --- arms that have left have no turn ---
+
+    def _next_without_departed(self, pulled: int) -> int:
+        if self.decides_every_pull and self._remembers():
+            return self._next_by_rating(pulled)
+        # A rule that reads no history here: arms that have left look as if at the horizon.
+        ledger = self.ledger
+        true = {i: ledger.n[i] for i in self.departed}
+        for i in true:
+            ledger.n[i] = max(self._game.horizon, *ledger.n)
+        due = self._advance(self._game, ledger, pulled, 0)
+        for i, n in true.items():
+            ledger.n[i] = n
+        return int(due)
+
+    def _next_by_rating(self, pulled: int) -> int:
+        """For rules that rate every arm by its history: arms that have left lose by rating."""
+        ledger, game = self.ledger, self._game
+        cursor, crew, trainable = ledger.cursor, list(ledger.crew), self.trainable
+        size = cursor[CREW]
+        ledger.crew[: len(trainable)], cursor[CREW] = trainable, len(trainable)
+        unpulled = [i for i in self.departed if ledger.n[i] == 0]
+        for i in unpulled:  # see `_stand_in`
+            ledger.n[i] = 1
+        due = self._advance(game, ledger, pulled, 0)
+        if due in self.departed:
+            for i in self.departed:
+                ledger.rating[i] = -inf
+            due = fresh_leader(ledger, game.horizon)
+            due = due if ledger.rating[due] > -inf else OVER
+        for i in unpulled:
+            ledger.n[i] = 0
+        ledger.crew[:], cursor[CREW] = crew, size
+        return int(due)
+
+    def _remembers(self) -> bool:
+        return bool(rows_in_use(self.policy, self.ledger))
+
+    # --- the same again ---
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Turns) and self.__getstate__() == other.__getstate__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+        self._game = self._game_in_force()

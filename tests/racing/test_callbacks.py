@@ -1,0 +1,110 @@
+"""Users' functions that are told what happens."""
+
+import sqlite3
+from itertools import count
+
+import pytest
+
+from latebloomer import look, race, resume
+from latebloomer.errors import SettingError
+from latebloomer.session.events import Began, Decided, Ended, Left, Named, PullFailed, Told
+
+
+def rising(best, fail=None):
+    def scores():
+        for n in count(1):
+            if n == fail:
+                raise RuntimeError("boom")
+            yield best * n / (n + 5)
+
+    return scores
+
+
+LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+
+
+def run(budget=60, learners=LEARNERS, **settings):
+    settings = {"journal": None, "progress": False} | settings
+    return race(learners, budget, **settings)
+
+
+def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
+    heard = []
+    path = tmp_path / "race.db"
+    run(journal=path, deliver=0.3, callbacks=[lambda event, view: heard.append(event)])
+    assert isinstance(heard[0], Began) and isinstance(heard[-1], Ended)
+    assert sum(isinstance(event, Told) for event in heard) == 60
+    assert [type(e) for e in heard if isinstance(e, Named | Decided)] == [Named, Decided]
+    with sqlite3.connect(path) as db:
+        kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY id")]
+    assert len(kinds) == len(heard) + 1 and kinds[0] == "created"
+
+
+def test_the_view_shows_the_race_as_it_stands_after_the_event():
+    seen = []
+
+    def note(event, view):
+        if isinstance(event, Told):
+            seen.append((view.spent, sum(view.pulls), len(view.events())))
+            assert view.names == ("a", "b", "c") and view.budget == 60
+            assert view.standings()[0].pulls >= 0 and view.settings.budget == 60
+
+    run(callbacks=[note])
+    assert [spent for spent, _, _ in seen] == list(range(1, 61))
+    assert all(spent == pulls for spent, pulls, _ in seen)
+    assert [count for _, _, count in seen] == sorted({count for _, _, count in seen})
+
+
+def test_a_callback_can_stop_the_race(tmp_path):
+    def enough(event, view):
+        if view.spent == 20:
+            view.stop("good enough")
+
+    path = tmp_path / "race.db"
+    verdict = run(journal=path, deliver=0.5, callbacks=[enough])
+    assert verdict.spent == 20 and verdict.over
+    assert verdict.reason == "stopped after 20 of 60 pulls: good enough"
+    assert look(path).summary() == verdict.summary()
+    assert resume(path, LEARNERS, progress=False).summary() == verdict.summary()
+
+
+def test_a_stop_before_the_first_pull_waits_for_it():
+    verdict = run(callbacks=[lambda event, view: view.stop("at once")])
+    assert verdict.spent == 1
+
+
+def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
+    heard = []
+
+    def broken(event, view):
+        raise ValueError("no such thing")
+
+    verdict = run(callbacks=[broken, lambda event, view: heard.append(event)])
+    assert verdict.spent == 60
+    found = [warning for warning in verdict.warnings if "callback" in warning]
+    assert found == [
+        "the callback broken failed on Began (ValueError: no such thing); the race went on"
+    ]
+    assert sum(isinstance(event, Told) for event in heard) == 60
+
+
+def test_failures_are_events_too():
+    heard = []
+    learners = LEARNERS | {"fails": rising(0.5, fail=3)}
+    run(learners=learners, callbacks=[lambda event, view: heard.append(event)])
+    failed = [event for event in heard if isinstance(event, PullFailed | Left)]
+    assert [type(event) for event in failed] == [PullFailed, PullFailed, Left]
+    assert failed[0].n == 3 and failed[2].arm == 3
+
+
+def test_on_resume_only_what_is_new_is_told(tmp_path, cut):
+    path, heard = tmp_path / "race.db", []
+    cut(25, lambda: run(journal=path))
+    resume(path, LEARNERS, progress=False, callbacks=[lambda event, view: heard.append(event)])
+    assert sum(isinstance(event, Told) for event in heard) == 35
+
+
+@pytest.mark.parametrize("callbacks", [print, 3, [3], [print, None]])
+def test_what_is_no_list_of_functions_is_refused(callbacks):
+    with pytest.raises(SettingError, match="callbacks"):
+        run(callbacks=callbacks)
