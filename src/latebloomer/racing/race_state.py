@@ -57,17 +57,19 @@ class RaceState:
         if first is None or not isinstance(first.event, Created):
             raise OtherRace("the journal does not begin with a race: it is not one of ours")
         race = cls(first.event, policy)
-        for entry in stream:
-            race.replay(entry)
+        race.replay(stream)
         return race
 
-    def replay(self, entry: Entry) -> None:
-        """Take in an entry of a journal."""
-        try:
-            self.apply(entry.event)
-        except LatebloomerError as error:
-            raise self._another_rule(entry.event, error) from error
-        self.elapsed = entry.elapsed
+    def replay(self, entries: Iterable[Entry]) -> None:
+        """Take in what a journal says next."""
+        entry = None
+        for entry in entries:
+            try:
+                self.apply(entry.event)
+            except LatebloomerError as error:
+                raise self._another_rule(entry.event, error) from error
+        if entry is not None:
+            self.elapsed = entry.elapsed
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""

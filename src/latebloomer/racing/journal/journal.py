@@ -13,6 +13,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from struct import error as StructError
 from time import time
 from typing import Any
 
@@ -114,7 +115,7 @@ class FileJournal(Journal):
         for number, at, elapsed, event in entries:
             columns = row_of(event) | {"id": number, "at": at, "elapsed": elapsed}
             row = tuple(columns.get(name) for name in COLUMNS[:-1])
-            mark = checksum(mark, row)
+            mark = checksum(mark, (*row, 0))
             rows.append((*row, mark))
         self._db.executemany(INSERT, rows)
         return number, mark
@@ -138,16 +139,15 @@ class FileJournal(Journal):
 
     def read(self, after: int = 0) -> Iterator[Entry]:
         """One statement, so that it is a snapshot, also while another process writes."""
-        mark = self._checksum_at(after)
-        number = after
+        number, mark = after, self._checksum_at(after)
         try:
             for row in self._db.execute(SELECT, (after,)):
-                mark = checksum(mark, row[:-1])
+                mark = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != mark:
                     raise ValueError("its checksum differs")
                 number = row[0]
                 yield Entry(number, row[14], row[15], event_of(row))
-        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, StructError) as error:
             raise damaged(self.path, number, error) from error
 
     def _checksum_at(self, number: int) -> int:

@@ -115,11 +115,11 @@ def told_checksum(
 
 
 def checksum(before: int, row: tuple[Any, ...]) -> int:
-    """Of any row, given without its checksum, in the order of `COLUMNS`."""
+    """Of any row in the order of `COLUMNS`, whose last cell is not looked at."""
     if row[1] == TOLD and row[6] is None:
-        number, _, arm, _, score, seconds, *_ = row
-        return told_checksum(before, number, arm, score, seconds, row[-2], row[-1])
-    return crc32(repr(row).encode("utf-8", "backslashreplace"), before)
+        cells = _TOLD_ROW.pack(row[0], row[2], row[4], row[5], row[14], row[15])
+        return crc32(cells, before)
+    return crc32(repr(row[:-1]).encode("utf-8", "backslashreplace"), before)
 
 
 # --- events as columns ---
@@ -181,11 +181,11 @@ WRITERS: dict[type, tuple[str, Columns]] = {
 
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row in the order of `COLUMNS`."""
-    (_, kind, arm, n, score, seconds, _, budget, deciding, _, size, word, text, data,
+    if row[1] == TOLD:
+        return Told(row[2], row[4], row[5])
+    (_, kind, arm, n, _, seconds, _, budget, deciding, _, size, word, text, data,
      *_) = row  # fmt: skip
     match kind:
-        case "told":
-            return Told(arm, score, seconds)
         case "handed out":
             return HandedOut(size, word == "more")
         case "left":
