@@ -157,9 +157,9 @@ class Counts(NamedTuple):
         )
 
 
-def _mean_regret(part: Cell | Pair) -> Estimate:
-    estimate = intervals.mean(part.regret_sum, part.regret_squares, part.runs)
-    return Estimate(*(ldexp(value, part.unit) for value in estimate))
+def _mean_regret(of: Cell | Pair) -> Estimate:
+    estimate = intervals.mean(of.regret_sum, of.regret_squares, of.runs)
+    return Estimate(*(ldexp(value, of.unit) for value in estimate))
 
 
 def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
@@ -260,8 +260,8 @@ class Histogram:
             return Histogram(self.values, self.counts + other.counts)
         values = np.union1d(self.values, other.values)
         counts = np.zeros(len(values), np.int64)
-        for part in (self, other):
-            counts[np.searchsorted(values, part.values)] += part.counts
+        for one in (self, other):
+            counts[np.searchsorted(values, one.values)] += one.counts
         return Histogram(values, counts)
 
     def __eq__(self, other: object) -> bool:

@@ -2,8 +2,8 @@
 
 On a GPU it is cheaper to regenerate a past reward from its counter than to store it. Here `S`
 holds six numbers per arm, the paper's running sums [Mussi24, App. C], and `Q` says how to draw a
-reward again. The policy's text is the same; the few words it uses for an arm's past are bound to
-these.
+reward again. The policy's text is the same; the few kernels it names for an arm's past are bound
+to these.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def projected_mean_of_sums(ledger: Ledger, i: int, h: int, horizon: int) -> floa
 
 
 def redrawing_kernels(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
-    """What the words for an arm's past mean where the past is drawn again."""
+    """What the names for an arm's past are bound to where the past is drawn again."""
     light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
     return {
         "remember": light.get(policy.remember, update_slope_sums),

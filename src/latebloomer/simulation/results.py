@@ -261,7 +261,7 @@ class Results:
             "noise": self.origin.noise,
             "horizon": cell.horizon,
             "seed": self.origin.seed,
-            "run_ranges": [list(part) for part in cell.ranges],
+            "run_ranges": [list(ends) for ends in cell.ranges],
             "settings": cell.settings,
             "method": cell.method,
             "target": self._target(),
@@ -290,9 +290,9 @@ def changes_in(means: Floats) -> Changes:
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
     """Cells or pairs of both, those of one key merged, in the order of their keys."""
-    found = {part.key: part for part in ours}
-    for part in theirs:
-        found[part.key] = found[part.key].merge(part) if part.key in found else part
+    found = {one.key: one for one in ours}
+    for new in theirs:
+        found[new.key] = found[new.key].merge(new) if new.key in found else new
     return tuple(found[key] for key in sorted(found))
 
 

@@ -122,8 +122,8 @@ def from_document(document: dict[str, Any]) -> Results:
     )
 
 
-def _fields(part: Cell | Pair) -> dict[str, Any]:
-    return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+def _fields(of: Cell | Pair) -> dict[str, Any]:
+    return {field.name: getattr(of, field.name) for field in dataclasses.fields(of)}
 
 
 def _cell(found: dict[str, Any]) -> Cell:
@@ -282,8 +282,8 @@ def _found_in(path: Path, blank: Results) -> Results:
     return found
 
 
-def _holes(part: Cell | Pair | None, first: int, last: int) -> Ranges:
-    return missing_ranges(() if part is None else part.ranges, first, last)
+def _holes(found: Cell | Pair | None, first: int, last: int) -> Ranges:
+    return missing_ranges(() if found is None else found.ranges, first, last)
 
 
 def _covers(ranges: Ranges, run: int) -> bool:

@@ -78,7 +78,7 @@ def simulate(
     ]
     growing = GrowingResults(Results.of(setting, seed, [], target), out)
     missing = growing.missing(experiments, first_run, first_run + runs)
-    with Progress(sum(part.cost for part in missing), "pulls", shown=progress) as bar:
+    with Progress(sum(some.cost for some in missing), "pulls", shown=progress) as bar:
         try:
             with closing(_counted(missing, threads, engine, address, bar)) as counted:
                 growing.gather(counted)
