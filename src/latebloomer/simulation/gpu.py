@@ -25,8 +25,8 @@ from latebloomer.simulation.redrawn_rewards import (
     SUMS_PER_ARM,
     GpuRewardSource,
     PastRewards,
+    past_kernels,
     pull_once,
-    redrawing_kernels,
 )
 
 BLOCK = 128  # threads of a block
@@ -72,7 +72,7 @@ TABLE = len(ZIGGURAT)
 @cache
 def redrawing_kernel(policy: type[Policy], arms: int) -> Any:
     """A CUDA kernel that plays runs of `policy` over `arms` arms in its threads' own memory."""
-    bound: dict[str, Any] = policy.kernels() | redrawing_kernels(policy) | {"pull": pull_once}
+    bound: dict[str, Any] = policy.kernels() | past_kernels(policy) | {"pull": pull_once}
     run_of = lower(play, device_jit(), **bound)
     work = 2 * arms + FAN
 

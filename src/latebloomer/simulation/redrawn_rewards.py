@@ -106,7 +106,7 @@ def projected_mean_of_sums(ledger: Ledger, i: int, h: int, horizon: int) -> floa
     return projected_mean_of(Sums(h, row[A], row[B], row[C], row[D]), horizon)
 
 
-def redrawing_kernels(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
+def past_kernels(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
     """What the names for an arm's past are bound to where the past is drawn again."""
     light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
     return {
