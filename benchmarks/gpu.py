@@ -10,7 +10,8 @@ import numpy as np
 from latebloomer.core.random import key
 from latebloomer.policies import make_policy
 from latebloomer.problems import problem
-from latebloomer.simulation.cpu import Task, compiled_player
+from latebloomer.simulation.cpu import compiled_player
+from latebloomer.simulation.experiment import experiment_of
 from latebloomer.simulation.gpu import cuda, gpu_player
 
 POLICIES = (
@@ -28,13 +29,13 @@ def played(player, runs: int, arms: int):
 
 def measure(name: str, budget: int, runs: int, checked: int) -> None:
     setting = problem("paper-a")
-    means = setting.means(budget)
-    task = Task(make_policy(name), means, setting.noise, budget, budget, key(0))
-    gpu = gpu_player(task)
+    made = experiment_of(setting, {name: make_policy(name)}, budget, None, key(0), "pulls", "gpu")
+    policy = made.policies[name]
+    gpu = gpu_player(made, policy)
     _, _, compiling = played(gpu, 1000, setting.arms)
     seconds = min(played(gpu, runs, setting.arms)[2] for _ in range(3))
     recommended, pulls, _ = played(gpu, checked, setting.arms)
-    wanted, counted, _ = played(compiled_player(task), checked, setting.arms)
+    wanted, counted, _ = played(compiled_player(made, policy), checked, setting.arms)
     same, equal = np.mean(recommended == wanted), np.mean((pulls == counted).all(axis=1))
     rate = pulls.sum() / checked * runs / seconds
     print(

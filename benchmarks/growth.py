@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from benchmarks.simulator import cost, task_of
+from benchmarks.simulator import cost, experiment_with
 from latebloomer.problems import problem
 from latebloomer.simulation.cpu import compiled_player
 
@@ -14,43 +14,41 @@ INDEX = "r-ucbe:exploration=20,noise=0.01"
 PICTURE = Path(__file__).parent.parent / "docs" / "growth.png"
 
 
-def seconds(name: str, setting: str, budget: int, leaps: bool = False) -> float:
+def seconds(name: str, setting: str, budget: int, method: str = "pulls") -> float:
     """CPU seconds of one run."""
-    task = task_of(name, problem(setting), budget, leaps)
-    runs = max(2, int(1_000_000 / task.cost))
-    return cost(compiled_player(task), task, runs, repeats=3)[0]
+    experiment, policy = experiment_with(name, problem(setting), budget, method)
+    runs = max(2, int(1_000_000 / experiment.cost_per_run))
+    return cost(compiled_player(experiment, policy), experiment.arms, runs, repeats=3)[0]
 
 
 def with_budget(axes: plt.Axes) -> None:
     budgets = [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
     lines = (
-        ("R-UCBE", INDEX, False),
-        ("R-SR by pulls", "r-sr", False),
-        ("R-SR by sums", "r-sr", True),
+        ("R-UCBE", INDEX, "pulls"),
+        ("R-SR by pulls", "r-sr", "pulls"),
+        ("R-SR by sums", "r-sr", "sums"),
     )
-    for label, name, leaps in lines:
-        axes.loglog(
-            budgets, [1e6 * seconds(name, "paper-a", T, leaps) for T in budgets], "o-", label=label
-        )
+    for label, name, method in lines:
+        costs = [1e6 * seconds(name, "paper-a", T, method) for T in budgets]
+        axes.loglog(budgets, costs, "o-", label=label)
     axes.set(xlabel="budget T (5 arms)", ylabel="microseconds per run")
 
 
 def with_arms(axes: plt.Axes) -> None:
     counts = [2, 5, 16, 50, 160, 500, 1000]
     for label, name in (("R-UCBE", INDEX), ("R-SR by pulls", "r-sr")):
-        cells = [1e9 * seconds(name, f"random:F:K={K}:seed=0", 40 * K) / (40 * K) for K in counts]
-        axes.loglog(counts, cells, "o-", label=label)
+        costs = [1e9 * seconds(name, f"random:F:K={K}:seed=0", 40 * K) / (40 * K) for K in counts]
+        axes.loglog(counts, costs, "o-", label=label)
     axes.set(xlabel="arms K (T = 40 K)", ylabel="nanoseconds per pull", ylim=(10, 1000))
 
 
 def with_runs(axes: plt.Axes) -> None:
     counts = [100, 1000, 10_000, 100_000]
-    for label, name, leaps in (("R-UCBE", INDEX, False), ("R-SR by sums", "r-sr", True)):
-        task = task_of(name, problem("paper-a"), 400, leaps)
-        player = compiled_player(task)
-        axes.loglog(
-            counts, [R * cost(player, task, R, repeats=1)[0] for R in counts], "o-", label=label
-        )
+    for label, name, method in (("R-UCBE", INDEX, "pulls"), ("R-SR by sums", "r-sr", "sums")):
+        experiment, policy = experiment_with(name, problem("paper-a"), 400, method)
+        player = compiled_player(experiment, policy)
+        costs = [R * cost(player, experiment.arms, R, repeats=1)[0] for R in counts]
+        axes.loglog(counts, costs, "o-", label=label)
     axes.set(xlabel="runs (5 arms, T = 400)", ylabel="seconds")
 
 

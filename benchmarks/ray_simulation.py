@@ -17,6 +17,7 @@ from time import perf_counter
 from latebloomer import simulate
 from latebloomer.cluster import Cluster
 from latebloomer.simulation import ray_tasks as remote
+from latebloomer.simulation.counts import Counts
 
 PROBLEM, BUDGET = "paper-a", 3200
 POLICIES = ["r-ucbe:exploration=151.05,noise=0.01", "r-sr"]
@@ -26,14 +27,16 @@ IN_TASKS: list[float] = []  # seconds that each task took
 
 def note_tasks() -> None:
     """Let `IN_TASKS` have the seconds of each task that comes in."""
-    real = remote.Fleet._answer
+    real = remote.TaskQueue._answer
 
-    def noted(fleet: remote.Fleet, ref: object, order: remote.Order) -> remote.Answer | None:
-        answer = real(fleet, ref, order)
-        IN_TASKS.extend([] if answer is None else [answer.seconds])
+    def noted(
+        queue: remote.TaskQueue, ref: object, task: remote.Task
+    ) -> tuple[Counts, float] | None:
+        answer = real(queue, ref, task)
+        IN_TASKS.extend([] if answer is None else [answer[1]])
         return answer
 
-    remote.Fleet._answer = noted  # type: ignore[method-assign]
+    remote.TaskQueue._answer = noted  # type: ignore[method-assign]
 
 
 def seconds(runs: int, **how: object) -> float:

@@ -18,11 +18,11 @@ import numpy as np
 
 from latebloomer.core.compiling import cpu_jit  # noqa: F401 (import numba before the clock runs)
 from latebloomer.core.random import key
-from latebloomer.policies import make_policy
+from latebloomer.policies import Policy, make_policy
 from latebloomer.problems import Problem, problem
-from latebloomer.simulation.cpu import Task, compiled_player, plain_player, play_chunk
-from latebloomer.simulation.rounds import informed
-from latebloomer.simulation.sums import breakpoints
+from latebloomer.simulation.cpu import compiled_player, plain_player
+from latebloomer.simulation.experiment import Experiment, experiment_of
+from latebloomer.simulation.local_runs import play_chunk, players_of
 
 BUDGET = 3200
 TARGETS = {  # name: (must, aim) in ns per pull
@@ -42,15 +42,17 @@ TARGETS = {  # name: (must, aim) in ns per pull
 }
 
 
-def task_of(name: str, setting: Problem, budget: int, leaps: bool = False) -> Task:
-    policy = informed(make_policy(name), setting, budget)
-    points = breakpoints([policy], setting.arms, budget, budget) if leaps else None
-    return Task(policy, setting.means(budget), setting.noise, budget, budget, key(0), points)
+def experiment_with(
+    name: str, setting: Problem, budget: int, method: str = "pulls"
+) -> tuple[Experiment, Policy]:
+    """An experiment with one policy, and the policy as it is played there."""
+    made = experiment_of(setting, {name: make_policy(name)}, budget, None, key(0), method)
+    return made, made.policies[name]
 
 
-def cost(player, task: Task, runs: int, repeats: int = 5) -> tuple[float, float]:
+def cost(player, arms: int, runs: int, repeats: int = 5) -> tuple[float, float]:
     """CPU seconds and pulls of a run, the best of some repeats."""
-    recommended, pulls = np.zeros(runs, np.int32), np.zeros((runs, task.arms), np.int32)
+    recommended, pulls = np.zeros(runs, np.int32), np.zeros((runs, arms), np.int32)
     player(0, recommended[:1], pulls[:1])  # compile, or load
     times = []
     for _ in range(repeats):
@@ -77,19 +79,19 @@ def per_pull() -> None:
         f"{'policy':38}{'ns/pull':>9}{'must':>6}{'aim':>6}{'plain/ours':>12}{'authors/ours':>14}"
     )
     for name, (must, aim) in TARGETS.items():
-        task = task_of(name, setting, BUDGET)
-        seconds, pulls = cost(compiled_player(task), task, 200)
-        slow, _ = cost(plain_player(task), task, 1, repeats=2)
+        played = experiment_with(name, setting, BUDGET)
+        seconds, pulls = cost(compiled_player(*played), setting.arms, 200)
+        slow, _ = cost(plain_player(*played), setting.arms, 1, repeats=2)
         ours, theirs = 1e9 * seconds / pulls, published.get(name.partition(":")[0])
         ratio = f"{theirs / ours:14.0f}" if theirs else f"{'-':>14}"
         print(f"{name:38}{ours:9.1f}{must:6}{aim:6}{slow / seconds:12.0f}{ratio}", flush=True)
 
 
-def per_run_in_leaps() -> None:
+def per_run_by_sums() -> None:
     setting = problem("paper-a")
     for name in ("r-sr", "sr", "rr", "rr-sw", "sh", "sh:judge=window"):
-        task = task_of(name, setting, BUDGET, leaps=True)
-        seconds, _ = cost(compiled_player(task), task, 20_000)
+        played = experiment_with(name, setting, BUDGET, "sums")
+        seconds, _ = cost(compiled_player(*played), setting.arms, 20_000)
         print(
             f"{name:38}{1e6 * seconds:9.2f} us per run by sums (R-SR: must 5, aim 2)", flush=True
         )
@@ -98,24 +100,22 @@ def per_run_in_leaps() -> None:
 def many_arms() -> None:
     for arms in (5, 16, 100, 300, 1000):
         setting = problem(f"random:F:K={arms}:seed=0")
-        task = task_of("r-ucbe:exploration=20,noise=0.01", setting, 20 * arms)
-        seconds, pulls = cost(compiled_player(task), task, max(1, 200_000 // (20 * arms)))
+        played = experiment_with("r-ucbe:exploration=20,noise=0.01", setting, 20 * arms)
+        seconds, pulls = cost(compiled_player(*played), arms, max(1, 200_000 // (20 * arms)))
         print(
             f"{arms:6} arms, T = 20 K: R-UCBE {1e9 * seconds / pulls:8.1f} ns per pull", flush=True
         )
 
 
 def two_threads() -> None:
-    from threading import Event
-
     for name in ("r-ucbe:exploration=151.05,noise=0.01", "r-sr"):
-        task = task_of(name, problem("paper-a"), BUDGET)
+        experiment, _ = experiment_with(name, problem("paper-a"), BUDGET)
         walls = []
         for threads in (1, 2):
-            players = [[compiled_player(task)] for _ in range(threads)]
-            play_chunk([task], players, 0, 10, Event())
+            players = players_of(experiment, threads)
+            play_chunk(experiment, players, 0, 10)
             start = time.perf_counter()
-            play_chunk([task], players, 0, 60_000, Event())
+            play_chunk(experiment, players, 0, 60_000)
             walls.append(time.perf_counter() - start)
         print(f"{name:38}{walls[0] / walls[1]:9.2f} x with two threads (wall; must 1.8, aim 1.95)")
 
@@ -146,7 +146,7 @@ def memory() -> None:
 if __name__ == "__main__":
     memory()  # first: a child's peak begins at its parent's
     per_pull()
-    per_run_in_leaps()
+    per_run_by_sums()
     many_arms()
     two_threads()
     first_call()

@@ -127,9 +127,9 @@ class Cluster:
                 "to start Ray on this machine"
             ) from error
 
-    def _init(self, **how: Any) -> None:
+    def _init(self, **where: Any) -> None:
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
-        self.ray.init(**how, **quiet)
+        self.ray.init(**where, **quiet)
         self._ours = True
 
     def _need_the_same(self) -> None:

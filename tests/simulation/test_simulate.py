@@ -17,14 +17,15 @@ from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError
 from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
 from latebloomer.policies.labels import label_of
 from latebloomer.problems import problem
-from latebloomer.simulation import rounds as module
+from latebloomer.simulation import local_runs
+from latebloomer.simulation.experiment import informed
 
 ALL = [
     "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "rr", "rr-sw", "ucb-e", "sr", "prob-1",
     "etc:width_scale=0.0001", "rest-sure:width_scale=0.0001", "sh", "sh:judge=window",
     "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband",
 ]  # fmt: skip
-IN_LEAPS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window"]
+BY_SUMS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window"]
 
 
 def quiet(*args, **settings):
@@ -64,7 +65,7 @@ def test_ranges_of_runs_merge_to_the_whole(tmp_path):
 
 def test_plain_python_gives_the_same_results(tmp_path):
     for method in ("pulls", "sums"):
-        policies = ALL if method == "pulls" else IN_LEAPS
+        policies = ALL if method == "pulls" else BY_SUMS
         cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
         plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
         assert saved(cpu, tmp_path) == saved(plain, tmp_path)
@@ -101,7 +102,7 @@ def compare_targets():
 def test_a_simulated_run_is_the_session_with_the_same_rewards():
     setting = problem("random:exponential:K=6:seed=2:sigma=0.1")
     for name in ALL:
-        policy = module.informed(make_policy(name), setting, 90)
+        policy = informed(make_policy(name), setting, 90)
         found = quiet(setting, policy, 90, 1, seed=5, method="pulls")
         session = Session(policy, 6, 90, seed=5)
         while not session.over:
@@ -134,18 +135,18 @@ def test_round_robin_window_errs_as_often_as_the_normal_distribution_says():
         assert test.pvalue > 1e-6, f"{method}: {row['error']} for {expected}"
 
 
-def test_leaps_and_pulls_agree_in_distribution():
+def test_sums_and_pulls_agree_in_distribution():
     # Six policies at two budgets: each comparison may fail once in 12 million.
     setting = "random:F:K=6:seed=1:sigma=0.3"
-    pulls = quiet(setting, IN_LEAPS, [100, 207], 30_000, method="pulls")
-    sums = quiet(setting, IN_LEAPS, [100, 207], 30_000, method="sums", seed=1)
+    pulls = quiet(setting, BY_SUMS, [100, 207], 30_000, method="pulls")
+    sums = quiet(setting, BY_SUMS, [100, 207], 30_000, method="sums", seed=1)
     for one, other in zip(pulls.rows(), sums.rows(), strict=True):
         assert (one["policy"], one["budget"]) == (other["policy"], other["budget"])
         assert chance_of_same(one, other) > 1e-6 / 12, (one, other)
         assert sum(one["pulls"]) == pytest.approx(sum(other["pulls"]))
 
 
-def test_leaps_would_notice_a_wrong_spread():
+def test_sums_would_notice_a_wrong_spread():
     setting = problem("random:F:K=6:seed=1:sigma=0.3")
     off = problem("random:F:K=6:seed=1:sigma=0.27")
     one = quiet(setting, "r-sr", 207, 30_000, method="sums").rows()[0]
@@ -160,7 +161,7 @@ def chance_of_same(one, other):
     return stats.chi2_contingency(table).pvalue if table.shape[1] > 1 else 1.0
 
 
-def test_auto_leaps_only_where_every_policy_can():
+def test_auto_plays_by_sums_only_where_every_policy_can():
     def method(policies, noise="0.1"):
         results = quiet(f"paper-a:sigma={noise}", policies, 60, 2)
         return {row["method"] for row in results.rows()}
@@ -180,7 +181,7 @@ def test_the_published_errors_of_setting_a_are_in_range():
 
 
 def test_ucbe_is_told_the_gaps_of_the_problem():
-    policy = module.informed(make_policy("ucb-e"), problem("paper-a"), 500)
+    policy = informed(make_policy("ucb-e"), problem("paper-a"), 500)
     assert policy.gaps[0] == 0 and policy.gaps[1] == pytest.approx(problem("paper-a").gaps(500)[1])
     assert label_of(make_policy("ucb-e")) == "ucb-e"
 
@@ -210,7 +211,7 @@ def test_bad_input_is_refused_before_any_work(bad, error, words, monkeypatch):
     def never(*_):
         raise AssertionError("work was started")
 
-    monkeypatch.setattr(module, "play_chunk", never)
+    monkeypatch.setattr(local_runs, "play_in_threads", never)
     good = {"problem": "paper-a", "policies": "r-sr", "budgets": 100, "runs": 10}
     with pytest.raises(error, match=words.replace("(", r"\(")):
         quiet(**(good | bad))
@@ -226,7 +227,7 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
 
 def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
-    real, calls = module.play_chunk, []
+    real, calls = local_runs.play_in_threads, []
 
     def third_is_interrupted(*words):
         calls.append(words)
@@ -234,7 +235,7 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
             raise KeyboardInterrupt
         return real(*words)
 
-    monkeypatch.setattr(module, "play_chunk", third_is_interrupted)
+    monkeypatch.setattr(local_runs, "play_in_threads", third_is_interrupted)
     results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
     assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
     assert "the runs played so far are kept" in capsys.readouterr().err
@@ -244,7 +245,7 @@ def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
     def no_room(*_):
         raise MemoryError
 
-    monkeypatch.setattr(module, "play_chunk", no_room)
+    monkeypatch.setattr(local_runs, "play_in_threads", no_room)
     with pytest.raises(ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
         quiet("paper-a", "r-sr", 100, 80)
 
@@ -253,11 +254,11 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
     code = (
         "from latebloomer import simulate, RisingSR\n"
         "from latebloomer.core.compiling import cpu_jit\n"
-        "from latebloomer.simulation.sums import leap_run\n"
-        "from latebloomer.simulation.play import play_many\n"
+        "from latebloomer.simulation.window_sums import play_by_sums\n"
+        "from latebloomer.simulation.cpu import play_many\n"
         "from latebloomer.core.moves import moves_of\n"
         "simulate('paper-a', 'r-sr', 100, 2, progress=False)\n"
-        "stats = moves_of(RisingSR, play_many, cpu_jit(), play=leap_run).stats\n"
+        "stats = moves_of(RisingSR, play_many, cpu_jit(), play=play_by_sums).stats\n"
         "print(len(stats.cache_hits), len(stats.cache_misses))"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]

@@ -20,7 +20,8 @@ from latebloomer.core.kernel import kernel
 from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingError
 from latebloomer.policies.base import Policy
 from latebloomer.simulation import ray_tasks as remote
-from latebloomer.simulation import results_store as kept
+from latebloomer.simulation.experiment import MissingRuns
+from latebloomer.simulation.results_file import GrowingResults
 
 pytest.importorskip("ray")
 
@@ -195,16 +196,16 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
 KILLED = """
 import os, signal, sys
 from latebloomer.core.kernel import kernel
-from latebloomer.simulation import results_store as kept
+from latebloomer.simulation import results_file
 import test_simulate_ray
-kept.EVERY, kept.SHARE = -1.0, 0
-real, calls = kept.Kept.add, []
-def deadly(self, part):
-    calls.append(part)
+results_file.EVERY, results_file.SHARE = -1.0, 0
+real, calls = results_file.GrowingResults.add, []
+def deadly(self, runs, counts):
+    calls.append(counts)
     if len(calls) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-    real(self, part)
-kept.Kept.add = deadly
+    real(self, runs, counts)
+results_file.GrowingResults.add = deadly
 test_simulate_ray.on_ray(chunk=15, address=sys.argv[1], out=sys.argv[2])
 """
 
@@ -229,15 +230,15 @@ def test_ctrl_c_keeps_what_came_in(out, tmp_path, capsys):
 
 
 def test_ctrl_c_between_two_tasks_keeps_them(monkeypatch, capsys):
-    real, calls = kept.Kept.add, []
+    real, calls = GrowingResults.add, []
 
-    def third_is_interrupted(self, part):
-        calls.append(part)
+    def third_is_interrupted(self, runs, counts):
+        calls.append(counts)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        real(self, part)
+        real(self, runs, counts)
 
-    monkeypatch.setattr(kept.Kept, "add", third_is_interrupted)
+    monkeypatch.setattr(GrowingResults, "add", third_is_interrupted)
     some = simulate("paper-a", "r-sr", 60, 100, chunk=10, engine="ray")
     assert [cell.runs for cell in some.cells] == [20]
     assert "the runs played so far are kept" in capsys.readouterr().err
@@ -268,7 +269,7 @@ def test_a_policy_that_cannot_be_sent_is_said_before_any_task(monkeypatch):
 
 def test_a_node_with_another_latebloomer_that_joins_later_is_said():
     with pytest.raises(ClusterError, match=r"and 0\.0 was sent: install the same on every node"):
-        remote.play_range(None, 0, 1, None, "0.0")
+        remote.play_range(None, 0, 1, "0.0")
 
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch):
@@ -318,16 +319,18 @@ def test_tasks_take_seconds_and_the_last_ones_are_short(cores):
 
 
 def cut(cores, pulls_per_second, seconds):
-    """The seconds of the tasks of a leg where all workers are as fast as said."""
+    """The seconds of the tasks of an experiment where all workers are as fast as said."""
     from types import SimpleNamespace as Thing
 
-    fleet = remote.Fleet.__new__(remote.Fleet)
-    leg = Thing(round=Thing(cost=100), first=0, last=int(seconds * pulls_per_second / 100))
-    fleet._how, fleet._cores, fleet._counting = remote.How("cpu", None, None), cores, 0.0
-    fleet._left, fleet._pulls_per_second = 100 * leg.last, None
-    fleet._ray = Thing(put=lambda thing: thing)
+    queue = remote.TaskQueue.__new__(remote.TaskQueue)
+    experiment = Thing(cost_per_run=100, target="cpu", chunk=None)
+    last = int(seconds * pulls_per_second / 100)
+    missing = MissingRuns(experiment, 0, last, frozenset(), frozenset())
+    queue._cores, queue._counting = cores, 0.0
+    queue._unsent, queue._pulls_per_second = missing.cost, None
+    queue._ray = Thing(put=lambda thing: thing)
     sizes = []
-    for order in fleet._cut([leg]):
-        sizes.append(order.cost / pulls_per_second)
-        fleet._pulls_per_second = pulls_per_second
+    for task in queue._tasks([missing]):
+        sizes.append(task.runs.cost / pulls_per_second)
+        queue._pulls_per_second = pulls_per_second
     return sizes

@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 from latebloomer.errors import ResultsError, SettingError
 from latebloomer.policies import RisingSR, RoundRobin, SuccessiveRejects
-from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation import tally
-from latebloomer.simulation.histogram import Counters, Histogram
-from latebloomer.simulation.tally import Tally
+from latebloomer.simulation.counts import (
+    Histogram,
+    Ranges,
+    count_runs,
+    join_ranges,
+    missing_ranges,
+)
+from latebloomer.simulation.tally import Counters, Tally
 
 POLICIES = {"sr": SuccessiveRejects(), "r-sr": RisingSR(), "rr": RoundRobin()}
 MEANS = np.array([[0.1, 0.5, 0.9, 0.95], [0.3, 0.4, 0.45, 0.5], [0.2, 0.6, 0.7, 0.95]])
@@ -133,7 +138,7 @@ def test_any_order_of_merging_gives_the_same_bits(seed, order):
 def test_sparse_and_dense_counters_agree(rng, monkeypatch):
     recommended, pulls = chunk(rng, 50)
     dense = state(filled([20], recommended, pulls))
-    monkeypatch.setattr("latebloomer.simulation.histogram.DENSE", 0)
+    monkeypatch.setattr("latebloomer.simulation.tally.DENSE", 0)
     half = filled([], recommended[:, :25], pulls[:, :25])
     rest = filled([], recommended[:, 25:], pulls[:, 25:], first=25)
     assert state(filled([20], recommended, pulls)) == dense == state(rest.merge(half))
@@ -199,17 +204,17 @@ def test_a_chunk_of_the_wrong_shape_or_content_changes_nothing():
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5)), max_size=8), st.integers(0, 40))
 def test_ranges_are_sets_of_runs(parts, last):
-    covered: ranges.Ranges = ()
+    covered: Ranges = ()
     runs: set[int] = set()
     for first, length in parts:
         new = set(range(first, first + length))
         if runs & new:
             with pytest.raises(ResultsError):
-                ranges.join(covered, ((first, first + length),))
+                join_ranges(covered, ((first, first + length),))
         else:
-            covered, runs = ranges.join(covered, ((first, first + length),)), runs | new
+            covered, runs = join_ranges(covered, ((first, first + length),)), runs | new
     assert {run for a, b in covered for run in range(a, b)} == runs
-    assert ranges.count(covered) == len(runs)
+    assert count_runs(covered) == len(runs)
     assert all(b < a for (_, b), (a, _) in pairwise(covered))
-    holes = ranges.missing(covered, 0, last)
+    holes = missing_ranges(covered, 0, last)
     assert {run for a, b in holes for run in range(a, b)} == set(range(last)) - runs

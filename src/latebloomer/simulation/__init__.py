@@ -1,1 +1,11 @@
-"""Plays policies: `session.py` by ask and tell."""
+"""Plays policies millions of times on a problem, where rewards are drawn, and counts what they do.
+
+`simulate.py` makes an `Experiment` (`experiment.py`) for each budget; `local_runs.py` or
+`ray_tasks.py` play its runs in chunks, on the CPU (`cpu.py`) or a GPU (`gpu.py`); a `Tally` counts
+each chunk; counts add up to `Results`, in a file (`results_file.py`) if wanted. For users:
+"""
+
+from latebloomer.simulation.results import Comparison, Results
+from latebloomer.simulation.simulate import simulate
+
+__all__ = ["Comparison", "Results", "simulate"]

@@ -1,8 +1,9 @@
 """Runs on the GPU: the policies' own text through numba-cuda, one thread for each run.
 
 Where a policy looks at windows only, past rewards are drawn again instead of stored
-(`rolling.py`) and a run lives in its thread's own memory. Other policies store prefix sums in the
-card's memory, which bounds the runs in flight. All sums are float64: in float32 they change pulls.
+(`redrawn_rewards.py`) and a run lives in its thread's own memory. Other policies store prefix sums
+in the card's memory, which bounds the runs in flight. All sums are float64: in float32 they change
+pulls.
 """
 
 from __future__ import annotations
@@ -18,9 +19,15 @@ from latebloomer.core.moves import POOL, game_arrays
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
-from latebloomer.simulation.cpu import Player, Task
-from latebloomer.simulation.play import play
-from latebloomer.simulation.regenerated import CELLS_PER_ARM, Drawn, Past, pull_once, rolling_words
+from latebloomer.simulation.cpu import Player, play
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.redrawn_rewards import (
+    SUMS_PER_ARM,
+    GpuRewardSource,
+    PastRewards,
+    past_kernels,
+    pull_once,
+)
 
 BLOCK = 128  # threads of a block
 MOST_ARMS = 32  # beyond, a thread's own arrays would not stay near; prefix sums are stored
@@ -63,10 +70,10 @@ TABLE = len(ZIGGURAT)
 
 
 @cache
-def rolling_kernel(policy: type[Policy], arms: int) -> Any:
+def redrawing_kernel(policy: type[Policy], arms: int) -> Any:
     """A CUDA kernel that plays runs of `policy` over `arms` arms in its threads' own memory."""
-    words: dict[str, Any] = policy.kernels() | rolling_words(policy) | {"pull": pull_once}
-    run_of = lower(play, device_jit(), **words)
+    bound: dict[str, Any] = policy.kernels() | past_kernels(policy) | {"pull": pull_once}
+    run_of = lower(play, device_jit(), **bound)
     work = 2 * arms + FAN
 
     @cuda.jit
@@ -75,7 +82,7 @@ def rolling_kernel(policy: type[Policy], arms: int) -> Any:
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
-        near = Drawn(source.means, source.kind, source.scales, source.shape, table)
+        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
         place = cuda.grid(1)
         if place >= recommended.shape[0]:
             return
@@ -84,8 +91,8 @@ def rolling_kernel(policy: type[Policy], arms: int) -> Any:
             cuda.local.array(arms, np.float64),
             cuda.local.array(arms, np.float64),
             cuda.local.array(arms, np.float64),
-            cuda.local.array((arms, CELLS_PER_ARM), np.float64),
-            Past(near, window, game.seed, first + place),
+            cuda.local.array((arms, SUMS_PER_ARM), np.float64),
+            PastRewards(near, window, game.seed, first + place),
             cuda.local.array(arms, np.int64),
             cuda.local.array(arms, np.int64),
             cuda.local.array(work, np.int64),
@@ -100,10 +107,10 @@ def rolling_kernel(policy: type[Policy], arms: int) -> Any:
 
 
 @cache
-def stored_kernel(policy: type[Policy]) -> Any:
+def storing_kernel(policy: type[Policy]) -> Any:
     """A CUDA kernel that plays runs of `policy` with prefix sums in the card's memory."""
-    words: dict[str, Any] = policy.kernels() | {"pull": pull_once}
-    run_of = lower(play, device_jit(), **words)
+    bound: dict[str, Any] = policy.kernels() | {"pull": pull_once}
+    run_of = lower(play, device_jit(), **bound)
 
     @cuda.jit
     def runs(game, source, memory, first, recommended, pulls):  # type: ignore[no-untyped-def]
@@ -111,7 +118,7 @@ def stored_kernel(policy: type[Policy]) -> Any:
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
-        near = Drawn(source.means, source.kind, source.scales, source.shape, table)
+        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
         thread = cuda.grid(1)
         if thread >= memory.n.shape[0]:
             return
@@ -139,27 +146,31 @@ def stored_kernel(policy: type[Policy]) -> Any:
     return runs
 
 
-def gpu_player(task: Task) -> Player:
+def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     """A function that plays runs on the GPU."""
     need_device()
-    if task.points is not None:
-        raise SettingError("method='sums' with target='gpu', but leaps are for target='cpu'")
-    game = to_device(game_arrays(task.policy, task.arms, task.budget, task.horizon, task.seed))
-    scales = task.noise.scales(task.arms)
-    source = to_device(Drawn(task.means, task.noise.kind, scales, task.noise.shape, ZIGGURAT))
-    window = task.policy.running_window()
-    if window is not None and task.arms <= MOST_ARMS:
-        device, past = rolling_kernel(type(task.policy), task.arms), float(window)
+    if experiment.breakpoints is not None:
+        raise SettingError("method='sums' with target='gpu', but sums are for target='cpu'")
+    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
+    game = to_device(game_arrays(policy, arms, budget, horizon, experiment.seed))
+    noise, window = experiment.noise, policy.running_window()
+    source = to_device(
+        GpuRewardSource(experiment.means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT)
+    )
+    if window is not None and arms <= MOST_ARMS:
+        device, past = redrawing_kernel(type(policy), arms), float(window)
         return _launcher(device, game, source, lambda runs: (past, runs))
-    device = stored_kernel(type(task.policy))
-    return _launcher(device, game, source, lambda runs: _memory(task, runs))
+    device, longest = storing_kernel(type(policy)), min(budget, horizon)
+    return _launcher(device, game, source, lambda runs: _ledgers(policy, arms, longest, runs))
 
 
-def _launcher(device: Any, game: Any, source: Any, past: Any) -> Player:
+def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
+    """A player; `memory_for` a number of runs is what the kernel takes, and the threads."""
+
     def play(first: int, recommended: Any, pulls: Any) -> None:
         chosen = cuda.device_array(recommended.shape, np.int32)
         counts = cuda.device_array(pulls.shape, np.int32)
-        memory, threads = past(len(recommended))
+        memory, threads = memory_for(len(recommended))
         blocks = -(-threads // BLOCK)
         device[blocks, BLOCK](game, source, memory, first, chosen, counts)
         chosen.copy_to_host(recommended)
@@ -168,14 +179,12 @@ def _launcher(device: Any, game: Any, source: Any, past: Any) -> Player:
     return play
 
 
-def _memory(task: Task, runs: int) -> tuple[Ledger, int]:
+def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger, int]:
     """Ledgers for as many threads as the card has room for, and their number."""
-    arms = task.arms
-    levels = task.policy.remember is not remember_nothing
-    slopes = levels and task.policy.remember is not remember_levels
-    longest = min(task.budget, task.horizon) + 1
-    rows, lines = longest if levels else 1, longest if slopes else 1
-    each = 8 * (arms * (rows + lines + 8) + FAN + POOL + CELLS)
+    levels = policy.remember is not remember_nothing
+    slopes = levels and policy.remember is not remember_levels
+    for_levels, for_slopes = longest + 1 if levels else 1, longest + 1 if slopes else 1
+    each = 8 * (arms * (for_levels + for_slopes + 8) + FAN + POOL + CELLS)
     threads = max(1, min(runs, int(SHARE * _free_memory() / each)))
 
     def array(*shape: int, kind: Any = np.float64) -> Any:
@@ -187,8 +196,8 @@ def _memory(task: Task, runs: int) -> tuple[Ledger, int]:
         last=array(arms),
         rating=array(arms),
         memo=array(arms),
-        S=array(arms, rows),
-        Q=array(arms, lines),
+        S=array(arms, for_levels),
+        Q=array(arms, for_slopes),
         crew=array(arms, kind=whole),
         out=array(arms, kind=whole),
         work=array(2 * arms + FAN, kind=whole),

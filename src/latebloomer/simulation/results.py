@@ -1,4 +1,4 @@
-"""What a simulation found, with intervals, and how to keep, merge and compare it."""
+"""What a simulation found, with intervals, and how to show, merge and compare it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.labels import label_of, rank
 from latebloomer.policies.registry import make_policy
 from latebloomer.problems.problem import Problem, leaders
-from latebloomer.simulation import run_ranges as ranges
-from latebloomer.simulation.comparison import Comparison, comparison_row
-from latebloomer.simulation.counts import Cell, Pair
-from latebloomer.simulation.run_ranges import Ranges, need_same
+from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
 from latebloomer.simulation.tally import Floats, Tally, means_digest
-from latebloomer.simulation.text_tables import align, number, span
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
@@ -30,8 +27,9 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 File: TypeAlias = str | os.PathLike[str]
+Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
 
-OPENING = 1024  # pulls of each arm that tell two problems of one label apart
+FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
 
 
 @dataclass(frozen=True)
@@ -63,24 +61,20 @@ class Results:
     origin: Origin
     versions: tuple[str, ...]  # of the library that made them
     targets: tuple[str, ...]
-    changes: tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
-    cells: tuple[Cell, ...]
-    pairs: tuple[Pair, ...]
+    changes: Changes
+    cells: tuple[Cell, ...]  # by policy and budget
+    pairs: tuple[Pair, ...]  # of policies that played the same runs, by budget
 
     @classmethod
     def of(
         cls, problem: Problem, seed: int, tallies: Iterable[Tally], target: str = "cpu"
     ) -> Results:
         """The results in these tallies; one without runs adds nothing."""
-        found = [tally for tally in tallies if tally.runs]
-        longest = max(
-            (tally.means for tally in found), key=lambda means: means.shape[1], default=None
-        )
-        changes = () if longest is None else changes_in(longest)
-        made = cls(origin_of(problem, seed), (__version__,), (target,), changes, (), ())
-        cells = [cell for tally in found for cell in tally.cells()]
-        pairs = [pair for tally in found for pair in tally.pairs()]
-        return made._with(cells, pairs)
+        made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
+        for tally in tallies:
+            if tally.runs:
+                made = made.with_counts(tally.counts(), changes_in(tally.means))
+        return made
 
     # --- what is known ---
 
@@ -97,11 +91,21 @@ class Results:
     def cell(self, policy: str | Policy, budget: int) -> Cell:
         """The counts of one policy at one budget."""
         label = self.label(policy)
-        for cell in self.cells:
-            if (cell.policy, cell.budget) == (label, budget):
-                return cell
-        have = ", ".join(str(cell.budget) for cell in self.cells if cell.policy == label)
-        raise ResultsError(f"no runs of {label} at budget {budget}, but at {have}")
+        found = self.find_cell(label, budget)
+        if found is None:
+            have = ", ".join(str(cell.budget) for cell in self.cells if cell.policy == label)
+            raise ResultsError(f"no runs of {label} at budget {budget}, but at {have}")
+        return found
+
+    def find_cell(self, label: str, budget: int) -> Cell | None:
+        """The counts of a policy, by its label, at one budget; None where there are none."""
+        found = (cell for cell in self.cells if cell.policy == label)
+        return next((cell for cell in found if cell.budget == budget), None)
+
+    def find_pairs(self, one: str, other: str) -> list[Pair]:
+        """The counts of two policies, by their labels, in the same runs: one for each budget."""
+        labels = tuple(sorted((one, other), key=rank))
+        return [pair for pair in self.pairs if (pair.first, pair.second) == labels]
 
     def label(self, policy: str | Policy) -> str:
         """The label under which these results have a policy."""
@@ -127,52 +131,43 @@ class Results:
         labels = self.label(first), self.label(second)
         require(labels[0] != labels[1], "second", second, "another policy than the first",
                 "a policy does not differ from itself")  # fmt: skip
-        order = tuple(sorted(labels, key=rank))
-        found = [pair for pair in self.pairs if (pair.first, pair.second) == order]
-        kept = [pair for pair in found if budget in (None, pair.budget)]
-        if not kept:
+        pairs = [pair for pair in self.find_pairs(*labels) if budget in (None, pair.budget)]
+        if not pairs:
             at = "any budget" if budget is None else f"budget {budget}"
             raise ResultsError(
                 f"{labels[0]} and {labels[1]} did not play the same runs at {at}: simulate them "
                 "in one call, with the same method"
             )
-        sides = [pair if pair.first == labels[0] else pair.swapped() for pair in kept]
-        return Comparison(*labels, tuple(map(comparison_row, sides)))
+        sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
+        return Comparison(*labels, tuple(map(_comparison_row, sides)))
 
     def missing(self, policy: str | Policy, budget: int, runs: int) -> Ranges:
         """Which of the runs 0 to `runs` - 1 are not here: what is left to simulate."""
-        label = self._label(policy)
-        for cell in self.cells:
-            if (cell.policy, cell.budget) == (label, budget):
-                return ranges.missing(cell.ranges, 0, runs)
-        return ranges.missing((), 0, runs)
+        found = self.find_cell(self._label(policy), budget)
+        return missing_ranges(() if found is None else found.ranges, 0, runs)
 
     # --- putting together ---
 
     def merge(self, other: Results) -> Results:
         """Both: other runs, other budgets or other policies on the same problem and seed."""
         need_same("results", asdict(self.origin), asdict(other.origin))
-        made = Results(
-            self.origin,
-            tuple(sorted({*self.versions, *other.versions})),
-            tuple(sorted({*self.targets, *other.targets})),
-            tuple(sorted({*self.changes, *other.changes})),
-            self.cells,
-            self.pairs,
+        made = replace(
+            self,
+            versions=tuple(sorted({*self.versions, *other.versions})),
+            targets=tuple(sorted({*self.targets, *other.targets})),
         )
-        return made._with(other.cells, other.pairs)
+        return made.with_counts(Counts(other.cells, other.pairs), other.changes)
 
     def __add__(self, other: Results) -> Results:
         return self.merge(other)
 
-    def _with(self, cells: Iterable[Cell], pairs: Iterable[Pair]) -> Results:
-        return Results(
-            self.origin,
-            self.versions,
-            self.targets,
-            self.changes,
-            _union(self.cells, cells),
-            _union(self.pairs, pairs),
+    def with_counts(self, counts: Counts, changes: Changes) -> Results:
+        """These and what was found in other runs, where the best arm changes so."""
+        return replace(
+            self,
+            changes=tuple(sorted({*self.changes, *changes})),
+            cells=_union(self.cells, counts.cells),
+            pairs=_union(self.pairs, counts.pairs),
         )
 
     # --- showing and writing ---
@@ -183,17 +178,15 @@ class Results:
                 row["policy"],
                 str(row["budget"]),
                 str(row["runs"]),
-                number(row["error"]),
-                span(row["error_low"], row["error_high"]),
-                number(row["regret"]),
-                span(row["regret_low"], row["regret_high"]),
+                *_with_interval(row, "error"),
+                *_with_interval(row, "regret"),
             ]
             for row in self.rows()
         ]
         head = ["policy", "budget", "runs", "error", "95 %", "regret", "95 %"]
         origin = self.origin
         about = f"{origin.problem}, {len(origin.arms)} arms, {origin.noise}, seed {origin.seed}"
-        return "\n".join([about, align([head, *shown])])
+        return "\n".join([about, aligned([head, *shown])])
 
     def to_json(self) -> str:
         """One JSON object: where the results come from, and `rows`."""
@@ -255,17 +248,12 @@ class Results:
             return str(policy)
 
     def _row(self, cell: Cell) -> Row:
-        error, regret = cell.error(), cell.regret()
         return {
             "policy": cell.policy,
             "budget": cell.budget,
             "runs": cell.runs,
-            "error": error.value,
-            "error_low": error.low,
-            "error_high": error.high,
-            "regret": regret.value,
-            "regret_low": _or_none(regret.low),
-            "regret_high": _or_none(regret.high),
+            **_interval_columns("error", cell.error()),
+            **_interval_columns("regret", cell.regret()),
             "pulls": [arm.mean() for arm in cell.pulls],
             "errors": cell.errors,
             "recommendations": list(cell.recommendations),
@@ -273,7 +261,7 @@ class Results:
             "noise": self.origin.noise,
             "horizon": cell.horizon,
             "seed": self.origin.seed,
-            "run_ranges": [list(part) for part in cell.ranges],
+            "run_ranges": [list(ends) for ends in cell.ranges],
             "settings": cell.settings,
             "method": cell.method,
             "target": self._target(),
@@ -289,27 +277,103 @@ class Results:
 
 def origin_of(problem: Problem, seed: int) -> Origin:
     """What must agree for results to be merged."""
-    opening = problem.means(min(OPENING, problem.length or OPENING))
+    means = problem.means(min(FIRST_PULLS, problem.length or FIRST_PULLS))
     names = tuple(problem.names)
-    return Origin(problem.label, names, repr(problem.noise), means_digest(opening), int(seed))
+    return Origin(problem.label, names, repr(problem.noise), means_digest(means), int(seed))
 
 
-def changes_in(means: Floats) -> tuple[tuple[int, int], ...]:
-    """Where the best arm changes, in a table of means: (horizon, arm that is best from there)."""
+def changes_in(means: Floats) -> Changes:
+    """Where the best arm changes, in a table of means."""
     best = leaders(means)
     return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
     """Cells or pairs of both, those of one key merged, in the order of their keys."""
-    found = {part.key: part for part in ours}
-    for part in theirs:
-        found[part.key] = found[part.key].merge(part) if part.key in found else part
+    found = {one.key: one for one in ours}
+    for new in theirs:
+        found[new.key] = found[new.key].merge(new) if new.key in found else new
     return tuple(found[key] for key in sorted(found))
 
 
-def _or_none(value: float) -> float | None:
-    return value if isfinite(value) else None
+# --- two policies compared ---
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row for each budget: the first policy minus the second, so negative is better; `print` it.
+
+    `p` is McNemar's exact test of 'both err equally often', of each budget by itself.
+    """
+
+    first: str
+    second: str
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        whole = ("budget", "runs", "only_first_errs", "only_second_errs")
+        shown = [
+            [
+                *(str(row[name]) for name in whole),
+                *_with_interval(row, "error_difference"),
+                number(row["p"]),
+                *_with_interval(row, "regret_difference"),
+            ]
+            for row in self.rows
+        ]
+        head = ["budget", "runs", "only first errs", "only second", "error", "95 %", "p"]
+        about = f"{self.first} minus {self.second}, the same runs"
+        return "\n".join([about, aligned([[*head, "regret", "95 %"], *shown])])
+
+
+def _comparison_row(pair: Pair) -> Row:
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "budget": pair.budget,
+        "runs": pair.runs,
+        "only_first_errs": pair.only_first,
+        "only_second_errs": pair.only_second,
+        **_interval_columns("error_difference", pair.error()),
+        "p": mcnemar(pair.only_first, pair.only_second),
+        **_interval_columns("regret_difference", pair.regret()),
+    }
+
+
+# --- tables of numbers with intervals ---
+
+
+def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
+    """A value and the ends of its interval; None where one run alone has none."""
+    ends = [value if isfinite(value) else None for value in estimate]
+    return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+
+
+def _with_interval(row: Row, name: str) -> tuple[str, str]:
+    return number(row[name]), f"[{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+
+
+def number(value: float | None) -> str:
+    """Four digits; a dash where there is none.
+
+    >>> number(0.0123456), number(3e-06), number(None)
+    ('0.01235', '3e-06', '-')
+    """
+    return "-" if value is None else f"{value:.4g}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as lines: the first column to the left, the others to the right.
+
+    >>> print(aligned([["policy", "error"], ["r-sr", "0.5"]]))
+    policy  error
+    r-sr      0.5
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _flat(value: Any) -> Any:

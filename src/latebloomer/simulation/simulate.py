@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,11 +15,11 @@ from latebloomer.policies.auto import is_auto
 from latebloomer.policies.labels import label_of
 from latebloomer.problems import Problem
 from latebloomer.problems import problem as problem_of
-from latebloomer.simulation.local_runs import local_parts
+from latebloomer.simulation.experiment import CountedRuns, MissingRuns, experiment_of
+from latebloomer.simulation.local_runs import count_here
 from latebloomer.simulation.progress_bar import Progress
 from latebloomer.simulation.results import File, Results
-from latebloomer.simulation.results_store import Kept
-from latebloomer.simulation.rounds import How, Leg, Part, round_of
+from latebloomer.simulation.results_file import GrowingResults
 
 TARGETS = ("cpu", "gpu", "python")
 METHODS = ("auto", "pulls", "sums")
@@ -72,30 +72,33 @@ def simulate(
     players = _policies(policies)
     _check_run(runs, first_run, seed, target, method, threads, chunk)
     _check_engine(engine, address)
-    rounds = [
-        round_of(setting, players, budget, horizon, key(seed), method)
+    experiments = [
+        experiment_of(setting, players, budget, horizon, key(seed), method, target, chunk)
         for budget in _budgets(budgets)
     ]
-    kept = Kept(Results.of(setting, seed, [], target), out)
-    legs = kept.legs(rounds, first_run, first_run + runs)
-    with Progress(sum(leg.cost for leg in legs), "pulls", shown=progress) as bar:
+    growing = GrowingResults(Results.of(setting, seed, [], target), out)
+    missing = growing.missing(experiments, first_run, first_run + runs)
+    with Progress(sum(some.cost for some in missing), "pulls", shown=progress) as bar:
         try:
-            with closing(_parts(legs, How(target, threads, chunk), engine, address, bar)) as parts:
-                kept.gather(parts)
+            with closing(_counted(missing, threads, engine, address, bar)) as counted:
+                growing.gather(counted)
         except KeyboardInterrupt:
             bar.interrupted()
-    return kept.results
+    return growing.results
 
 
-def _parts(
-    legs: list[Leg], how: How, engine: str, address: str | None, bar: Progress
-) -> Generator[Part, None, None]:
-    if engine == "ray":
-        from latebloomer.simulation.ray_tasks import remote_parts
+def _counted(
+    missing: list[MissingRuns],
+    threads: int | None,
+    engine: str,
+    address: str | None,
+    bar: Progress,
+) -> CountedRuns:
+    if engine == "local":
+        return count_here(missing, threads, bar)
+    from latebloomer.simulation.ray_tasks import count_on_ray
 
-        yield from remote_parts(legs, how, address, bar)
-    else:
-        yield from local_parts(legs, how, bar)
+    return count_on_ray(missing, threads, address, bar)
 
 
 def _policies(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:

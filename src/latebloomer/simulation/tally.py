@@ -18,10 +18,16 @@ import numpy.typing as npt
 from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy
 from latebloomer.problems.problem_report import TIE
-from latebloomer.simulation import run_ranges as ranges
-from latebloomer.simulation.counts import Cell, Pair
-from latebloomer.simulation.histogram import Counters
-from latebloomer.simulation.run_ranges import Ranges, need_same
+from latebloomer.simulation.counts import (
+    Cell,
+    Counts,
+    Histogram,
+    Pair,
+    Ranges,
+    count_runs,
+    join_ranges,
+    need_same,
+)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -30,6 +36,7 @@ BITS = 40  # of a regret; it is split into two halves whose products are exact i
 HALF = 2.0 ** (BITS // 2)
 BLOCK = 8192  # runs whose products of halves sum to at most 2^(20 + 20 + 13) = 2^53
 SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
+DENSE = 2**19  # counters (4 MiB) up to which every possible number has one
 
 
 class Tally:
@@ -77,7 +84,7 @@ class Tally:
     @property
     def runs(self) -> int:
         """How many runs were added."""
-        return ranges.count(self.ranges)
+        return count_runs(self.ranges)
 
     def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
         """Count the runs `first_run`, `first_run` + 1, ...
@@ -90,7 +97,7 @@ class Tally:
         if runs == 0:
             return
         new = ((int(first_run), int(first_run) + runs),)
-        self.ranges = ranges.join(self.ranges, new, "a tally")
+        self.ranges = join_ranges(self.ranges, new, "a tally")
         work = np.ones((len(self._gram), min(runs, BLOCK)))
         for start in range(0, runs, BLOCK):
             block = slice(start, start + BLOCK)
@@ -100,11 +107,17 @@ class Tally:
         """A new tally of the runs of both."""
         need_same("tallies", self._identity(), other._identity())
         merged = Tally(self.policies, self.means, self.budget, self.horizon, self.method)
-        merged.ranges = ranges.join(self.ranges, other.ranges, "tallies")
+        merged.ranges = join_ranges(self.ranges, other.ranges, "tallies")
         merged._gram = self._gram + other._gram
         merged._recommendations = self._recommendations + other._recommendations
         merged._pulls = [a + b for a, b in zip(self._pulls, other._pulls, strict=True)]
         return merged
+
+    def counts(self) -> Counts:
+        """What is known of all policies and pairs; nothing where there are no runs."""
+        if self.runs == 0:
+            return Counts((), ())
+        return Counts(tuple(self.cells()), tuple(self.pairs()))
 
     def cells(self) -> list[Cell]:
         """What is known of each policy."""
@@ -215,6 +228,45 @@ class Tally:
         if recommended.size:
             _within("recommended", recommended, arms - 1)
             _within("pulls", pulls, longest)
+
+
+class Counters:
+    """Histograms that grow: of each column of tables of whole numbers from 0 to `top`.
+
+    Where there are few possible numbers each has a counter, which is fast; the rest is sparse.
+    """
+
+    def __init__(self, columns: int, top: int) -> None:
+        few = columns * (top + 1) <= DENSE
+        self._dense = np.zeros((columns, top + 1), np.int64) if few else None
+        self._sparse = [Histogram()] * columns
+
+    def add(self, table: npt.NDArray[np.integer[Any]]) -> None:
+        """Count the numbers of a table (rows, columns)."""
+        columns = np.ascontiguousarray(table.T, dtype=np.int64)
+        if self._dense is None:
+            new = map(Histogram.of, columns)
+            self._sparse = [a + b for a, b in zip(self._sparse, new, strict=True)]
+            return
+        for total, column in zip(self._dense, columns, strict=True):
+            counts = np.bincount(column)
+            total[: len(counts)] += counts
+
+    def histograms(self) -> list[Histogram]:
+        """The histogram of each column."""
+        if self._dense is None:
+            return list(self._sparse)
+        found = [np.flatnonzero(counts) for counts in self._dense]
+        return [Histogram(f, c[f]) for f, c in zip(found, self._dense, strict=True)]
+
+    def __add__(self, other: Counters) -> Counters:
+        """Both, of tables of one width and top."""
+        both = Counters(len(self._sparse), 0)
+        both._sparse = [a + b for a, b in zip(self._sparse, other._sparse, strict=True)]
+        both._dense = None
+        if self._dense is not None and other._dense is not None:
+            both._dense = self._dense + other._dense
+        return both
 
 
 def means_digest(means: Floats) -> str:

@@ -8,9 +8,7 @@ import pytest
 
 from latebloomer import Results, simulate
 from latebloomer.errors import ChunkError, ResultsError, SettingError
-from latebloomer.simulation import local_runs as local
-from latebloomer.simulation import results_store as kept
-from latebloomer.simulation import rounds
+from latebloomer.simulation import local_runs, results_file
 
 WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": [60, 150],
          "runs": 40, "method": "pulls", "chunk": 10}  # fmt: skip
@@ -33,19 +31,19 @@ def out(tmp_path):
 @pytest.fixture
 def played(monkeypatch):
     """The chunks that are played: (budget, policies, first run, runs)."""
-    real, calls = rounds.play_chunk, []
+    real, calls = local_runs.play_in_threads, []
 
-    def noted(tasks, players, first, runs, stop):
-        calls.append((tasks[0].budget, len(tasks), first, runs))
-        return real(tasks, players, first, runs, stop)
+    def noted(experiment, players, first, runs):
+        calls.append((experiment.budget, len(experiment.policies), first, runs))
+        return real(experiment, players, first, runs)
 
-    monkeypatch.setattr(rounds, "play_chunk", noted)
+    monkeypatch.setattr(local_runs, "play_in_threads", noted)
     return calls
 
 
 def break_at(monkeypatch, call, error):
     """Let the chunk number `call` (from 1) fail."""
-    real, calls = rounds.play_chunk, []
+    real, calls = local_runs.play_in_threads, []
 
     def failing(*words):
         calls.append(words)
@@ -53,7 +51,7 @@ def break_at(monkeypatch, call, error):
             raise error
         return real(*words)
 
-    monkeypatch.setattr(rounds, "play_chunk", failing)
+    monkeypatch.setattr(local_runs, "play_in_threads", failing)
 
 
 # --- what is played ---
@@ -119,17 +117,17 @@ def test_whatever_ends_it_early_the_file_has_what_is_complete(error, out, monkey
 
 KILLED = """
 import os, signal, sys
-from latebloomer.simulation import local_runs as local, results_store as kept, rounds
-import test_results_store
-kept.EVERY, kept.SHARE, local.PART = -1.0, 0, -1.0
-real, calls = rounds.play_chunk, []
+from latebloomer.simulation import local_runs, results_file
+import test_results_file
+results_file.EVERY, results_file.SHARE, local_runs.SECONDS = -1.0, 0, -1.0
+real, calls = local_runs.play_in_threads, []
 def deadly(*words):
     calls.append(words)
     if len(calls) == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*words)
-rounds.play_chunk = deadly
-test_results_store.play(sys.argv[1])
+local_runs.play_in_threads = deadly
+test_results_file.play(sys.argv[1])
 """
 
 
@@ -144,15 +142,15 @@ def test_a_kill_costs_only_what_was_not_written(out, played, tmp_path, request):
 def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch):
     saves, now = [], [0.0]
     monkeypatch.setattr(Results, "save", lambda self, path: saves.append(now[0]))
-    monkeypatch.setattr(local, "PART", -1.0)
-    monkeypatch.setattr(kept, "monotonic", lambda: now[0])
-    real = rounds.play_chunk
+    monkeypatch.setattr(local_runs, "SECONDS", -1.0)
+    monkeypatch.setattr(results_file, "monotonic", lambda: now[0])
+    real = local_runs.play_in_threads
 
     def slow(*words):  # each chunk takes four seconds of this clock
         now[0] += 4
         return real(*words)
 
-    monkeypatch.setattr(rounds, "play_chunk", slow)
+    monkeypatch.setattr(local_runs, "play_in_threads", slow)
     play(out, runs=100, budgets=60)
     assert saves == [16, 32, 40]
 

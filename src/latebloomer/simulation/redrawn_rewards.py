@@ -1,9 +1,9 @@
-"""A ledger without a past: running sums instead of prefix sums, past rewards drawn again.
+"""A ledger without a past: running sums instead of prefix sums, past rewards drawn again (GPU).
 
 On a GPU it is cheaper to regenerate a past reward from its counter than to store it. Here `S`
 holds six numbers per arm, the paper's running sums [Mussi24, App. C], and `Q` says how to draw a
-reward again. The policy's text is the same; the few words it uses for an arm's past are bound to
-these.
+reward again. The policy's text is the same; the few kernels it names for an arm's past are bound
+to these.
 """
 
 from __future__ import annotations
@@ -15,30 +15,25 @@ from latebloomer.core.estimators import window_length
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
 from latebloomer.core.random import normal_by
-from latebloomer.core.recurrences import (
-    Sums,
-    grow,
-    projected_mean_of,
-    slide,
-)
+from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
 
-TOTAL, LENGTH, A, B, C, D = range(6)  # cells of an arm's row of `S`
-CELLS_PER_ARM = 6
+TOTAL, LENGTH, A, B, C, D = range(6)  # places in an arm's row of `S`
+SUMS_PER_ARM = 6
 
 
-class Past(NamedTuple):
+class PastRewards(NamedTuple):
     """What stands in `Ledger.Q`: how to draw any reward of the run again."""
 
-    source: Any  # a `Drawn`
+    source: Any  # a `GpuRewardSource`
     window: float
     seed: int
     run: int
 
 
-class Drawn(NamedTuple):
-    """A `Source` for drawing rewards one by one, with the ziggurat's table in near memory."""
+class GpuRewardSource(NamedTuple):
+    """A `RewardSource` that draws rewards one by one, with the ziggurat's table in near memory."""
 
     means: Floats
     kind: int
@@ -48,7 +43,7 @@ class Drawn(NamedTuple):
 
 
 @kernel
-def pull_once(source: Drawn, seed: int, run: int, i: int, n: int) -> float:
+def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
     """The reward of arm `i`'s pull number `n`, counted from 0, drawn by itself."""
     if source.kind == GAUSSIAN:
         value = normal_by(source.ziggurat, seed, run, i, n)
@@ -58,44 +53,44 @@ def pull_once(source: Drawn, seed: int, run: int, i: int, n: int) -> float:
 
 
 @kernel
-def reward_again(past: Past, i: int, n: int) -> float:
+def redraw(past: PastRewards, i: int, n: int) -> float:
     """The n-th reward of arm `i`, counted from 1."""
     return pull_once(past.source, past.seed, past.run, i, n - 1)
 
 
 @kernel
-def roll_levels(ledger: Ledger, i: int, n: int, reward: float) -> None:
+def update_level_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
     """Keep the sum of all rewards and that of the window."""
-    cells, past = ledger.S[i], ledger.Q
+    row, past = ledger.S[i], ledger.Q
     h = window_length(past.window, n)
-    cells[TOTAL] = cells[TOTAL] + reward if n > 1 else reward
+    row[TOTAL] = row[TOTAL] + reward if n > 1 else reward
     if h > 0:
-        before = cells[A] if n > 1 and window_length(past.window, n - 1) > 0 else 0.0
+        before = row[A] if n > 1 and window_length(past.window, n - 1) > 0 else 0.0
         leaves = h == window_length(past.window, n - 1)
-        cells[A] = before + reward - (reward_again(past, i, n - h) if leaves else 0.0)
+        row[A] = before + reward - (redraw(past, i, n - h) if leaves else 0.0)
 
 
 @kernel
-def roll_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
+def update_slope_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
     """Keep the sum of all rewards and the four of the window and the one before it."""
-    cells, past = ledger.S[i], ledger.Q
+    row, past = ledger.S[i], ledger.Q
     h, before = window_length(past.window, n), window_length(past.window, n - 1)
-    cells[TOTAL] = cells[TOTAL] + reward if n > 1 else reward
+    row[TOTAL] = row[TOTAL] + reward if n > 1 else reward
     if h == 0:
         return
     sums = Sums(0, 0.0, 0.0, 0.0, 0.0)
     if before > 0:
-        sums = Sums(before, cells[A], cells[B], cells[C], cells[D])
+        sums = Sums(before, row[A], row[B], row[C], row[D])
     # Both draws for every thread, though one that grows needs the first alone: threads that part
     # at a branch would wait for each other's draws.
-    edge = reward_again(past, i, n - 2 * h + h - before)
-    middle = reward_again(past, i, n - h)
+    edge = redraw(past, i, n - 2 * h + h - before)
+    middle = redraw(past, i, n - h)
     sums = grow(sums, n, reward, edge) if h > before else slide(sums, n, reward, middle, edge)
-    cells[A], cells[B], cells[C], cells[D] = sums.a, sums.b, sums.c, sums.d
+    row[A], row[B], row[C], row[D] = sums.a, sums.b, sums.c, sums.d
 
 
 @kernel
-def rolled_recent_mean(ledger: Ledger, i: int, h: int) -> float:
+def recent_mean_of_sums(ledger: Ledger, i: int, h: int) -> float:
     """`recent_mean` for the spans that running sums know: one reward, all, or the window."""
     if h == 1:
         return ledger.last[i]
@@ -105,17 +100,17 @@ def rolled_recent_mean(ledger: Ledger, i: int, h: int) -> float:
 
 
 @kernel
-def rolled_projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
+def projected_mean_of_sums(ledger: Ledger, i: int, h: int, horizon: int) -> float:
     """`projected_mean` for the window."""
-    cells = ledger.S[i]
-    return projected_mean_of(Sums(h, cells[A], cells[B], cells[C], cells[D]), horizon)
+    row = ledger.S[i]
+    return projected_mean_of(Sums(h, row[A], row[B], row[C], row[D]), horizon)
 
 
-def rolling_words(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
-    """What the words for an arm's past mean where the past is drawn again."""
-    light = {remember_nothing: remember_nothing, remember_levels: roll_levels}
+def past_kernels(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
+    """What the names for an arm's past are bound to where the past is drawn again."""
+    light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
     return {
-        "remember": light.get(policy.remember, roll_slopes),
-        "recent_mean": rolled_recent_mean,
-        "projected_mean": rolled_projected_mean,
+        "remember": light.get(policy.remember, update_slope_sums),
+        "recent_mean": recent_mean_of_sums,
+        "projected_mean": projected_mean_of_sums,
     }

@@ -1,9 +1,9 @@
-"""Runs in leaps: an exact shortcut for policies with a fixed plan and window means.
+"""Runs by sums: an exact shortcut for policies with a fixed plan and window means.
 
 Between two decisions such a policy looks only at window sums. With Gaussian noise the increments
 of an arm's prefix sum between the plan's breakpoints are independent Gaussians, so they are drawn
 directly: the same distribution as pull by pull, at a cost that does not depend on the budget. The
-policy's own kernels rating, drop and recommend; only the entries of `S` that they read are filled.
+policy's own kernels rate, drop and recommend; only the entries of `S` that they read are filled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.plan_text import describe
 
 
-class Leaps(NamedTuple):
+class SumIncrements(NamedTuple):
     """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
 
     points: Ints  # 0 and then the pull counts at which some policy reads a sum
@@ -41,34 +41,36 @@ class Leaps(NamedTuple):
 
 
 @kernel
-def leap(leaps: Leaps, ledger: Ledger, seed: int, run: int, i: int, n: int) -> None:
+def draw_sums(
+    increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
+) -> None:
     """Bring arm `i` to `n` pulls, filling its prefix sum at the breakpoints on the way."""
-    S, points, k = ledger.S[i], leaps.points, leaps.reached[i]
+    S, points, k = ledger.S[i], increments.points, increments.reached[i]
     while k + 1 < len(points) and points[k + 1] <= n:
         k += 1
-        gain = leaps.gains[i][k] + leaps.spreads[i][k] * normal(seed, run, i, k)
+        gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
         S[points[k]] = S[points[k - 1]] + gain
         ledger.last[i] = gain  # the newest reward itself where the two points are neighbours
-    leaps.reached[i] = k
+    increments.reached[i] = k
     ledger.n[i] = n
 
 
 @kernel
-def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
-    """Play one run in leaps, in the place of `play`; the recommended arm."""
+def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
+    """Play one run phase by phase, in the place of `play`; the recommended arm."""
     reset(ledger)
     cursor = ledger.cursor
     for i in range(len(ledger.n)):
-        leaps.reached[i] = 0
+        increments.reached[i] = 0
     for phase in range(len(game.plan.keep)):
         keep_best(ledger, game.plan.keep[phase])
-        size, left = cursor[CREW], game.budget - cursor[PULLS]
+        size, unspent = cursor[CREW], game.budget - cursor[PULLS]
         each, more = game.plan.upto[phase] - cursor[BASE], 0
-        if size * each > left:  # the budget ends within this phase
-            each, more = left // size, left % size
+        if size * each > unspent:  # the budget ends within this phase
+            each, more = unspent // size, unspent % size
         for place in range(size):
             i = ledger.crew[place]
-            leap(leaps, ledger, game.seed, run, i, cursor[BASE] + each + (place < more))
+            draw_sums(increments, ledger, game.seed, run, i, cursor[BASE] + each + (place < more))
             update_rating(game.rule, ledger, i, game.horizon)
         cursor[PULLS] += size * each + more
         cursor[BASE] += each
@@ -78,7 +80,7 @@ def leap_run(game: Game, ledger: Ledger, leaps: Leaps, run: int) -> int:
     return recommend(game, ledger)
 
 
-def breakpoints(policies: list[Policy], arms: int, budget: int, horizon: int) -> Any:
+def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int) -> Any:
     """0 and the pull counts at which any of the policies reads a prefix sum.
 
     One list for all of them, so that different policies meet the same luck.
@@ -92,10 +94,10 @@ def breakpoints(policies: list[Policy], arms: int, budget: int, horizon: int) ->
     return np.array(sorted(points), dtype=np.int64)
 
 
-def leaps_for(points: Any, means: Floats, scales: Floats) -> Leaps:
+def increments_of(points: Any, means: Floats, scales: Floats) -> SumIncrements:
     """The gains between breakpoints of arms with these means and standard deviations."""
     summed = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
     gains = np.diff(summed[:, points], axis=1, prepend=0.0)
     lengths = np.diff(points, prepend=0)
     spreads = scales[:, None] * np.sqrt(lengths)
-    return Leaps(points, gains, spreads, np.zeros(len(means), np.int64))
+    return SumIncrements(points, gains, spreads, np.zeros(len(means), np.int64))
