@@ -22,6 +22,7 @@ from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
 from latebloomer.racing.runners.ray import ray_runner as runner
+from latebloomer.racing.runners.runner_contract import check_runner
 from latebloomer.session.events import Told
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
@@ -95,6 +96,10 @@ def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy
         assert there.summary() == here.summary()
         assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
     assert there.spent == here.spent and look(tmp_path / "there.db").summary() == there.summary()
+
+
+def test_it_keeps_the_contract_of_runners(ray):
+    assert len(check_runner(RayRunner)) == 4
 
 
 def test_failures_and_ends_are_those_of_the_local_runner(ray, tmp_path):

@@ -2,13 +2,17 @@
 
 import random
 import sqlite3
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from latebloomer.errors import ContractError
 from latebloomer.racing import look, race, resume
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
+from latebloomer.racing.runners.runner_contract import check_runner
+from latebloomer.session.events import Told
 
 
 class Scrambled(Runner):
@@ -107,3 +111,41 @@ def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
                 progress=False,
             )  # fmt: skip
             assert look(path).summary() == verdict.summary()
+
+
+# --- the contract, shipped for runners of others ---
+
+
+class Rounding(Scrambled):
+    """Reports other scores than the learners returned."""
+
+    def work(self, orders):
+        for report in super().work(orders):
+            told = isinstance(report, Told)
+            yield replace(report, score=round(report.score, 2)) if told else report
+
+
+class Restless(Scrambled):
+    """Goes on when it is held."""
+
+    def hold(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    "make", [LocalRunner, lambda: Scrambled(1), lambda: Scrambled(2, batch=3)]
+)
+def test_our_runners_keep_the_contract(make):
+    assert len(check_runner(make)) == 4
+
+
+@pytest.mark.parametrize(
+    "make, what",
+    [
+        (lambda: Rounding(1), "scores of 'late' are not those of the local runner"),
+        (lambda: Restless(1), "that was held went on"),
+    ],
+)
+def test_a_runner_that_breaks_the_contract_is_told_how(make, what):
+    with pytest.raises(ContractError, match=what):
+        check_runner(make)

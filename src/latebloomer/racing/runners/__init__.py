@@ -1,1 +1,1 @@
-"""Where learners are trained."""
+"""Where learners are trained; `check_runner` checks a runner of your own."""

@@ -1,0 +1,123 @@
+"""What every runner owes a race, as one call that anyone may put into their tests."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from latebloomer.errors import ContractError, Interrupted
+from latebloomer.racing.api import look, race, resume
+from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import Told
+
+BUDGET = 120
+
+
+class Rising:
+    """A deterministic learner whose state only a checkpoint carries."""
+
+    def __init__(self, best: float, slow: float, fails_at: int = 0, last: int = 0) -> None:
+        self.best, self.slow, self.fails_at, self.last = best, slow, fails_at, last
+        self.n, self.rng = 0, random.Random(f"{best} {slow}")
+
+    def pull(self) -> float:
+        if self.n + 1 == self.fails_at:
+            raise RuntimeError("as arranged")
+        if self.last and self.n == self.last:
+            raise StopIteration
+        self.n += 1
+        return self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
+
+    def save(self, folder: Path) -> None:
+        (folder / "state.json").write_text(json.dumps([self.n, self.rng.getstate()]))
+
+    def load(self, folder: Path) -> None:
+        self.n, (version, state, gauss) = json.loads((folder / "state.json").read_text())
+        self.rng.setstate((version, tuple(state), gauss))
+
+
+LEARNERS = {
+    "late": partial(Rising, 1.0, 20.0),
+    "early": partial(Rising, 0.6, 1.0),
+    "middle": partial(Rising, 0.8, 6.0),
+    "fails": partial(Rising, 0.7, 2.0, fails_at=5),
+    "ends": partial(Rising, 0.5, 2.0, last=7),
+}
+
+
+def check_runner(make: Callable[[], Runner]) -> list[str]:
+    """Raise a `ContractError` unless the runners that `make` makes keep the contract.
+
+    Races of deterministic learners, one that fails and one that ends among them: a policy with
+    phases comes to the verdict of the local runner, with the same scores; every budget is spent
+    exactly; held after some pulls and resumed by another runner, a race goes on as if nothing had
+    happened; the winner comes back as trained as the verdict says. Returns what was checked.
+
+    >>> from latebloomer.racing.runners.local import LocalRunner
+    >>> len(check_runner(LocalRunner))
+    4
+    """
+    done = []
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        folder = Path(place)
+        here = _race("r-sr", folder / "here.db", "local")
+        there = _race("r-sr", folder / "there.db", make())
+        _check_same(here, there, folder)
+        done.append(f"phases: the verdict and the {BUDGET} scores of the local runner")
+        for policy in ("r-ucbe", "prob-1"):
+            _check_budget(_race(policy, folder / f"{policy}.db", make()), folder / f"{policy}.db")
+            done.append(f"{policy}, which decides after every pull: exactly the budget")
+        _check_held(here, make, folder / "held.db")
+        done.append("held, then resumed by another runner: the same verdict, no pull twice")
+    return done
+
+
+def _race(policy: str, path: Path, runner: str | Runner, callbacks: Any = None) -> Verdict:
+    return race(
+        LEARNERS, BUDGET, policy=policy, journal=path, runner=runner, progress=False,
+        checkpoint_every=4, callbacks=callbacks,
+    )  # fmt: skip
+
+
+def _owes(holds: bool, what: str) -> None:
+    if not holds:
+        raise ContractError(what)
+
+
+def _check_same(here: Verdict, there: Verdict, folder: Path) -> None:
+    for name in LEARNERS:
+        same = here.curve(name) == there.curve(name)
+        _owes(same, f"the scores of {name!r} are not those of the local runner")
+    _owes(here.summary() == there.summary(), "the verdict is not that of the local runner")
+    _check_budget(there, folder / "there.db")
+
+
+def _check_budget(verdict: Verdict, path: Path) -> None:
+    _owes(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
+    _owes(look(path).summary() == verdict.summary(), "its journal replays to another verdict")
+    trained = getattr(verdict.learner, "n", None)
+    own = verdict.pulls[verdict.name]
+    _owes(trained == own, f"the winner came back with {trained} pulls of {own}")
+
+
+def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
+    runner = make()
+
+    def hold(event: Any, view: Any) -> None:
+        if isinstance(event, Told) and view.spent == BUDGET // 2:
+            runner.hold()
+
+    try:
+        _race("r-sr", path, runner, [hold])
+    except Interrupted:
+        pass
+    else:
+        raise ContractError("a runner that was held went on to the end")
+    verdict = resume(path, LEARNERS, runner=make(), progress=False)
+    _owes(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")
