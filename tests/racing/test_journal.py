@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from latebloomer.racing import JournalError, JournalInUse, OtherRace, look, race
 from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
+from latebloomer.racing.journal.schema import COLUMNS, WRITERS
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.session.events import Began, Created, Told
@@ -68,6 +70,32 @@ def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path
     ((versions, ended),) = rows(path, "SELECT versions, ended FROM legs")
     assert json.loads(versions)["latebloomer"] and ended
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "journal.md").read_text()
+VIEWS = dict(re.findall(r"^\| `(\w+)` \| `([a-z, _]+)`", GUIDE.partition("## Views")[2], re.M))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_the_guide_promises_can_be_asked_for(tmp_path, view):
+    path = tmp_path / "race.db"
+
+    def fails():
+        yield 0.5
+        raise RuntimeError("boom")
+
+    learners = LEARNERS | {"fails": fails, "saved": Kept}
+    race(learners, 60, journal=path, progress=False, checkpoint_every=3, deliver=0.3)
+    assert rows(path, f"SELECT {VIEWS[view]} FROM {view}")
+
+
+def test_the_guide_names_every_column_and_every_kind_of_event(tmp_path):
+    table = GUIDE.partition("## The table")[2].partition("## Views")[0]
+    assert all(f"`{column}`" in table for column in COLUMNS)
+    assert all(f"`{kind}`" in table for kind, _ in WRITERS.values())
+    (first,) = re.findall(r'^sqlite3 race.db "(.*)"$', GUIDE, re.M)
+    run(tmp_path / "race.db")
+    assert len(rows(tmp_path / "race.db", first)) == 3
 
 
 @pytest.mark.parametrize("name", REGISTRY)
