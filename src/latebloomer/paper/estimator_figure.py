@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
 from latebloomer.paper.experiments import SETTING_B, WINDOW
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Workbench
 from latebloomer.policies import RisingUCBE
 from latebloomer.problems.curves import Floats
 from latebloomer.session.session import Session
+from latebloomer.theory import optimistic_width
 
 BUDGET, ROUNDS, ARM = 200, 190, 1
 EXPLORATION = 20.0  # less than the authors' 129, so that the bonus is not the whole picture
@@ -37,11 +36,11 @@ class Sight(NamedTuple):
     bonus: float
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """Rewards of arm 2 of setting B after 190 rounds of R-UCBE, T = 200."""
     rewards = _rewards()
     n, sums = len(rewards), follow(rewards, WINDOW)
-    bonus = SETTING_B.sigma * (BUDGET - n + sums.h - 1) * sqrt(EXPLORATION / sums.h**3)
+    bonus = float(optimistic_width(SETTING_B.sigma, EXPLORATION, n, BUDGET, WINDOW))
     sight = Sight(sums.h, recent_mean_of(sums), projected_mean_of(sums, BUDGET), bonus)
     means = SETTING_B.problem().means(BUDGET)[ARM]
     rows = [Point("reward", i + 1, float(x)) for i, x in enumerate(rewards)]
@@ -54,7 +53,7 @@ def make(bench: Bench) -> Made:
         f"pessimistic estimate is {sight.pessimistic:.3f}, the optimistic one "
         f"{sight.optimistic:.3f}, the bonus {sight.bonus:.3f}."
     )
-    return Made(rows, _draw(rewards, means, sight), [note])
+    return Made(rows, lambda pyplot: _draw(pyplot, rewards, means, sight), [note])
 
 
 def _rewards() -> Floats:
@@ -71,27 +70,23 @@ def _rewards() -> Floats:
     return np.array(seen)
 
 
-def _draw(rewards: Floats, means: Floats, sight: Sight) -> Draw:
+def _draw(pyplot: Any, rewards: Floats, means: Floats, sight: Sight) -> Any:
     n, h = len(rewards), sight.h
-
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(7.2, 4), layout="constrained")
-        ax.plot(range(1, BUDGET + 1), means, color="black", lw=1.6, label=r"$\mu_i(n)$")
-        ax.plot(range(1, n + 1), rewards, ".", color="0.55", ms=4, label="rewards")
-        middle = n - (h - 1) / 2
-        ax.plot([middle, BUDGET], [sight.pessimistic] * 2, "--", color=BLUE, lw=2)
-        ax.plot([middle, BUDGET], [sight.pessimistic, sight.optimistic], "--", color=RED, lw=2)
-        for edge in (n - 2 * h + 0.5, n - h + 0.5, n + 0.5, BUDGET):
-            ax.axvline(edge, color="0.6", lw=0.7, ls=":")
-        _label_windows(ax, n, h)
-        _label_levels(ax, sight)
-        ax.set(xlabel="$n$", xlim=(0, BUDGET + 62), ylim=(0, None))
-        ax.set_xticks([0, n, BUDGET], ["0", "$N_{i,t-1}$", "$T$"])
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(loc="lower right", frameon=False, bbox_to_anchor=(0.72, 0.05))
-        return figure
-
-    return draw
+    figure, ax = pyplot.subplots(figsize=(7.2, 4), layout="constrained")
+    ax.plot(range(1, BUDGET + 1), means, color="black", lw=1.6, label=r"$\mu_i(n)$")
+    ax.plot(range(1, n + 1), rewards, ".", color="0.55", ms=4, label="rewards")
+    middle = n - (h - 1) / 2
+    ax.plot([middle, BUDGET], [sight.pessimistic] * 2, "--", color=BLUE, lw=2)
+    ax.plot([middle, BUDGET], [sight.pessimistic, sight.optimistic], "--", color=RED, lw=2)
+    for edge in (n - 2 * h + 0.5, n - h + 0.5, n + 0.5, BUDGET):
+        ax.axvline(edge, color="0.6", lw=0.7, ls=":")
+    _label_windows(ax, n, h)
+    _label_levels(ax, sight)
+    ax.set(xlabel="$n$", xlim=(0, BUDGET + 62), ylim=(0, None))
+    ax.set_xticks([0, n, BUDGET], ["0", "$N_{i,t-1}$", "$T$"])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower right", frameon=False, bbox_to_anchor=(0.72, 0.05))
+    return figure
 
 
 def _label_windows(ax: Any, n: int, h: int) -> None:

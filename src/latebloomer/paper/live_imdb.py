@@ -20,8 +20,7 @@ from latebloomer.errors import CurveError, LatebloomerError, extra
 from latebloomer.paper import drawing
 from latebloomer.paper import live_networks as networks
 from latebloomer.paper.experiments import IMDB
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Workbench
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.paper_settings import DATA
 from latebloomer.simulation.progress_bar import Progress
@@ -149,7 +148,7 @@ def curve(
     return rows
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """All seven over `runs` runs; those of the networks are shorter."""
     reviews, rows, notes = load_reviews(), [], []
     for name in RATES:
@@ -176,30 +175,21 @@ def make(bench: Bench) -> Made:
             "-.023 (NN2), +.013 (NN22) and +.019 (NN222); with 1000 runs of 2000 steps, -.016 "
             "(NN1) and -.012 (NN2)."
         )
-    return Made(rows, _draw(rows), notes)
+    return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
-def _draw(rows: Sequence[Step]) -> Draw:
-    names = [name for name in IMDB.problem().names if any(row.learner == name for row in rows)]
-
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
-        for name, ink in zip(IMDB.problem().names, drawing.TABLEAU, strict=False):
-            own = [row for row in rows if row.learner == name]
-            if name in names:
-                ax.plot([row.n for row in own], [row.live for row in own], color=ink, label=name)
-                ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=ink)
-        ax.plot([nan], [nan], ":", color="0.3", label="recorded")
-        ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
-        drawing.plain_ticks(ax, [_Budget(row.n) for row in rows])
-        drawing.legend(ax)
-        return figure
-
-    return draw
-
-
-class _Budget(NamedTuple):
-    T: int
+def _draw(pyplot: Any, rows: Sequence[Step]) -> Any:
+    figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    for name, ink in zip(IMDB.problem().names, drawing.ARM_COLOURS, strict=False):
+        own = [row for row in rows if row.learner == name]
+        if own:
+            ax.plot([row.n for row in own], [row.live for row in own], color=ink, label=name)
+            ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=ink)
+    ax.plot([nan], [nan], ":", color="0.3", label="recorded")
+    ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
+    drawing.plain_ticks(ax, [row.n for row in rows])
+    drawing.legend(ax)
+    return figure
 
 
 FIGURE = Figure(
