@@ -88,7 +88,7 @@ ANCHORS = 50  # fewest anchors of a data set that is used
 SPLIT_SD = 5.0  # standard errors are over 25 splits
 ROWS = 100  # pulls of a linear curve of LCDB
 LEARNS = 0.65  # valid loss that a configuration of TaskSet must undercut
-CROWD = 8  # arms of the problems made of groups of configurations
+GROUP_SIZE = 8  # arms of the problems made of groups of configurations
 HORIZONS = (2000, 5000, 10_000, 20_000)  # online steps
 SUBSETS = 25  # of the 29 learners, at each horizon
 STEPS = 10  # online steps to a pull
@@ -146,9 +146,9 @@ def taskset() -> Iterator[Curves]:
         finite = np.isfinite(loss).all(axis=1)
         learns = finite & (np.where(finite[:, None], loss, np.inf).min(axis=1) < LEARNS)
         order = rng.permutation(np.flatnonzero(learns))
-        for start in range(0, len(order) - CROWD + 1, CROWD):
-            group = order[start : start + CROWD]
-            yield Curves("taskset", f"{task}-{start // CROWD}", np.exp(-loss[group]))
+        for start in range(0, len(order) - GROUP_SIZE + 1, GROUP_SIZE):
+            group = order[start : start + GROUP_SIZE]
+            yield Curves("taskset", f"{task}-{start // GROUP_SIZE}", np.exp(-loss[group]))
 
 
 def srb_imdb() -> Iterator[Curves]:
@@ -158,7 +158,7 @@ def srb_imdb() -> Iterator[Curves]:
     level = smoothed(file["correct_of_1000"] / 1000)
     for horizon in HORIZONS:
         for subset in range(SUBSETS):
-            arms = np.sort(rng.choice(len(level), CROWD, replace=False))
+            arms = np.sort(rng.choice(len(level), GROUP_SIZE, replace=False))
             name = f"{horizon}-{subset}"
             yield Curves("srb-imdb", name, by_pull(level[arms], horizon), outcomes=STEPS)
 
@@ -179,8 +179,10 @@ def yahpo() -> Iterator[Curves]:
     """Consecutive eights of configurations for each task; surrogate output, a supplement."""
     file = archive("yahpo_lcbench_surrogate")
     for task, curves in zip(file["tasks"].tolist(), file["val_acc"].astype(float), strict=True):
-        for start in range(0, len(curves), CROWD):
-            yield Curves("yahpo", f"{task}-{start // CROWD}", curves[start : start + CROWD])
+        for start in range(0, len(curves), GROUP_SIZE):
+            yield Curves(
+                "yahpo", f"{task}-{start // GROUP_SIZE}", curves[start : start + GROUP_SIZE]
+            )
 
 
 def archive(folder: str) -> dict[str, Any]:

@@ -104,14 +104,14 @@ def make(bench: Workbench) -> Made:
         "argmax B, as Algorithm 1 is printed, with a = a*, exact from the curves up to "
         f"T = {EXACT} and by the closed form beyond. R-SR's and RR-SW's bounds are those that the "
         "proofs support (16 in the place of 8).",
-        *(_said(name, rows) for name in dict.fromkeys(row.problem for row in rows)),
+        *(_where_a_bound_applies(name, rows) for name in CASES),
     ]
     return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
-def _said(problem: str, rows: list[Bound]) -> str:
+def _where_a_bound_applies(problem: str, rows: list[Bound]) -> str:
     parts = []
-    for name in ("R-UCBE", "R-SR", "RR-SW"):
+    for name in PROMISES:
         own = [row for row in rows if (row.problem, row.algorithm) == (problem, name)]
         sure = [row.T for row in own if row.guarantee == "yes"]
         at = ", ".join(f"{budget:.0e}".replace("e+0", "e") for budget in sure)
@@ -207,11 +207,10 @@ PROMISES = {"R-UCBE": _rising_ucbe, "R-SR": _rising_sr, "RR-SW": _round_robin_wi
 
 
 def _draw(pyplot: Any, rows: list[Bound]) -> Any:
-    names = list(dict.fromkeys(row.problem for row in rows))
     figure, axes = pyplot.subplots(
-        2, len(names), figsize=(12.5, 6.4), sharex=True, layout="constrained"
+        2, len(CASES), figsize=(12.5, 6.4), sharex=True, layout="constrained"
     )
-    for column, problem in enumerate(names):
+    for column, problem in enumerate(CASES):
         own = [row for row in rows if row.problem == problem]
         for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
             _panel(ax, own, what)

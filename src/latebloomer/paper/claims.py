@@ -119,13 +119,17 @@ def _ahead_early(rows: Rows) -> Evidence:
     return Evidence(holds, "; ".join(said))
 
 
+def _stays_below(limit: float, rows: Rows) -> Evidence:
+    worst = largest(rows)
+    return Evidence(worst.error < limit, f"largest error {short(worst.error)} (T = {worst.T})")
+
+
 @on_setting_a(
     "Shortly after T = 185 R-UCBE starts providing the correct suggestion consistently.",
     "R-UCBE's error is below .05 at every T >= 200",
 )
 def _consistent(rows: Rows) -> Evidence:
-    worst = largest(over(rows, "R-UCBE", 200))
-    return Evidence(worst.error < 0.05, f"largest error {short(worst.error)} (T = {worst.T})")
+    return _stays_below(0.05, over(rows, "R-UCBE", 200))
 
 
 @on_setting_a(
@@ -285,8 +289,7 @@ def _short_budgets(rows: Rows) -> Evidence:
     "R-UCBE's error is below .01 at every T > 550",
 )
 def _nearly_always(rows: Rows) -> Evidence:
-    worst = largest(over(rows, "R-UCBE", 551))
-    return Evidence(worst.error < 0.01, f"largest error {short(worst.error)} (T = {worst.T})")
+    return _stays_below(0.01, over(rows, "R-UCBE", 551))
 
 
 @on_setting_b(

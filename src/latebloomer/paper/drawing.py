@@ -61,8 +61,8 @@ def _ones_twos_fives(low: float, high: float) -> list[int]:
     """1, 2 and 5 times powers of ten; fewer where the range is short or very long."""
     if high <= 3 * low:
         return list(range(int(low), int(high) + 1, 50))
-    steps = (1,) if high > 2000 * low else (1, 2, 5)
-    return [step * 10**power for power in range(9) for step in steps]
+    leading = (1,) if high > 2000 * low else (1, 2, 5)
+    return [digit * 10**power for power in range(9) for digit in leading]
 
 
 def mark_change(ax: Any, budget: int | None) -> None:

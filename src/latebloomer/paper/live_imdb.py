@@ -37,7 +37,7 @@ LARGEST_WEIGHT = 2.0  # of OGD
 HIDDEN = {"NN112": (1, 1, 2), "NN1": (1,), "NN2": (2,), "NN22": (2, 2), "NN222": (2, 2, 2)}
 STEPS = 30000  # of LR and OGD
 NET_STEPS = 5000  # of the networks, whose runs differ so much that more runs say more
-BIN = 500  # steps over which curves are compared
+BIN_STEPS = 500  # steps over which curves are compared
 EARLY = 500  # before this step, recorded and retrained curves differ by up to .02
 
 
@@ -50,7 +50,7 @@ class Reviews(NamedTuple):
     label: npt.NDArray[np.int64]
 
 
-class Step(NamedTuple):
+class Bin(NamedTuple):
     """Accuracy in a bin of steps, live and recorded."""
 
     learner: str
@@ -130,7 +130,7 @@ def curve(
     reviews: Reviews,
     runs: int,
     steps: int,
-) -> list[Step]:
+) -> list[Bin]:
     """The learner's accuracy by bins of steps, over runs, beside the recorded curve."""
     arm = IMDB.problem().names.index(name)
     recorded = IMDB.problem().means(steps)[arm]
@@ -140,11 +140,11 @@ def curve(
             total += train(name, reviews, run, steps)
             bar.advance(1)
     rows = []
-    for end in range(BIN, steps + 1, BIN):
-        live = float(total[end - BIN : end].mean()) / runs
-        before = float(recorded[end - BIN : end].mean())
-        sd = sqrt(live * (1 - live) / (BIN * runs))
-        rows.append(Step(name, end, live, sd, before, live - before, runs))
+    for end in range(BIN_STEPS, steps + 1, BIN_STEPS):
+        live = float(total[end - BIN_STEPS : end].mean()) / runs
+        before = float(recorded[end - BIN_STEPS : end].mean())
+        sd = sqrt(live * (1 - live) / (BIN_STEPS * runs))
+        rows.append(Bin(name, end, live, sd, before, live - before, runs))
     return rows
 
 
@@ -163,7 +163,7 @@ def make(bench: Workbench) -> Made:
         worst = max(own, key=lambda row: abs(row.difference))
         notes.append(
             f"{name}, {own[0].runs} runs: largest difference after step {EARLY} is "
-            f"{worst.difference:+.4f} (steps {worst.n - BIN + 1} to {worst.n}; the live mean's sd "
+            f"{worst.difference:+.4f} (steps {worst.n - BIN_STEPS + 1} to {worst.n}; the live mean's sd "
             f"is {worst.sd:.4f}), mean difference {np.mean([row.difference for row in own]):+.4f}."
         )
     if any(row.learner in HIDDEN for row in rows):
@@ -178,7 +178,7 @@ def make(bench: Workbench) -> Made:
     return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
-def _draw(pyplot: Any, rows: Sequence[Step]) -> Any:
+def _draw(pyplot: Any, rows: Sequence[Bin]) -> Any:
     figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
     for name, ink in zip(IMDB.problem().names, drawing.ARM_COLOURS, strict=False):
         own = [row for row in rows if row.learner == name]
