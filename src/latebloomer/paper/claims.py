@@ -326,11 +326,6 @@ def _best_of_the_rest(rows: Rows) -> Evidence:
 # --- appendix H: setting A at six noise levels ---
 
 
-def _peak(rows: Rows) -> str:
-    worst = largest(rows)
-    return f"at most {short(worst.error)} (T = {worst.T})"
-
-
 @on_noise(
     "For sigma < 0.01 R-UCBE degrades at T = 150.",
     "for sigma = .001 and .005 R-UCBE's error is largest at T = 150",
@@ -340,9 +335,10 @@ def _at_150(rows: Rows) -> Evidence:
     for sigma in (0.001, 0.005):
         own = over(select(rows, sigma=sigma), "R-UCBE")
         here = at(own, "R-UCBE", 150)
-        rest = [row for row in own if row.T != 150]
-        holds &= here.error > largest(rest).error
-        said.append(f"sigma {short(sigma)}: {short(here.error)}, else {_peak(rest)}")
+        rest = largest([row for row in own if row.T != 150])
+        holds &= here.error > rest.error
+        elsewhere = f"else at most {short(rest.error)} (T = {rest.T})"
+        said.append(f"sigma {short(sigma)}: {short(here.error)}, {elsewhere}")
     return Evidence(holds, "; ".join(said))
 
 
@@ -373,15 +369,16 @@ def _no_worse_at_150(rows: Rows) -> Evidence:
     return Evidence(holds, "; ".join(said))
 
 
+def _by_sigma(rows: Rows, value: Callable[[Rows], float]) -> dict[str, float]:
+    return {f"sigma {short(sigma)}": value(select(rows, sigma=sigma)) for sigma in SIGMAS}
+
+
 @on_noise(
     "For sigma >= 0.05 the performance of R-UCBE starts to degrade.",
     "R-UCBE's mean error over T >= 200 grows from sigma = .01 to .05, .1 and .5",
 )
 def _degrades(rows: Rows) -> Evidence:
-    found = {
-        f"sigma {short(sigma)}": mean(over(select(rows, sigma=sigma), "R-UCBE", 200))
-        for sigma in SIGMAS
-    }
+    found = _by_sigma(rows, lambda own: mean(over(own, "R-UCBE", 200)))
     values = list(found.values())
     return Evidence(values[2] < values[3] < values[4] < values[5], f"means: {listed(found)}")
 
@@ -402,10 +399,7 @@ def _constant(rows: Rows) -> Evidence:
     "R-SR's error at T > 1000 is below .05 for sigma up to .1, and not always at .5",
 )
 def _robust(rows: Rows) -> Evidence:
-    worst = {
-        f"sigma {short(sigma)}": largest(over(select(rows, sigma=sigma), "R-SR", 1001)).error
-        for sigma in SIGMAS
-    }
+    worst = _by_sigma(rows, lambda own: largest(over(own, "R-SR", 1001)).error)
     values = list(worst.values())
     holds = max(values[:-1]) < 0.05 <= values[-1]
     return Evidence(holds, f"largest errors above T = 1000: {listed(worst)}")

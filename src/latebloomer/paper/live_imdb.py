@@ -161,10 +161,11 @@ def make(bench: Workbench) -> Made:
     for name in dict.fromkeys(row.learner for row in rows):
         own = [row for row in rows if row.learner == name and row.n > EARLY]
         worst = max(own, key=lambda row: abs(row.difference))
+        first = worst.n - BIN_STEPS + 1
         notes.append(
             f"{name}, {own[0].runs} runs: largest difference after step {EARLY} is "
-            f"{worst.difference:+.4f} (steps {worst.n - BIN_STEPS + 1} to {worst.n}; the live mean's sd "
-            f"is {worst.sd:.4f}), mean difference {np.mean([row.difference for row in own]):+.4f}."
+            f"{worst.difference:+.4f} (steps {first} to {worst.n}; the live mean's sd is "
+            f"{worst.sd:.4f}), mean difference {np.mean([row.difference for row in own]):+.4f}."
         )
     if any(row.learner in HIDDEN for row in rows):
         notes.append(
