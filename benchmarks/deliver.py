@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from latebloomer.bench.bench_report import decimals, table
-from latebloomer.bench.catalogue import names_of, read_sets
-from latebloomer.bench.curve_sets import Curves, Floats
+from latebloomer.bench.curve_runs import play, playable, shuffled
+from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.bench.losses import ALL, Line, Losses
-from latebloomer.bench.playing import play, playable, shuffled
 from latebloomer.policies import AdaptiveRejects
+from latebloomer.problems.curves import Floats
 from latebloomer.session.delivery import kept
 
 POLICY, DRAWS, SEED = AdaptiveRejects(), 10, 0
@@ -25,7 +25,7 @@ BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 
 def costs(curves: Curves, share: float, budget: float) -> Floats:
     """Rank loss of the pick, regret of what is delivered, error, spent, left out: draws' means."""
-    whole = max(2, round(budget * curves.length))
+    whole = curves.pulls_of(budget)
     given = whole - kept(whole, share)
     tables, order = shuffled(curves, DRAWS, SEED)
     played = play(POLICY, curves, tables, given, DRAWS, SEED)

@@ -9,13 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from latebloomer.bench import catalogue
-from latebloomer.bench import public_sets as public
-from latebloomer.bench.benchmark import TWELVE, bench
-from latebloomer.bench.curve_files import read_folder
-from latebloomer.bench.curve_sets import Curves
+from latebloomer.bench import TWELVE, Curves, bench, curve_sets, names_of, read_folder, read_sets
+from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuffled
 from latebloomer.bench.losses import Losses, costs
-from latebloomer.bench.playing import Played, play, play_all, playable, shuffled
 from latebloomer.cli.bench_command import register
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.policies import RisingSR, SuccessiveHalving, make_policy
@@ -60,13 +56,13 @@ def test_rewards_are_the_same_for_whoever_asks_and_scatter_as_said():
 
 
 def test_smoothing_keeps_a_level_and_pulls_are_means_of_ten_steps():
-    assert public.smoothed(np.full((1, 300), 0.7)) == pytest.approx(np.full((1, 300), 0.7))
-    assert public.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
+    assert curve_sets.smoothed(np.full((1, 300), 0.7)) == pytest.approx(np.full((1, 300), 0.7))
+    assert curve_sets.by_pull(np.arange(40.0)[None], 30).tolist() == [[4.5, 14.5, 24.5]]
 
 
 @NEEDS_DATA
 def test_the_public_sets_are_as_many_as_their_readme_says():
-    found = {name: list(make()) for name, make in catalogue.PUBLIC.items()}
+    found = {name: list(make()) for name, make in curve_sets.PUBLIC.items()}
     assert {name: len(part) for name, part in found.items()} == {
         "lcdb11-linear": 183, "lcdb11-geometric": 183, "taskset": 92, "srb-imdb": 100,
         "yahpo": 272,
@@ -90,21 +86,21 @@ def test_adaptive_rejects_beats_r_sr_on_recorded_curves():
 
 
 def test_made_problems_have_their_sets():
-    names = catalogue.names_of(["random", "paper-a", "paper-b"])
-    problems, skipped = catalogue.read_sets(names)
+    names = names_of(["random", "paper-a", "paper-b"])
+    problems, skipped = read_sets(names)
     assert len(names) == 8 and not skipped
     assert {curves.group for curves in problems} == set(names)
     with pytest.raises(UnknownName, match="no set of curves is called 'lcdb'; did you mean"):
-        catalogue.names_of(["lcdb"])
+        names_of(["lcdb"])
 
 
 def test_a_set_without_its_data_is_skipped_and_said(monkeypatch):
     monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
-    problems, skipped = catalogue.read_sets(["yahpo", "paper-b"])
+    problems, skipped = read_sets(["yahpo", "paper-b"])
     assert {curves.group for curves in problems} == {"paper-b"}
     assert skipped[0].what == "yahpo" and "LATEBLOOMER_DATA is not set" in skipped[0].why
     with pytest.raises(CurveError, match="LATEBLOOMER_DATA is not set"):
-        catalogue.read_sets(["yahpo"])
+        read_sets(["yahpo"])
 
 
 # --- playing and counting ---

@@ -1,7 +1,8 @@
-"""The lab: figures into a folder, claims decided, conventions as stated."""
+"""The reproduction: figures into a folder, claims decided, conventions as stated."""
 
 import csv
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,20 +11,24 @@ from typer.testing import CliRunner
 
 from latebloomer.cli.reproduce_command import register
 from latebloomer.errors import CurveError, SettingError, UnknownName
-from latebloomer.paper import as_published as published
-from latebloomer.paper import as_published_power_law as published_power_law
-from latebloomer.paper import as_written as written
-from latebloomer.paper import claims, trials
-from latebloomer.paper import live_imdb as live
-from latebloomer.paper import live_networks as networks
-from latebloomer.paper import lower_bound_figure as lower_bound
-from latebloomer.paper import workbench as bench_module
-from latebloomer.paper.claims_appendix import APPENDIX_CLAIMS
-from latebloomer.paper.claims_main import MAIN_CLAIMS
-from latebloomer.paper.experiments import ALGORITHMS, AS_WRITTEN, SETTING_A, THEORY
-from latebloomer.paper.reproduce import chosen, reproduce
-from latebloomer.paper.table_rows import Row, read_rows, write_rows
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper import (
+    AS_WRITTEN,
+    Workbench,
+    as_published,
+    as_written,
+    claim_results,
+    experiments,
+    live_imdb,
+    live_networks,
+    published_algorithms,
+    reproduce,
+    series,
+)
+from latebloomer.paper import lower_bound_figures as lower_bound
+from latebloomer.paper.claims import CLAIMS, Evidence
+from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
+from latebloomer.paper.figure import PARTS, Row, read_rows, write_rows
+from latebloomer.paper.reproduction import chosen
 from latebloomer.policies import RoundRobin
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
@@ -45,6 +50,13 @@ def run():
     app.callback()(lambda: None)
     register(app)
     return lambda *words: CliRunner().invoke(app, ["reproduce", *map(str, words)])
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """What is played as written is played in plain Python: there is nothing to compile."""
+    monkeypatch.setattr(as_written, "simulate", partial(simulate, target="python"))
+    monkeypatch.setattr(lower_bound, "CONCAVITY_BUDGETS", (10, 30))
 
 
 # --- the command ---
@@ -69,8 +81,8 @@ def test_a_figure_is_csv_png_pdf_and_a_page_that_needs_no_network(run, tmp_path)
     assert "src='http" not in page and "<script" not in page and "<link" not in page
 
 
-def test_the_table_is_tidy_and_has_the_papers_names(tmp_path):
-    bench = Bench(tmp_path, runs=2, jobs=2, shown=False)
+def test_the_table_is_tidy_and_has_the_papers_names(in_python, tmp_path):
+    bench = Workbench(tmp_path, runs=1, jobs=2, shown=False)
     assert reproduce(["setting-a"], bench) == []
     with (tmp_path / "setting-a.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
@@ -81,9 +93,9 @@ def test_the_table_is_tidy_and_has_the_papers_names(tmp_path):
     assert "not reproduced" in (tmp_path / "index.html").read_text()
 
 
-def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(tmp_path):
+def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(in_python, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    bench = Bench(tmp_path, runs=2, jobs=1, shown=False)
+    bench = Workbench(tmp_path, runs=2, jobs=1, shown=False)
     reproduce(["concavity"], bench)
     before = (tmp_path / "concavity.csv").stat().st_mtime_ns
     reproduce(["concavity"], bench)
@@ -91,14 +103,14 @@ def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(tmp_path):
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_another_number_of_runs_is_made_anew(tmp_path):
+def test_another_number_of_runs_is_made_anew(in_python, tmp_path):
     for runs in (2, 3):
-        reproduce(["concavity"], Bench(tmp_path, runs=runs, jobs=1, shown=False))
+        reproduce(["concavity"], Workbench(tmp_path, runs=runs, jobs=1, shown=False))
     assert {row.runs for row in read_rows(tmp_path / "concavity.csv")} == {3}
 
 
 def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
-    bench, played = Bench(tmp_path, jobs=1, shown=False), []
+    bench, played = Workbench(tmp_path, jobs=1, shown=False), []
 
     def play(budget: int) -> list[Row]:
         played.append(budget)
@@ -117,16 +129,14 @@ def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
     def half(problem, policies, budget, runs, **more):
         return simulate(problem, policies, budget, runs // 2, **more)
 
-    monkeypatch.setattr(written, "simulate", half)
+    monkeypatch.setattr(as_written, "simulate", half)
     with pytest.raises(KeyboardInterrupt):
-        written.rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
+        as_written.rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
 
 
 def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path, monkeypatch):
     monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
-    from latebloomer.paper import experiments as settings
-
-    settings._recorded.cache_clear()
+    experiments._recorded.cache_clear()
     result = run("imdb", "setting-a-arms", "--runs", 2, "--out", tmp_path)
     assert result.exit_code == 2
     said = result.output + (result.stderr if result.stderr_bytes else "")
@@ -170,13 +180,14 @@ def row(**changed) -> Row:
 
 
 def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
-    for claim in (*MAIN_CLAIMS, *APPENDIX_CLAIMS):
-        assert claim.figure in claims.LOADERS
+    assert len(CLAIMS) == 31
+    for claim in CLAIMS:
+        assert claim.figure in claim_results.LOADERS
         assert claim.sentence.endswith(".") and claim.decided_by
 
 
 @pytest.mark.parametrize(
-    ("written", "as_published", "verdict"),
+    ("written", "published", "verdict"),
     [
         (True, True, "reproduced"),
         (True, False, "reproduced"),
@@ -184,17 +195,15 @@ def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
         (False, False, "not reproduced"),
     ],
 )
-def test_verdicts(written, as_published, verdict):
-    found = claims._verdict(
-        MAIN_CLAIMS[0], claims.Finding(written, ""), claims.Finding(as_published, "")
-    )
+def test_verdicts(written, published, verdict):
+    found = claim_results.result_of(CLAIMS[0], Evidence(written, ""), Evidence(published, ""))
     assert found.verdict == verdict
 
 
 def test_an_algorithm_settles_where_its_error_stays_below_the_limit():
     rows = [row(T=t, error=e) for t, e in ((1, 0.0), (2, 0.3), (3, 0.01), (4, 0.0))]
-    assert claims.settles(rows, "RR", 0.05) == 3
-    assert claims.settles(rows[:2], "RR", 0.05) is None
+    assert series.settles(rows, "RR", 0.05) == 3
+    assert series.settles(rows[:2], "RR", 0.05) is None
 
 
 def test_rows_survive_writing_and_reading(tmp_path):
@@ -202,7 +211,7 @@ def test_rows_survive_writing_and_reading(tmp_path):
     write_rows(tmp_path / "rows.csv", rows)
     again = read_rows(tmp_path / "rows.csv")
     assert again[0] == rows[0] and np.isnan(again[1].regret_low)
-    assert bench_module.PARTS not in {path.name for path in tmp_path.iterdir()}
+    assert PARTS not in {path.name for path in tmp_path.iterdir()}
 
 
 # --- conventions ---
@@ -220,22 +229,22 @@ def test_the_a_of_the_text_does_not_exist_in_setting_a_up_to_3200():
 @pytest.mark.parametrize("pulls", [4, 7, 8, 50])
 def test_the_faulty_window_keeps_the_first_three_rewards(rng, pulls):
     rewards = rng.normal(size=pulls)
-    sums, kept = np.zeros(1), np.zeros((1, pulls))
+    sums, past = np.zeros(1), np.zeros((1, pulls))
     for count, x in enumerate(rewards, start=1):
-        published.add_faulty(sums, kept, 0, count, x)
+        published_algorithms.add_faulty(sums, past, 0, count, x)
     h = pulls // 4
     assert sums[0] == pytest.approx(rewards[-h:].sum() + rewards[:3].sum())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_published_kernels_do_the_same_compiled_and_in_plain_python(name):
-    found = trials.play(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
-    frame = trials._frame(SETTING_A, name, 1.0, SETTING_A.published_means(120), 120)
+    found = as_published.play(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
+    frame = as_published._frame(SETTING_A, name, 1.0, SETTING_A.published_means(120), 120)
     with np.errstate(divide="ignore"):
-        for number, (noise, legacy, order) in enumerate(trials._luck(SETTING_A, 120, 3)):
+        for number, (noise, legacy, order) in enumerate(as_published._luck(SETTING_A, 120, 3)):
             luck = legacy if name == "Prob-1" else order
             n = np.zeros(5, np.int64)
-            arm = trials.KERNELS[name](frame._replace(noise=noise, luck=luck), n)
+            arm = as_published.KERNELS[name](frame._replace(noise=noise, luck=luck), n)
             assert arm == found.recommended[number]
             assert n.tolist() == found.pulls[number].tolist()
             assert n.sum() == 120
@@ -245,7 +254,7 @@ def test_prob_one_draws_as_numpy_does(rng):
     probability = rng.dirichlet(np.ones(5))
     for seed in range(50):
         u = np.random.RandomState(seed).random_sample()
-        assert published.draw_arm(probability, u) == np.random.RandomState(seed).choice(
+        assert published_algorithms.draw_arm(probability, u) == np.random.RandomState(seed).choice(
             5, p=probability
         )
 
@@ -253,9 +262,9 @@ def test_prob_one_draws_as_numpy_does(rng):
 def test_the_power_law_fit_is_exact_for_losses_that_follow_it():
     rho, alpha, beta = 0.8, 0.6, 0.2
     losses = beta + alpha * np.arange(1.0, 41) ** -rho
-    fit, decay = np.zeros((1, 6)), published_power_law.decays(40, rho)
+    fit, decay = np.zeros((1, 6)), published_algorithms.decays(40, rho)
     for n in range(1, 41):
-        published_power_law.refit(decay, fit, losses[None, :], 0, n)
+        published_algorithms.refit(decay, fit, losses[None, :], 0, n)
     assert fit[0, 4:] == pytest.approx([alpha, beta])
 
 
@@ -266,7 +275,7 @@ def test_below_theorem_3s_budget_no_algorithm_beats_a_guess(tmp_path):
     """On the worst instance the error is at least 1 - 1/K, of 100 runs, less 4 sd."""
     least = lower_bound.smallest_budget()
     budgets = tuple(budget for budget in lower_bound.BUDGETS if budget < least)
-    rows = lower_bound.measure(Bench(tmp_path, runs=100, jobs=2, shown=False), budgets)
+    rows = lower_bound.measure(Workbench(tmp_path, runs=100, jobs=2, shown=False), budgets)
     guess = 1 - 1 / lower_bound.ARMS
     slack = 4 * np.sqrt(guess * (1 - guess) / 100)
     early = [found for found in rows if found.panel == "worst"]
@@ -275,7 +284,7 @@ def test_below_theorem_3s_budget_no_algorithm_beats_a_guess(tmp_path):
 
 
 needs_reviews = pytest.mark.skipif(
-    not os.path.isfile(os.path.join(os.environ.get("LATEBLOOMER_DATA", ""), live.FILE)),
+    not os.path.isfile(os.path.join(os.environ.get("LATEBLOOMER_DATA", ""), live_imdb.FILE)),
     reason="LATEBLOOMER_DATA does not name a folder with the IMDB word counts",
 )
 
@@ -284,8 +293,8 @@ needs_reviews = pytest.mark.skipif(
 @pytest.mark.parametrize("name", ["LR", "OGD"])
 def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(name):
     """30 runs: the sd of a mean over 2500 steps is at most .0018, a fifth of the tolerance."""
-    steps = live.curve(live.train_linear, name, live.load_reviews(), 30, 20000)
-    differences = np.array([step.difference for step in steps if step.n > live.EARLY])
+    steps = live_imdb.curve(live_imdb.train_linear, name, live_imdb.load_reviews(), 30, 20000)
+    differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
     windows = [part.mean() for part in np.array_split(differences, 8)]
     assert np.abs(windows).max() <= 0.01
 
@@ -293,20 +302,22 @@ def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(nam
 def test_live_training_without_reviews_says_where_they_are_looked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
     with pytest.raises(CurveError, match=r"imdb_bow10k.npz.*LATEBLOOMER_DATA.*https://"):
-        live.load_reviews()
+        live_imdb.load_reviews()
 
 
 def test_the_compiled_networks_are_scikit_learns():
     """One partial_fit for each of 60 made-up reviews, every shape of the paper."""
     neural = pytest.importorskip("sklearn.neural_network")
     rng = np.random.default_rng(0)
-    counts = rng.poisson(0.1, (60, live.WORDS))
+    counts = rng.poisson(0.1, (60, live_imdb.WORDS))
     rows, words = np.nonzero(counts)
     start = np.searchsorted(rows, np.arange(61))
     label = rng.integers(0, 2, 60)
-    reviews = live.Reviews(start, words, counts[rows, words].astype(float), label)
-    for hidden in live.HIDDEN.values():
-        _, ours = networks.train(reviews, np.arange(60), (live.WORDS, *hidden, 1), seed=3)
+    reviews = live_imdb.Reviews(start, words, counts[rows, words].astype(float), label)
+    for hidden in live_imdb.HIDDEN.values():
+        _, ours = live_networks.train(
+            reviews, np.arange(60), (live_imdb.WORDS, *hidden, 1), seed=3
+        )
         model = neural.MLPClassifier(hidden, learning_rate_init=0.001, random_state=3)
         for t in range(60):
             x = counts[t : t + 1].astype(float)

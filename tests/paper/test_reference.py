@@ -1,4 +1,4 @@
-"""As published: every cell that the reference holds, compared with what the lab plays."""
+"""As published: every cell that the reference holds, compared with what is played here."""
 
 import csv
 import os
@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.paper import series, trials
-from latebloomer.paper.experiments import (
-    ALGORITHMS,
-    AS_PUBLISHED,
-    IMDB,
-    IMDB_BUDGETS,
-    SETTING_A,
-    SETTING_B,
-)
-from latebloomer.paper.figures import FIGURES
-from latebloomer.paper.table_rows import Row
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper import AS_PUBLISHED, FIGURES, Workbench, as_published, series
+from latebloomer.paper.experiments import ALGORITHMS, IMDB, IMDB_BUDGETS, SETTING_A, SETTING_B
+from latebloomer.paper.figure import Row
 
 FOLDER = os.environ.get("LATEBLOOMER_DATA")
 REFERENCE = Path(FOLDER or "", "reference", "figures")
@@ -65,7 +56,7 @@ def compare(capsys, figure, published, played: dict[tuple[str, int], Row]):
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    return Bench(tmp_path_factory.mktemp("lab"), mode=AS_PUBLISHED, jobs=2, shown=False)
+    return Workbench(tmp_path_factory.mktemp("paper"), mode=AS_PUBLISHED, jobs=2, shown=False)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +87,8 @@ def test_recommendations_on_imdb_are_those_of_table_2(capsys):
     for budget in IMDB_BUDGETS:
         drawn = {"Prob-1"} | ({"Rest-Sure"} if budget == 500 else set())
         fixed = {name: (name, 1.0) for name in ALGORITHMS if name not in drawn}
-        found = trials.play(IMDB, fixed, budget, 1)
-        found |= trials.play(IMDB, {name: (name, 1.0) for name in drawn}, budget, 100)
+        found = as_published.play(IMDB, fixed, budget, 1)
+        found |= as_published.play(IMDB, {name: (name, 1.0) for name in drawn}, budget, 100)
         for name in ALGORITHMS:
             theirs = int(published[name][f"T={budget}"])
             assert theirs in found[name].recommended, f"{name} at T = {budget}"
@@ -117,7 +108,7 @@ def test_simple_regrets_are_those_of_the_authors_code():
     ]  # fmt: skip
     assert len(lines) == 4 * 14
     for budget in {int(line["T"]) for line in lines}:
-        rows = trials.rows(SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100)
+        rows = as_published.rows(SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100)
         ours = {row.algorithm: row for row in rows}
         for line in (line for line in lines if int(line["T"]) == budget):
             row = ours[line["algorithm"]]

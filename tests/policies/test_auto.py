@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from latebloomer import Session, simulate
-from latebloomer.bench.benchmark import bench
+from latebloomer.bench import bench
 from latebloomer.cli import app
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies import AdaptiveRejects, RisingSR, choose_policy, make_policy

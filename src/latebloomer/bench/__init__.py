@@ -1,5 +1,21 @@
 """Policies on curves of real learners: `latebloomer bench` and what is behind it.
 
-`curves.py` says what a problem is, `public.py`, `made.py` and `folder.py` where problems come
-from, `play.py` plays policies on them, `losses.py` counts, `report.py` and `picture.py` show.
+`curve_sets.py` and `curve_files.py` say where problems come from, `curve_runs.py` plays policies
+on them, `losses.py` counts, `bench_report.py` shows, and `benchmark.py` is all of it in one call.
 """
+
+from latebloomer.bench.bench_report import BenchReport
+from latebloomer.bench.benchmark import BUDGETS, TWELVE, bench
+from latebloomer.bench.curve_files import read_folder
+from latebloomer.bench.curve_sets import Curves, names_of, read_sets
+
+__all__ = [
+    "BUDGETS",
+    "TWELVE",
+    "BenchReport",
+    "Curves",
+    "bench",
+    "names_of",
+    "read_folder",
+    "read_sets",
+]

@@ -1,18 +1,59 @@
-"""The bench in words and numbers: Markdown to read, CSV to compute with."""
+"""What a bench found, to read, to compute with and to look at: Markdown, CSV and a picture."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isnan
+from pathlib import Path
+from typing import Any
 
-from latebloomer.bench.curve_files import Skipped
+from latebloomer.bench.curve_sets import Skipped
 from latebloomer.bench.losses import ALL, Line
+from latebloomer.errors import extra
+from latebloomer.simulation.plots import colours_of
 
 CAUTION = (
     "± is one standard error, over problems, of the difference to {baseline} on the same problems "
     "and draws. Problems share learners, tasks or data, so it is too small."
 )
 SHOWN_SKIPS = 20
+EMPHASIZED = "adaptive-rejects"  # the library's own policy has the thick line
+PANELS_A_ROW = 3
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """What a bench found."""
+
+    lines: list[Line]
+    skipped: list[Skipped]
+    baseline: str
+    draws: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return markdown(self.lines, self.skipped, self.baseline, self.draws, self.seconds)
+
+    def loss(self, policy: str, group: str | None = None) -> float:
+        """The mean rank loss of a policy over all budgets, of one set or of all."""
+        group = self.lines[-1].group if group is None else group
+        found = {line.policy: line.rank_loss for line in ranked(self.lines, group)}
+        return found[policy]
+
+    def write(self, folder: Path) -> list[Path]:
+        """bench.md, bench.csv and bench.png."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"bench.{kind}" for kind in ("md", "csv", "png")]
+        paths[0].write_text(str(self), encoding="utf-8")
+        with paths[1].open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([Line._fields, *self.lines])
+        draw_picture(self.lines, paths[2])
+        return paths
+
+
+# --- in words ---
 
 
 def markdown(
@@ -32,7 +73,7 @@ def markdown(
         "## By budget, in full trainings",
         by_budget(lines, top, order),
         "## Other measures",
-        others(lines, top, order, baseline),
+        other_measures(lines, top, order, baseline),
         "Regret is relative to the range between a problem's worst and best arm; an error is a "
         "pick that is not the best. *Left out*: share of arms that a policy could not look at "
         "because the budget was below its least; it then played a random subset.",
@@ -40,9 +81,9 @@ def markdown(
             part
             for group in groups
             if group != top
-            for part in (f"## {group}", others(lines, group, order, baseline))
+            for part in (f"## {group}", other_measures(lines, group, order, baseline))
         ),
-        said(skipped),
+        what_was_skipped(skipped),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -76,7 +117,7 @@ def by_budget(lines: Sequence[Line], group: str, order: Sequence[str]) -> str:
     return table(["policy", *budgets], rows)
 
 
-def others(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
+def other_measures(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
     found = {line.policy: line for line in ranked(lines, group)}
     rows = []
     for policy in order:
@@ -92,8 +133,8 @@ def others(lines: Sequence[Line], group: str, order: Sequence[str], baseline: st
     )
 
 
-def said(skipped: Sequence[Skipped]) -> str:
-    """What was skipped: a count, and a reason for each."""
+def what_was_skipped(skipped: Sequence[Skipped]) -> str:
+    """A count, and a reason for each."""
     if not skipped:
         return ""
     more = len(skipped) - SHOWN_SKIPS
@@ -140,3 +181,40 @@ def difference(line: Line, base: bool, what: str = "rank_loss") -> str:
 
 def _count(lines: Sequence[Line], group: str) -> int:
     return next(line.problems for line in lines if line.group == group)
+
+
+# --- in one picture: rank loss against the budget, set by set ---
+
+
+def draw_picture(lines: Sequence[Line], path: Path) -> None:
+    """Write the picture; a panel for each set and one for all."""
+    pyplot = extra("matplotlib.pyplot", "pictures", "plots")
+    groups = list(dict.fromkeys(line.group for line in lines))
+    rows = -(-len(groups) // PANELS_A_ROW)
+    wide = min(PANELS_A_ROW, len(groups))
+    figure, axes = pyplot.subplots(
+        rows, wide, figsize=(4 * wide, 3 * rows), squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat[len(groups) :]:
+        ax.set_axis_off()
+    for ax, group in zip(axes.flat, groups, strict=False):
+        _panel(ax, [line for line in lines if line.group == group], group)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def _panel(ax: Any, lines: Sequence[Line], title: str) -> None:
+    tints = colours_of(list(dict.fromkeys(line.policy for line in lines)))
+    for policy, ink in tints.items():
+        own = [line for line in lines if line.policy == policy]
+        own = [line for line in own if line.budget != ALL] or own
+        budgets = [1.0 if line.budget == ALL else float(line.budget) for line in own]
+        ax.plot(budgets, [line.rank_loss for line in own], marker=".", color=ink, label=policy,
+                linestyle="--" if ":" in policy else "-",
+                linewidth=2.4 if policy == EMPHASIZED else 1.0)  # fmt: skip
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(budgets, [f"{budget:g}" for budget in budgets])
+    ax.set(title=title, xlabel="budget, full trainings", ylabel="rank loss", ylim=(0, None))
+    ax.grid(True, color="0.9")

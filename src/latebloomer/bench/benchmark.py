@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from latebloomer.bench import bench_report as report
-from latebloomer.bench.catalogue import names_of, read_sets
-from latebloomer.bench.curve_files import Skipped, read_folder
-from latebloomer.bench.curve_sets import Curves
-from latebloomer.bench.losses import Line, Losses
-from latebloomer.bench.picture import draw
-from latebloomer.bench.playing import Player, play_all
+from latebloomer.bench.bench_report import BenchReport
+from latebloomer.bench.curve_files import read_folder
+from latebloomer.bench.curve_runs import Player, play_all
+from latebloomer.bench.curve_sets import Curves, Skipped, names_of, read_sets
+from latebloomer.bench.losses import Losses
 from latebloomer.errors import need_whole, require
-from latebloomer.paper.table_rows import write_rows
 from latebloomer.policies import Policy, make_policy
 from latebloomer.policies.auto import favoured, is_auto
 from latebloomer.policies.labels import label_of
@@ -30,35 +26,6 @@ TWELVE = (
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 
 
-@dataclass(frozen=True)
-class Bench:
-    """What a bench found."""
-
-    lines: list[Line]
-    skipped: list[Skipped]
-    baseline: str
-    draws: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return report.markdown(self.lines, self.skipped, self.baseline, self.draws, self.seconds)
-
-    def loss(self, policy: str, group: str | None = None) -> float:
-        """The mean rank loss of a policy over all budgets, of one set or of all."""
-        group = self.lines[-1].group if group is None else group
-        found = {line.policy: line.rank_loss for line in report.ranked(self.lines, group)}
-        return found[policy]
-
-    def write(self, folder: Path) -> list[Path]:
-        """bench.md, bench.csv and bench.png."""
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"bench.{kind}" for kind in ("md", "csv", "png")]
-        paths[0].write_text(str(self), encoding="utf-8")
-        write_rows(paths[1], self.lines)
-        draw(self.lines, paths[2])
-        return paths
-
-
 def bench(
     where: Sequence[str] | Path = ("public",),
     policies: Sequence[str | Policy] = TWELVE,
@@ -70,7 +37,7 @@ def bench(
     sigma: float | None = None,
     threads: int | None = None,
     shown: bool = False,
-) -> Bench:
+) -> BenchReport:
     """Play policies on sets of curves by name, or on a folder of one's own.
 
     Each problem has K arms of L recorded pulls; a budget of c full trainings is T = c L pulls, and
@@ -82,7 +49,7 @@ def bench(
     problems, skipped = _read(where, sigma)
     played = play_all(problems, players, budgets, draws, seed, threads or cores(), shown)
     losses = Losses.of(problems, played, [*players], budgets, baseline)
-    return Bench(losses.lines(), skipped, baseline, draws, time.perf_counter() - start)
+    return BenchReport(losses.lines(), skipped, baseline, draws, time.perf_counter() - start)
 
 
 def _read(where: Sequence[str] | Path, sigma: float | None) -> tuple[list[Curves], list[Skipped]]:

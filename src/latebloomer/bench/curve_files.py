@@ -8,20 +8,12 @@ is better. What cannot be used is skipped and said, file by file.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
-from latebloomer.bench.curve_sets import Curves
+from latebloomer.bench.curve_sets import Curves, Skipped
 from latebloomer.errors import CurveError, LatebloomerError
 from latebloomer.problems.recorded import READERS, load
 
 SHORTEST = 4  # pulls
-
-
-class Skipped(NamedTuple):
-    """A file or a set that could not be used, and why."""
-
-    what: str
-    why: str
 
 
 def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:

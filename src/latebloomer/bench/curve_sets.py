@@ -1,15 +1,27 @@
-"""What the bench plays on: curves of one group of learners, and how rewards scatter about them."""
+"""What the bench plays on: sets of curves, by name, and how rewards scatter about them.
+
+The five public sets are made as the README of their data says; `LATEBLOOMER_DATA` names the folder
+that holds `data/`. What counts as a problem is fixed here, so that two people who run the bench
+mean the same: seeds included. The others are made: six random families and the paper's settings.
+"""
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+from latebloomer.errors import CurveError, unknown
+from latebloomer.problems import FAMILIES, problem, random_problem
+from latebloomer.problems.curves import Floats
+from latebloomer.problems.paper_settings import DATA
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +48,10 @@ class Curves:
         """L: pulls that are recorded of each arm; the horizon of the bench."""
         return int(self.means.shape[1])
 
+    def pulls_of(self, trainings: float) -> int:
+        """T: the pulls of a budget of so many full trainings, at least two."""
+        return max(2, round(trainings * self.length))
+
     @property
     def noisy(self) -> bool:
         return self.sd is not None or self.outcomes > 0
@@ -55,3 +71,207 @@ class Curves:
         if self.outcomes:
             return rng.binomial(self.outcomes, self.means, shape) / self.outcomes
         return self.means + self.sd * rng.standard_normal(shape)
+
+
+class Skipped(NamedTuple):
+    """A file or a set that could not be used, and why."""
+
+    what: str
+    why: str
+
+
+# --- the public sets: recorded curves ---
+
+MISSING = 65535  # in the tables of LCDB 1.1
+REACHED = 0.8  # share of learners that must reach an anchor
+ANCHORS = 50  # fewest anchors of a data set that is used
+SPLIT_SD = 5.0  # standard errors are over 25 splits
+ROWS = 100  # pulls of a linear curve of LCDB
+LEARNS = 0.65  # valid loss that a configuration of TaskSet must undercut
+GROUP_SIZE = 8  # arms of the problems made of groups of configurations
+HORIZONS = (2000, 5000, 10_000, 20_000)  # online steps
+SUBSETS = 25  # of the 29 learners, at each horizon
+STEPS = 10  # online steps to a pull
+SMOOTH = 101  # steps
+
+
+def lcdb11_linear() -> Iterator[Curves]:
+    """One pull is a hundredth of the largest training set."""
+    for name, rows, acc, sd in _lcdb11():
+        at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
+        means, sds = (np.array([np.interp(at, rows, row) for row in part]) for part in (acc, sd))
+        yield Curves("lcdb11-linear", name, means, sds)
+
+
+def lcdb11_geometric() -> Iterator[Curves]:
+    """One pull is the next anchor: a training set larger by 2^(1/8)."""
+    for name, _, acc, sd in _lcdb11():
+        yield Curves("lcdb11-geometric", name, acc, sd)
+
+
+def _lcdb11() -> Iterator[tuple[str, Floats, Floats, Floats]]:
+    """Of each data set: its name, anchors, validation accuracy and its sd over single splits."""
+    file = archive("lcdb11")
+    acc, se = file["val_acc"], file["val_se"]
+    for place, openml in enumerate(file["openml_ids"].tolist()):
+        known = acc[place] != MISSING
+        enough = np.flatnonzero(known.mean(axis=0) >= REACHED)
+        if len(enough) == 0 or enough[-1] + 1 < ANCHORS:
+            continue
+        last = int(enough[-1])
+        reaching = known[:, last]
+        rows = file["anchors"][: last + 1].astype(np.float64)
+        parts = [_filled(rows, table[place, reaching, : last + 1]) for table in (acc, se)]
+        yield f"openml-{openml}", rows, parts[0], SPLIT_SD * parts[1]
+
+
+def _filled(rows: Floats, table: Any) -> Floats:
+    """Shares of one, with the anchors that were skipped interpolated."""
+    known = table != MISSING
+    return np.array(
+        [
+            np.interp(rows, rows[there], row[there] / 10_000)
+            for row, there in zip(table, known, strict=True)
+        ]
+    )
+
+
+def taskset() -> Iterator[Curves]:
+    """Configurations that learn, in disjoint random groups of 8 for each task."""
+    file = archive("taskset_imdb_rnn")
+    rng = np.random.default_rng(0)
+    for task, loss in zip(
+        file["tasks"].tolist(), file["loss"][:, :, 1].astype(float), strict=True
+    ):
+        finite = np.isfinite(loss).all(axis=1)
+        learns = finite & (np.where(finite[:, None], loss, np.inf).min(axis=1) < LEARNS)
+        order = rng.permutation(np.flatnonzero(learns))
+        for start in range(0, len(order) - GROUP_SIZE + 1, GROUP_SIZE):
+            group = order[start : start + GROUP_SIZE]
+            yield Curves("taskset", f"{task}-{start // GROUP_SIZE}", np.exp(-loss[group]))
+
+
+def srb_imdb() -> Iterator[Curves]:
+    """Random eights of 29 online learners; a pull is the mean of 10 right-or-wrong outcomes."""
+    file = archive("srb_imdb_curves")
+    rng = np.random.default_rng(0)
+    level = smoothed(file["correct_of_1000"] / 1000)
+    for horizon in HORIZONS:
+        for subset in range(SUBSETS):
+            arms = np.sort(rng.choice(len(level), GROUP_SIZE, replace=False))
+            name = f"{horizon}-{subset}"
+            yield Curves("srb-imdb", name, by_pull(level[arms], horizon), outcomes=STEPS)
+
+
+def smoothed(curves: Floats) -> Floats:
+    """The mean over 101 steps around each, fewer at the ends."""
+    kernel, ones = np.ones(SMOOTH), np.ones(curves.shape[1])
+    counts = np.convolve(ones, kernel, "same")
+    return np.array([np.convolve(curve, kernel, "same") for curve in curves]) / counts
+
+
+def by_pull(curves: Floats, horizon: int) -> Floats:
+    """The means over each 10 steps up to the horizon."""
+    return curves[:, :horizon].reshape(len(curves), -1, STEPS).mean(axis=2)
+
+
+def yahpo() -> Iterator[Curves]:
+    """Consecutive eights of configurations for each task; surrogate output, a supplement."""
+    file = archive("yahpo_lcbench_surrogate")
+    for task, curves in zip(file["tasks"].tolist(), file["val_acc"].astype(float), strict=True):
+        for start in range(0, len(curves), GROUP_SIZE):
+            yield Curves(
+                "yahpo", f"{task}-{start // GROUP_SIZE}", curves[start : start + GROUP_SIZE]
+            )
+
+
+def archive(folder: str) -> dict[str, Any]:
+    """The arrays of `data/<folder>/<folder>.npz`."""
+    root = os.environ.get(DATA)
+    if not root:
+        raise CurveError(
+            f"the set needs recorded curves, but {DATA} is not set: set it to the folder that "
+            f"holds data/{folder}/{folder}.npz"
+        )
+    file = Path(root, "data", folder, f"{folder}.npz")
+    if not file.is_file():
+        raise CurveError(f"{DATA}={root}, but there is no {file}")
+    with np.load(file, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+# --- made ones: six random families, the paper's settings, and its IMDB race ---
+
+ARMS, INSTANCES = (5, 10, 20), 10  # of each family
+LENGTH, SIGMA = 500, 0.05
+PAPER_LENGTHS, PAPER_SIGMA = (200, 400, 800, 1600, 3200), 0.01
+IMDB_STEPS = (2000, 5000, 10_000, 20_000, 50_000)
+
+
+def random_family(name: str) -> Iterator[Curves]:
+    """Random instances with 5, 10 and 20 arms, 500 pulls long, Gaussian noise of sd 0.05."""
+    for arms, seed in product(ARMS, range(INSTANCES)):
+        means = random_problem(name, arms, seed).means(LENGTH)
+        yield Curves(f"random-{name}", f"K={arms}-seed={seed}", means, SIGMA)
+
+
+def paper_setting(setting: str) -> Iterator[Curves]:
+    """A setting of the paper at several horizons; its own budget is that of one full training."""
+    for length in PAPER_LENGTHS:
+        means = problem(setting).means(length)
+        yield Curves(setting, f"H={length}", means, PAPER_SIGMA)
+
+
+def paper_imdb() -> Iterator[Curves]:
+    """The paper's seven learners; curves smoothed, a pull is 10 right-or-wrong outcomes."""
+    level = smoothed(problem("imdb").means(max(IMDB_STEPS)))
+    for steps in IMDB_STEPS:
+        yield Curves("imdb", f"H={steps}", by_pull(level, steps), outcomes=STEPS)
+
+
+# --- all by name ---
+
+MakeSet: TypeAlias = Callable[[], Iterator[Curves]]
+PUBLIC: dict[str, MakeSet] = {
+    "lcdb11-linear": lcdb11_linear,
+    "lcdb11-geometric": lcdb11_geometric,
+    "taskset": taskset,
+    "srb-imdb": srb_imdb,
+    "yahpo": yahpo,
+}
+RANDOM: dict[str, MakeSet] = {f"random-{name}": partial(random_family, name) for name in FAMILIES}
+PAPER: dict[str, MakeSet] = {
+    "paper-a": partial(paper_setting, "paper-a"),
+    "paper-b": partial(paper_setting, "paper-b"),
+    "imdb": paper_imdb,
+}
+SETS = PUBLIC | RANDOM | PAPER
+GROUPS = {"public": PUBLIC, "random": RANDOM, "paper": PAPER, "all": SETS}
+
+
+def names_of(words: Iterable[str]) -> list[str]:
+    """The sets that are meant; public, random, paper and all stand for several.
+
+    >>> names_of(["taskset", "paper"])
+    ['taskset', 'paper-a', 'paper-b', 'imdb']
+    """
+    names: dict[str, None] = {}
+    for word in words:
+        if word not in SETS and word not in GROUPS:
+            raise unknown("set of curves", word, [*SETS, *GROUPS])
+        names |= dict.fromkeys(GROUPS.get(word, [word]))
+    return list(names)
+
+
+def read_sets(names: Sequence[str]) -> tuple[list[Curves], list[Skipped]]:
+    """The problems of the sets, and the sets whose data are not there."""
+    found: list[Curves] = []
+    skipped: list[Skipped] = []
+    for name in names:
+        try:
+            found += list(SETS[name]())
+        except CurveError as error:
+            skipped.append(Skipped(name, str(error)))
+    if not found:
+        raise CurveError("; ".join(f"{what}: {why}" for what, why in skipped))
+    return found, skipped

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latebloomer.bench.curve_sets import Curves, Floats
-from latebloomer.bench.playing import Played
+from latebloomer.bench.curve_runs import Played
+from latebloomer.bench.curve_sets import Curves
+from latebloomer.problems.curves import Floats
 
 MEASURES = ("rank_loss", "regret", "error")
 ALL = "all"
@@ -47,7 +48,7 @@ def costs(curves: Curves, played: Played, budget: float) -> Floats:
     got, best, spread = truth[played.picks], truth.max(), float(np.ptp(truth))
     rank = (truth[None, :] > got[:, None]).mean()
     regret = (best - got).mean() / spread if spread > 0 else 0.0
-    spent = played.spent.mean() / max(2, round(budget * curves.length))
+    spent = played.spent.mean() / curves.pulls_of(budget)
     return np.array([rank, regret, (got < best).mean(), spent, played.left_out / curves.arms])
 
 

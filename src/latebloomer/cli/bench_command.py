@@ -36,8 +36,8 @@ def bench(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Compare policies on recorded curves of real learners, or on your own."""
-    from latebloomer.bench.benchmark import TWELVE
-    from latebloomer.bench.benchmark import bench as play
+    from latebloomer.bench import TWELVE
+    from latebloomer.bench import bench as play
 
     try:
         found = play(

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from latebloomer.errors import LatebloomerError
-from latebloomer.paper.experiments import AS_WRITTEN
-from latebloomer.paper.figures import FIGURES
-from latebloomer.paper.workbench import PUBLISHED_RUNS, Bench
+from latebloomer.paper import AS_WRITTEN, FIGURES, PUBLISHED_RUNS, Workbench
+from latebloomer.paper import reproduce as make
 from latebloomer.simulation.local_runs import cores
 
 
@@ -37,9 +36,7 @@ def reproduce(
         for figure in FIGURES:
             typer.echo(f"{figure.name:16} {figure.title}")
         return
-    from latebloomer.paper.reproduce import reproduce as make
-
-    bench = Bench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
+    bench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
     try:
         failures = make(names, bench)
     except LatebloomerError as error:

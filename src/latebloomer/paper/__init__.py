@@ -1,5 +1,26 @@
-"""The paper's experiments, one file per figure or table, in two modes.
+"""The reproduction of the paper: one file per figure or table, its claims in one place.
 
-*as-written* plays the library's own policies, which follow the text. *as-published* plays the
-conventions that made the published numbers (`published.py`), which live here and nowhere else.
+`latebloomer reproduce` makes them, in two modes. *as-written* plays the library's own policies,
+which follow the text (`as_written.py`). *as-published* plays the conventions that made the
+published numbers (`as_published.py`), which live in `published_algorithms.py` and nowhere else.
+
+Where to look: `reproduction.py` lists the figures and writes their files, `experiments.py` has the
+paper's settings, `series.py` the runs that several figures share, `claims.py` each sentence of the
+paper beside the check that decides it. To add a figure, make a `Figure` and list it.
 """
+
+from latebloomer.paper.experiments import AS_PUBLISHED, AS_WRITTEN, MODES
+from latebloomer.paper.figure import PUBLISHED_RUNS, Figure, Made, Workbench
+from latebloomer.paper.reproduction import FIGURES, reproduce
+
+__all__ = [
+    "AS_PUBLISHED",
+    "AS_WRITTEN",
+    "FIGURES",
+    "MODES",
+    "PUBLISHED_RUNS",
+    "Figure",
+    "Made",
+    "Workbench",
+    "reproduce",
+]

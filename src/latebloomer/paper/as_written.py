@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from latebloomer.paper.experiments import AS_WRITTEN, THEORY, Setting
-from latebloomer.paper.table_rows import Row
+from latebloomer.paper.figure import Row
 from latebloomer.policies import (
     UCBE,
     ExploreThenCommit,

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
 from latebloomer.paper.experiments import AS_WRITTEN, SETTING_A, SETTING_B, WINDOW
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.table_rows import Row, select
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.policies import Policy, RisingSR, RisingUCBE, RoundRobinWindow
 from latebloomer.problems import Problem, lower_bound
 from latebloomer.problems.curves import Floats
 from latebloomer.theory import (
     NoExploration,
+    best_arm,
     exploration_limit,
     exploration_limit_polynomial,
+    gaps,
     phase_lengths,
     smallest_c,
 )
@@ -31,7 +29,7 @@ from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
 
 BUDGETS = (100, 300, 1000, 3000, 10**4, 10**5, 10**6, 10**7)
-PLAYED = 10**5  # R-UCBE has no leaps: it is played pull by pull up to here
+PLAYED = 10**5  # R-UCBE has no shortcut by sums: it is played pull by pull up to here
 EXACT = 10**6  # a* from the curves themselves up to here, from the closed form beyond
 MOST_AT_ONCE = 2  # problems: the largest budget needs about 1.5 GB for each
 SIGMA, IOTA = 0.01, 0.5  # iota: the share of pulls that the regret bound promises the best arm
@@ -95,7 +93,7 @@ CASES: dict[str, tuple[Callable[[], Problem], float]] = {
 }
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """Every problem, algorithm and budget."""
     with ThreadPoolExecutor(min(bench.jobs, MOST_AT_ONCE)) as pool:
         rows = [row for part in pool.map(lambda name: _case(bench, name), CASES) for row in part]
@@ -106,14 +104,14 @@ def make(bench: Bench) -> Made:
         "argmax B, as Algorithm 1 is printed, with a = a*, exact from the curves up to "
         f"T = {EXACT} and by the closed form beyond. R-SR's and RR-SW's bounds are those that the "
         "proofs support (16 in the place of 8).",
-        *(_said(name, rows) for name in dict.fromkeys(row.problem for row in rows)),
+        *(_where_a_bound_applies(name, rows) for name in CASES),
     ]
-    return Made(rows, _draw(rows), notes)
+    return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
-def _said(problem: str, rows: list[Bound]) -> str:
+def _where_a_bound_applies(problem: str, rows: list[Bound]) -> str:
     parts = []
-    for name in ("R-UCBE", "R-SR", "RR-SW"):
+    for name in PROMISES:
         own = [row for row in rows if (row.problem, row.algorithm) == (problem, name)]
         sure = [row.T for row in own if row.guarantee == "yes"]
         at = ", ".join(f"{budget:.0e}".replace("e+0", "e") for budget in sure)
@@ -121,7 +119,7 @@ def _said(problem: str, rows: list[Bound]) -> str:
     return f"{problem}, where an error bound below 1 applies: {'; '.join(parts)}."
 
 
-def _case(bench: Bench, name: str) -> list[Bound]:
+def _case(bench: Workbench, name: str) -> list[Bound]:
     make_problem, beta = CASES[name]
     case = Case.of(name, make_problem(), beta)
     measured = _measured(bench, case)
@@ -132,11 +130,11 @@ def _case(bench: Bench, name: str) -> list[Bound]:
     ]
 
 
-def _measured(bench: Bench, case: Case) -> list[Row]:
+def _measured(bench: Workbench, case: Case) -> list[Row]:
     def play(budget: int) -> list[Row]:
-        leaping: dict[str, Policy] = {"R-SR": RisingSR(), "RR-SW": RoundRobinWindow()}
+        by_sums: dict[str, Policy] = {"R-SR": RisingSR(), "RR-SW": RoundRobinWindow()}
         problem = case.problem(budget)
-        found = written.rows(problem, leaping, budget, bench.runs, jobs=1)  # leaps cost nothing
+        found = written.rows(problem, by_sums, budget, bench.runs, jobs=1)  # sums cost nothing
         if budget <= PLAYED:
             pulling: dict[str, Policy] = {"R-UCBE": RisingUCBE(noise=SIGMA)}
             found += written.rows(problem, pulling, budget, bench.runs, bench.jobs)
@@ -159,7 +157,7 @@ def _bound(case: Case, name: str, budget: int, promise: Guarantee, measured: lis
 
 
 def _rising_ucbe(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = _gaps(curves)
+    behind = gaps(curves, budget)
     least = rising_ucbe.minimum_budget(behind, WINDOW, case.beta, case.c)
     limit, half = (_limit(case, curves, budget, iota) for iota in (0.0, IOTA))
     if isinstance(limit, NoExploration):
@@ -167,41 +165,36 @@ def _rising_ucbe(case: Case, curves: Floats, budget: int) -> Guarantee:
     error = rising_ucbe.error_bound(len(curves), budget, limit)
     regret = nan
     if not isinstance(half, NoExploration):
-        regret = rising_ucbe.error_bound(len(curves), budget, half)
-        regret += _rise(curves, behind, int(IOTA * budget))
-    how = "" if budget <= EXACT else " with the closed form's a*"
-    why_not = "" if error < 1 else f"the bound is above 1{how}"
+        regret = rising_ucbe.simple_regret_bound(curves, budget, half, IOTA)
+    source = "" if budget <= EXACT else " with the closed form's a*"
+    why_not = "" if error < 1 else f"the bound is above 1{source}"
     return Guarantee(why_not, limit, least, min(error, 1.0), min(regret, 1.0))
 
 
 def _limit(case: Case, curves: Floats, budget: int, iota: float) -> float | NoExploration:
     if budget <= EXACT:
         return exploration_limit(curves, budget, SIGMA, WINDOW, iota)
-    behind = _gaps(curves)
+    behind = gaps(curves, budget)
     return exploration_limit_polynomial(behind, budget, SIGMA, WINDOW, case.beta, case.c, iota)
 
 
 def _rising_sr(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = _gaps(curves)
+    behind = gaps(curves, budget)
     least = rising_sr.minimum_budget(behind, WINDOW, case.beta, case.c)
     condition = rising_sr.phase_condition(curves, budget, WINDOW)
     if not condition.holds:
         phases = ", ".join(map(str, condition.failing))
         return Guarantee(f"the condition fails in phases {phases}", nan, least, nan, nan)
     error = rising_sr.proved_error_bound(behind, budget, SIGMA, WINDOW)
-    regret = error + _rise(curves, behind, phase_lengths(len(curves), budget)[-1])
+    # Thm 2's sum, with the error that the proof supports in the place of the printed one.
+    best = curves[best_arm(curves, budget)]
+    regret = error + float(best[-1] - best[phase_lengths(len(curves), budget)[-1] - 1])
     why_not = "" if error < 1 else "the bound is above 1"
     return Guarantee(why_not, nan, least, min(error, 1.0), min(regret, 1.0))
 
 
-def _rise(curves: Floats, behind: Floats, pulls: int) -> float:
-    """What the best arm gains between its `pulls`-th pull and the budget."""
-    best = curves[int(behind.argmin())]
-    return float(best[-1] - best[pulls - 1])
-
-
 def _round_robin_window(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = _gaps(curves)
+    behind = gaps(curves, budget)
     least = round_robin_window.minimum_budget(behind, WINDOW, case.beta, case.c)
     if not round_robin_window.bias_condition(curves, budget, WINDOW):
         return Guarantee("the condition on the bias fails", nan, least, nan, nan)
@@ -210,33 +203,23 @@ def _round_robin_window(case: Case, curves: Floats, budget: int) -> Guarantee:
     return Guarantee(why_not, nan, least, min(error, 1.0), nan)
 
 
-def _gaps(curves: Floats) -> Floats:
-    return np.asarray(curves[:, -1].max() - curves[:, -1])
-
-
 PROMISES = {"R-UCBE": _rising_ucbe, "R-SR": _rising_sr, "RR-SW": _round_robin_window}
 
 
-def _draw(rows: list[Bound]) -> Draw:
-    names = list(dict.fromkeys(row.problem for row in rows))
-
-    def draw(pyplot: Any) -> Any:
-        figure, axes = pyplot.subplots(
-            2, len(names), figsize=(12.5, 6.4), sharex=True, layout="constrained"
-        )
-        for column, problem in enumerate(names):
-            own = [row for row in rows if row.problem == problem]
-            for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
-                _panel(ax, own, what)
-            axes[0, column].set_title(problem, fontsize=10)
-            axes[1, column].set_xlabel("$T$")
-        axes[0, 0].set_ylabel("error")
-        axes[1, 0].set_ylabel("simple regret")
-        handles, labels = axes[1, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=9)
-        return figure
-
-    return draw
+def _draw(pyplot: Any, rows: list[Bound]) -> Any:
+    figure, axes = pyplot.subplots(
+        2, len(CASES), figsize=(12.5, 6.4), sharex=True, layout="constrained"
+    )
+    for column, problem in enumerate(CASES):
+        own = [row for row in rows if row.problem == problem]
+        for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
+            _panel(ax, own, what)
+        axes[0, column].set_title(problem, fontsize=10)
+        axes[1, column].set_xlabel("$T$")
+    axes[0, 0].set_ylabel("error")
+    axes[1, 0].set_ylabel("simple regret")
+    drawing.shared_legend(figure, axes[1, 0], columns=5)
+    return figure
 
 
 FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn here
@@ -253,7 +236,7 @@ def _panel(ax: Any, rows: list[Bound], what: str) -> None:
     ax.plot([], [], "o", color="0.3", mfc="white", label="none wrong: end of the interval")
     ax.plot([], [], "--", color="0.3", marker="v", mfc="white", label="bound where it applies")
     ax.set(xscale="log", yscale="log", ylim=(floor * 0.5, 2))
-    ax.grid(True, color=drawing.GRID, linewidth=0.5, alpha=0.6)
+    drawing.grid(ax)
 
 
 def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, ink: str) -> None:
@@ -269,8 +252,7 @@ def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, ink: str) -
 
 
 def _promised(row: Bound, what: str) -> float:
-    value: float = getattr(row, f"{what}_bound")
-    return value
+    return row.error_bound if what == "error" else row.regret_bound
 
 
 FIGURE = Figure("bounds", "Guarantees beside measured error and regret, T up to 10^7", make)

@@ -8,8 +8,10 @@ from functools import cache
 
 import numpy as np
 
+from latebloomer.policies import UCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
 from latebloomer.problems.curves import Floats
+from latebloomer.theory import gaps
 
 WINDOW = 0.25
 AS_WRITTEN, AS_PUBLISHED = "as-written", "as-published"
@@ -46,8 +48,7 @@ class Setting:
 
     def gaps(self, budget: int) -> Floats:
         """Delta_i(T), from the means of the authors' code."""
-        last = self.published_means(budget)[:, budget]
-        return np.asarray(last.max() - last)
+        return gaps(self.published_means(budget)[:, 1:], budget)
 
     def exploration(self, budget: int) -> float:
         r"""The authors' a, without the factor 10.
@@ -72,10 +73,9 @@ class Setting:
         return float(WINDOW**3 / (4 * self.sigma**2) * bracket**2)
 
     def ucbe_exploration(self, budget: int) -> float:
-        """a = 25 (T - K) / (36 H_1) [Audibert10]."""
-        gaps = self.gaps(budget)
-        h1 = sum(gap**-2 for gap in gaps.tolist() if gap != 0)
-        return float(25 * (budget - len(gaps)) / (36 * h1))
+        """UCB-E's a with these gaps."""
+        behind = tuple(self.gaps(budget).tolist())
+        return UCBE(gaps=behind).settings(len(behind), budget, budget).exploration
 
 
 def _means_a(budget: int) -> Floats:

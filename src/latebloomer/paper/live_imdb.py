@@ -20,8 +20,7 @@ from latebloomer.errors import CurveError, LatebloomerError, extra
 from latebloomer.paper import drawing
 from latebloomer.paper import live_networks as networks
 from latebloomer.paper.experiments import IMDB
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Workbench
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.paper_settings import DATA
 from latebloomer.simulation.progress_bar import Progress
@@ -38,7 +37,7 @@ LARGEST_WEIGHT = 2.0  # of OGD
 HIDDEN = {"NN112": (1, 1, 2), "NN1": (1,), "NN2": (2,), "NN22": (2, 2), "NN222": (2, 2, 2)}
 STEPS = 30000  # of LR and OGD
 NET_STEPS = 5000  # of the networks, whose runs differ so much that more runs say more
-BIN = 500  # steps over which curves are compared
+BIN_STEPS = 500  # steps over which curves are compared
 EARLY = 500  # before this step, recorded and retrained curves differ by up to .02
 
 
@@ -51,7 +50,7 @@ class Reviews(NamedTuple):
     label: npt.NDArray[np.int64]
 
 
-class Step(NamedTuple):
+class Bin(NamedTuple):
     """Accuracy in a bin of steps, live and recorded."""
 
     learner: str
@@ -131,7 +130,7 @@ def curve(
     reviews: Reviews,
     runs: int,
     steps: int,
-) -> list[Step]:
+) -> list[Bin]:
     """The learner's accuracy by bins of steps, over runs, beside the recorded curve."""
     arm = IMDB.problem().names.index(name)
     recorded = IMDB.problem().means(steps)[arm]
@@ -141,15 +140,15 @@ def curve(
             total += train(name, reviews, run, steps)
             bar.advance(1)
     rows = []
-    for end in range(BIN, steps + 1, BIN):
-        live = float(total[end - BIN : end].mean()) / runs
-        before = float(recorded[end - BIN : end].mean())
-        sd = sqrt(live * (1 - live) / (BIN * runs))
-        rows.append(Step(name, end, live, sd, before, live - before, runs))
+    for end in range(BIN_STEPS, steps + 1, BIN_STEPS):
+        live = float(total[end - BIN_STEPS : end].mean()) / runs
+        before = float(recorded[end - BIN_STEPS : end].mean())
+        sd = sqrt(live * (1 - live) / (BIN_STEPS * runs))
+        rows.append(Bin(name, end, live, sd, before, live - before, runs))
     return rows
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """All seven over `runs` runs; those of the networks are shorter."""
     reviews, rows, notes = load_reviews(), [], []
     for name in RATES:
@@ -162,10 +161,11 @@ def make(bench: Bench) -> Made:
     for name in dict.fromkeys(row.learner for row in rows):
         own = [row for row in rows if row.learner == name and row.n > EARLY]
         worst = max(own, key=lambda row: abs(row.difference))
+        first = worst.n - BIN_STEPS + 1
         notes.append(
             f"{name}, {own[0].runs} runs: largest difference after step {EARLY} is "
-            f"{worst.difference:+.4f} (steps {worst.n - BIN + 1} to {worst.n}; the live mean's sd "
-            f"is {worst.sd:.4f}), mean difference {np.mean([row.difference for row in own]):+.4f}."
+            f"{worst.difference:+.4f} (steps {first} to {worst.n}; the live mean's sd is "
+            f"{worst.sd:.4f}), mean difference {np.mean([row.difference for row in own]):+.4f}."
         )
     if any(row.learner in HIDDEN for row in rows):
         notes.append(
@@ -176,30 +176,21 @@ def make(bench: Bench) -> Made:
             "-.023 (NN2), +.013 (NN22) and +.019 (NN222); with 1000 runs of 2000 steps, -.016 "
             "(NN1) and -.012 (NN2)."
         )
-    return Made(rows, _draw(rows), notes)
+    return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
-def _draw(rows: Sequence[Step]) -> Draw:
-    names = [name for name in IMDB.problem().names if any(row.learner == name for row in rows)]
-
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
-        for name, ink in zip(IMDB.problem().names, drawing.TABLEAU, strict=False):
-            own = [row for row in rows if row.learner == name]
-            if name in names:
-                ax.plot([row.n for row in own], [row.live for row in own], color=ink, label=name)
-                ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=ink)
-        ax.plot([nan], [nan], ":", color="0.3", label="recorded")
-        ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
-        drawing.plain_ticks(ax, [_Budget(row.n) for row in rows])
-        drawing.legend(ax)
-        return figure
-
-    return draw
-
-
-class _Budget(NamedTuple):
-    T: int
+def _draw(pyplot: Any, rows: Sequence[Bin]) -> Any:
+    figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    for name, ink in zip(IMDB.problem().names, drawing.ARM_COLOURS, strict=False):
+        own = [row for row in rows if row.learner == name]
+        if own:
+            ax.plot([row.n for row in own], [row.live for row in own], color=ink, label=name)
+            ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=ink)
+    ax.plot([nan], [nan], ":", color="0.3", label="recorded")
+    ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
+    drawing.plain_ticks(ax, [row.n for row in rows])
+    drawing.legend(ax)
+    return figure
 
 
 FIGURE = Figure(

@@ -1,4 +1,4 @@
-"""The page `index.html`: every picture, the numbers behind it and the verdicts, in one file."""
+"""The page `index.html`: every picture, the numbers behind it and the claims, in one file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from latebloomer.paper.claims import NOT, ONLY_PUBLISHED, REPRODUCED, Verdict
-from latebloomer.paper.figure import Figure
-from latebloomer.paper.workbench import PARTS, Bench
+from latebloomer.paper.claim_results import NOT, ONLY_PUBLISHED, REPRODUCED, ClaimResult
+from latebloomer.paper.figure import PARTS, Figure, Workbench
 from latebloomer.version import __version__
 
 STYLE = """
@@ -31,7 +30,9 @@ MOST_ROWS = 600  # of a table on the page; the file has all
 DIGITS = 4
 
 
-def write_page(bench: Bench, figures: Sequence[Figure], verdicts: Sequence[Verdict]) -> None:
+def write_page(
+    bench: Workbench, figures: Sequence[Figure], results: Sequence[ClaimResult]
+) -> None:
     """Write the page of all figures that are in the folder."""
     made = [figure for figure in figures if _record(bench, figure).is_file()]
     links = " ".join(f'<a href="#{figure.name}">{figure.name}</a>' for figure in made)
@@ -40,12 +41,12 @@ def write_page(bench: Bench, figures: Sequence[Figure], verdicts: Sequence[Verdi
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         f"<title>The paper, reproduced</title><style>{STYLE}</style></head><body>"
         f"<h1>Best arm identification for stochastic rising bandits, reproduced</h1>"
-        f"{_opening()}<nav>{links}</nav>{_claims(verdicts)}{body}</body></html>\n"
+        f"{_about()}<nav>{links}</nav>{_claims(results)}{body}</body></html>\n"
     )
     (bench.folder / "index.html").write_text(text, encoding="utf-8")
 
 
-def _opening() -> str:
+def _about() -> str:
     return (
         f"<p class='meta'>Made by latebloomer {__version__}. <b>as-written</b> plays the text's "
         "definitions with the library's policies; <b>as-published</b> plays the conventions that "
@@ -54,25 +55,25 @@ def _opening() -> str:
     )
 
 
-def _claims(verdicts: Sequence[Verdict]) -> str:
-    if not verdicts:
+def _claims(results: Sequence[ClaimResult]) -> str:
+    if not results:
         return ""
-    counts = ", ".join(f"{sum(v.verdict == word for v in verdicts)} {word}" for word in CLASSES)
+    counts = ", ".join(f"{sum(r.verdict == word for r in results)} {word}" for word in CLASSES)
     head = "<tr><th>claim<th>decided by<th>verdict<th>as written<th>as published</tr>"
-    lines = "".join(_claim(verdict) for verdict in verdicts)
+    lines = "".join(_claim(result) for result in results)
     return f"<h2 id='claims'>Claims</h2><p>{counts}.</p><table>{head}{lines}</table>"
 
 
-def _claim(verdict: Verdict) -> str:
-    kind = CLASSES[verdict.verdict]
+def _claim(result: ClaimResult) -> str:
+    kind = CLASSES[result.verdict]
     return (
-        f"<tr><td>{escape(verdict.claim)} <span class='note'>({escape(verdict.where)})</span>"
-        f"<td>{escape(verdict.decided_by)}<td class='verdict {kind}'>{verdict.verdict}"
-        f"<td>{escape(verdict.as_written)}<td>{escape(verdict.as_published)}</tr>"
+        f"<tr><td>{escape(result.claim)} <span class='note'>({escape(result.where)})</span>"
+        f"<td>{escape(result.decided_by)}<td class='verdict {kind}'>{result.verdict}"
+        f"<td>{escape(result.as_written)}<td>{escape(result.as_published)}</tr>"
     )
 
 
-def _section(bench: Bench, figure: Figure) -> str:
+def _section(bench: Workbench, figure: Figure) -> str:
     record = json.loads(_record(bench, figure).read_text(encoding="utf-8"))
     picture = base64.b64encode((bench.folder / f"{figure.name}.png").read_bytes()).decode()
     notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in record["notes"])
@@ -114,5 +115,5 @@ def _short(cell: str) -> str:
         return cell
 
 
-def _record(bench: Bench, figure: Figure) -> Path:
+def _record(bench: Workbench, figure: Figure) -> Path:
     return bench.folder / PARTS / f"{figure.name}.json"

@@ -9,9 +9,7 @@ from latebloomer.core.statistics import student
 from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
 from latebloomer.paper.experiments import AS_WRITTEN
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.table_rows import Row, select
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.policies import SuccessiveHalving
 from latebloomer.problems import FAMILIES, random_problem
 
@@ -19,7 +17,7 @@ ARMS, SIGMA, INSTANCES = 10, 0.01, 12
 BUDGETS = (200, 500, 1000, 2000, 5000)
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """Six families, each a mean over random instances; `runs` are shared out over these."""
     each = max(1, bench.runs // INSTANCES)
     keys = [(family, budget) for family in FAMILIES for budget in BUDGETS]
@@ -47,7 +45,7 @@ def make(bench: Bench) -> Made:
         + ", ".join(f"{name} in {count}" for name, count in won.items())
         + ".",
     ]
-    return Made(rows, _draw(rows), notes)
+    return Made(rows, lambda pyplot: _draw(pyplot, rows), notes)
 
 
 def _pooled(family: str, budget: int, runs: int, jobs: int) -> list[Row]:
@@ -79,23 +77,19 @@ def _mean(values: list[float]) -> tuple[float, float, float]:
     return middle, middle - half, middle + half
 
 
-def _draw(rows: list[Row]) -> Draw:
-    def draw(pyplot: Any) -> Any:
-        figure, axes = pyplot.subplots(
-            2, len(FAMILIES), figsize=(15, 5.6), sharey="row", sharex=True, layout="constrained"
-        )
-        for column, family in enumerate(FAMILIES):
-            for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
-                _lines(ax, select(rows, panel=family), what)
-                ax.set(xlabel="$T$" if what == "regret" else "")
-            axes[0, column].set_title(family, fontsize=10)
-        axes[0, 0].set_ylabel("mean error")
-        axes[1, 0].set_ylabel("mean simple regret")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=10, fontsize=9)
-        return figure
-
-    return draw
+def _draw(pyplot: Any, rows: list[Row]) -> Any:
+    figure, axes = pyplot.subplots(
+        2, len(FAMILIES), figsize=(15, 5.6), sharey="row", sharex=True, layout="constrained"
+    )
+    for column, family in enumerate(FAMILIES):
+        for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
+            _lines(ax, select(rows, panel=family), what)
+            ax.set(xlabel="$T$" if what == "regret" else "")
+        axes[0, column].set_title(family, fontsize=10)
+    axes[0, 0].set_ylabel("mean error")
+    axes[1, 0].set_ylabel("mean simple regret")
+    drawing.shared_legend(figure, axes[0, 0], columns=10)
+    return figure
 
 
 def _lines(ax: Any, rows: list[Row], what: str) -> None:
@@ -105,7 +99,7 @@ def _lines(ax: Any, rows: list[Row], what: str) -> None:
         ax.plot([row.T for row in own], [getattr(row, what) for row in own], marker=".",
                 color=drawing.colour(name), lw=2.2 if strong else 1.0, label=name)  # fmt: skip
     ax.set_xscale("log")
-    drawing.plain_ticks(ax, rows)
+    drawing.plain_ticks(ax, BUDGETS)
 
 
 FIGURE = Figure("families", "Error and regret on random instances of six families (ours)", make)

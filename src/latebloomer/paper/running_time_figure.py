@@ -5,11 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from latebloomer.paper import drawing
 from latebloomer.paper.as_written import policies_of
-from latebloomer.paper.drawing import GRID, colour
 from latebloomer.paper.experiments import SETTING_A, THEORY
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Workbench
 from latebloomer.policies import Policy
 from latebloomer.simulation.simulate import simulate
 
@@ -28,7 +27,7 @@ class Timing(NamedTuple):
     seconds_paper: float
 
 
-def make(bench: Bench) -> Made:
+def make(bench: Workbench) -> Made:
     """Measure each of the nine on this machine, on one thread."""
     policies = policies_of(SETTING_A, BUDGET)
     policies.pop(THEORY)
@@ -49,7 +48,8 @@ def make(bench: Bench) -> Made:
         for name in [row.algorithm]
         if name in PAPER
     )
-    return Made(rows, _draw(rows), [f"On this machine, one thread: {said}."])
+    note = f"On this machine, one thread: {said}."
+    return Made(rows, lambda pyplot: _draw(pyplot, rows), [note])
 
 
 def _seconds(policy: Policy, target: str) -> float:
@@ -63,27 +63,24 @@ def _seconds(policy: Policy, target: str) -> float:
     return (perf_counter() - started) / runs
 
 
-def _draw(rows: list[Timing]) -> Draw:
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
-        for place, row in enumerate(rows):
-            ink = colour(row.algorithm)
-            ax.plot([row.seconds, row.seconds_python], [place] * 2, color=ink, lw=1, alpha=0.5)
-            ax.plot(row.seconds, place, "o", color=ink)
-            ax.plot(row.seconds_python, place, "s", color=ink, mfc="white")
-            ax.plot(row.seconds_paper, place, "x", color="black")
-        for marker, fill, name in (
-            ("o", "0.4", "compiled"), ("s", "white", "plain Python"), ("x", "0.4", "the paper"),
-        ):  # fmt: skip
-            ax.plot([], [], marker, mfc=fill, mec="0.2", label=name)
-        ax.set_yticks(range(len(rows)), [row.algorithm for row in rows])
-        ax.set(xscale="log", xlabel=f"seconds for one run, $T = {BUDGET}$, one thread")
-        ax.invert_yaxis()
-        ax.grid(True, axis="x", color=GRID, linewidth=0.5, alpha=0.6)
-        ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
-        return figure
-
-    return draw
+def _draw(pyplot: Any, rows: list[Timing]) -> Any:
+    figure, ax = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
+    for place, row in enumerate(rows):
+        ink = drawing.colour(row.algorithm)
+        ax.plot([row.seconds, row.seconds_python], [place] * 2, color=ink, lw=1, alpha=0.5)
+        ax.plot(row.seconds, place, "o", color=ink)
+        ax.plot(row.seconds_python, place, "s", color=ink, mfc="white")
+        ax.plot(row.seconds_paper, place, "x", color="black")
+    for marker, fill, name in (
+        ("o", "0.4", "compiled"), ("s", "white", "plain Python"), ("x", "0.4", "the paper"),
+    ):  # fmt: skip
+        ax.plot([], [], marker, mfc=fill, mec="0.2", label=name)
+    ax.set_yticks(range(len(rows)), [row.algorithm for row in rows])
+    ax.set(xscale="log", xlabel=f"seconds for one run, $T = {BUDGET}$, one thread")
+    ax.invert_yaxis()
+    drawing.grid(ax, "x")
+    drawing.legend(ax)
+    return figure
 
 
 FIGURE = Figure("running-time", "Seconds for one run at T = 3200 (appendix G)", make)

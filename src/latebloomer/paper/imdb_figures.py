@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.paper import drawing, series
-from latebloomer.paper.claims import over, short
-from latebloomer.paper.claims_appendix import successes
+from latebloomer.paper.claims import short
 from latebloomer.paper.experiments import AS_PUBLISHED, IMDB, IMDB_BUDGETS, THEORY
-from latebloomer.paper.figure import Draw, Figure, Made
-from latebloomer.paper.table_rows import Row, select
-from latebloomer.paper.workbench import Bench
+from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.problems.curves import Floats
+from latebloomer.theory import pooled_noise
 
 ORDER = ("R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure", THEORY)
 RIGHT, WRONG, HEAD = "#d8f0dc", "#ffffff", "#eef1f4"
@@ -22,9 +20,10 @@ SMOOTH = 101  # steps
 EVERY = 50
 
 
-def make_table(bench: Bench) -> Made:
+def make_table(bench: Workbench) -> Made:
     """Recommended arms at 11 budgets, and at how many they are right."""
     rows = series.imdb(bench, bench.mode)
+    sigma = pooled_noise(list(IMDB.problem().means(IMDB_BUDGETS[-1])))
     printed = bench.mode == AS_PUBLISHED
     optimal = [
         IMDB.scored(budget) if printed and IMDB.scored else select(rows, T=budget)[0].best
@@ -35,45 +34,35 @@ def make_table(bench: Bench) -> Made:
         "(5, 5, 2, 2, ...) is fixed by hand; the recorded curves give 5, 5, 5, 5, 2, ... As "
         "published, success is counted against the paper's row, as written against the curves.",
         f"Right at how many of {len(IMDB_BUDGETS)} budgets: "
-        + ", ".join(f"{name} {short(count, 2)}" for name, count in successes(rows).items())
+        + ", ".join(f"{name} {short(count, 2)}" for name, count in series.successes(rows).items())
         + ". Prob-1 draws its pulls: its cells show the arm recommended most often, and its count "
         "is a mean over runs" + (", as is Rest-Sure's." if printed else "."),
         f"sigma = {IMDB.sigma} as in the paper; the pooled second differences of the curves give "
-        f"{_sigma():.4f}.",
+        f"{sigma:.4f}.",
     ]
-    return Made(rows, _draw_table(rows, optimal), notes)
+    return Made(rows, lambda pyplot: _draw_table(pyplot, rows, optimal), notes)
 
 
-def _sigma() -> float:
-    """Noise by second differences, pooled over the arms: sum d^2 / (6 m)."""
-    second = np.diff(IMDB.problem().means(IMDB_BUDGETS[-1]), n=2, axis=1)
-    return float(np.sqrt(np.mean(second**2) / 6))
-
-
-def _draw_table(rows: Sequence[Row], optimal: Sequence[int]) -> Draw:
+def _draw_table(pyplot: Any, rows: Sequence[Row], optimal: Sequence[int]) -> Any:
     names = [name for name in ORDER if select(rows, algorithm=name)]
-
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(9.6, 0.36 * (len(names) + 3)), layout="constrained")
-        ax.set_axis_off()
-        head = ["$T$", *map(str, IMDB_BUDGETS), "right"]
-        text = [head, ["optimal arm", *map(str, optimal), ""]]
-        tint = [[HEAD] * len(head), [HEAD] * len(head)]
-        for name in names:
-            own = over(rows, name)
-            wins = [row.recommended == best for row, best in zip(own, optimal, strict=True)]
-            rate = f"{short(sum(1 - row.error for row in own), 1)}/{len(own)}"
-            text.append([name, *(str(row.recommended) for row in own), rate])
-            tint.append([WRONG, *(RIGHT if win else WRONG for win in wins), WRONG])
-        table = ax.table(text, tint, loc="center", cellLoc="center", bbox=(0, 0, 1, 1),
-                         colWidths=[0.19, *[0.066] * len(IMDB_BUDGETS), 0.085])  # fmt: skip
-        table.auto_set_font_size(False)
-        table.set_fontsize(9)
-        for cell in table.get_celld().values():
-            cell.set_edgecolor("#c8ced4")
-        return figure
-
-    return draw
+    figure, ax = pyplot.subplots(figsize=(9.6, 0.36 * (len(names) + 3)), layout="constrained")
+    ax.set_axis_off()
+    head = ["$T$", *map(str, IMDB_BUDGETS), "right"]
+    text = [head, ["optimal arm", *map(str, optimal), ""]]
+    tint = [[HEAD] * len(head), [HEAD] * len(head)]
+    for name in names:
+        own = select(rows, algorithm=name)
+        wins = [row.recommended == best for row, best in zip(own, optimal, strict=True)]
+        rate = f"{short(sum(1 - row.error for row in own), 1)}/{len(own)}"
+        text.append([name, *(str(row.recommended) for row in own), rate])
+        tint.append([WRONG, *(RIGHT if win else WRONG for win in wins), WRONG])
+    table = ax.table(text, tint, loc="center", cellLoc="center", bbox=(0, 0, 1, 1),
+                     colWidths=[0.19, *[0.066] * len(IMDB_BUDGETS), 0.085])  # fmt: skip
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
+    for cell in table.get_celld().values():
+        cell.set_edgecolor("#c8ced4")
+    return figure
 
 
 class Point(NamedTuple):
@@ -85,7 +74,7 @@ class Point(NamedTuple):
     smoothed: float
 
 
-def make_arms(bench: Bench) -> Made:
+def make_arms(bench: Workbench) -> Made:
     """The seven recorded curves."""
     problem, upto = IMDB.problem(), IMDB_BUDGETS[-1]
     raw = problem.means(upto)
@@ -99,7 +88,7 @@ def make_arms(bench: Bench) -> Made:
         f"Means of about 1000 right-or-wrong outcomes, drawn as means over {SMOOTH} steps; the "
         f"file has every {EVERY}th step."
     )
-    return Made(rows, _draw_arms(smooth, list(problem.names)), [note])
+    return Made(rows, lambda pyplot: _draw_arms(pyplot, smooth, problem.names), [note])
 
 
 def _smooth(curve: Floats) -> Floats:
@@ -109,15 +98,12 @@ def _smooth(curve: Floats) -> Floats:
     )
 
 
-def _draw_arms(means: Floats, names: Sequence[str]) -> Draw:
-    def draw(pyplot: Any) -> Any:
-        figure, ax = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
-        drawing.arms(ax, means, [f"{arm} {name}" for arm, name in enumerate(names)])
-        ax.set_ylabel("accuracy")
-        drawing.legend(ax)
-        return figure
-
-    return draw
+def _draw_arms(pyplot: Any, means: Floats, names: Sequence[str]) -> Any:
+    figure, ax = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    drawing.arms(ax, means, [f"{arm} {name}" for arm, name in enumerate(names)])
+    ax.set_ylabel("accuracy")
+    drawing.legend(ax)
+    return figure
 
 
 TABLE = Figure(

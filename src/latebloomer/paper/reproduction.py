@@ -1,4 +1,4 @@
-"""Makes figures into a folder: CSV, PNG and PDF each, and one page with all of them."""
+"""All figures, and how they are made into a folder: CSV, PNG and PDF each, and one page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,39 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import LatebloomerError, extra, require, unknown
-from latebloomer.paper.claims import decide
+from latebloomer.paper import (
+    bounds_figure,
+    estimator_figure,
+    imdb_figures,
+    live_imdb,
+    lower_bound_figures,
+    random_instances_figure,
+    running_time_figure,
+    setting_figures,
+)
+from latebloomer.paper.claim_results import decide_claims
 from latebloomer.paper.experiments import MODES
-from latebloomer.paper.figure import Figure, Made
-from latebloomer.paper.figures import FIGURES
+from latebloomer.paper.figure import PARTS, Figure, Made, Workbench, write_rows
 from latebloomer.paper.paper_page import write_page
-from latebloomer.paper.table_rows import write_rows
-from latebloomer.paper.workbench import PARTS, Bench
 
+FIGURES: tuple[Figure, ...] = (  # in the order of the page
+    estimator_figure.FIGURE,
+    setting_figures.A_ARMS,
+    setting_figures.A_ERRORS,
+    setting_figures.A_REGRET,
+    setting_figures.EXPLORATION,
+    setting_figures.B_ARMS,
+    setting_figures.B_ERRORS,
+    setting_figures.NOISE,
+    imdb_figures.ARMS,
+    imdb_figures.TABLE,
+    live_imdb.FIGURE,
+    running_time_figure.FIGURE,
+    bounds_figure.FIGURE,
+    lower_bound_figures.LOWER_BOUND,
+    lower_bound_figures.CONCAVITY,
+    random_instances_figure.FIGURE,
+)
 KINDS = ("csv", "png", "pdf")
 
 
@@ -35,8 +60,8 @@ def chosen(names: Sequence[str]) -> list[Figure]:
     return list(wanted.values())
 
 
-def reproduce(names: Sequence[str], bench: Bench) -> list[str]:
-    """Make the figures, the verdicts and the page; returns what could not be made, and why.
+def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
+    """Make figures, decide claims, write the page; returns what could not be made, and why.
 
     What an earlier call of the same mode and runs has made is kept. Nothing else in the folder
     is touched.
@@ -51,15 +76,15 @@ def reproduce(names: Sequence[str], bench: Bench) -> list[str]:
     for figure in figures:
         started = time.perf_counter()
         try:
-            kept = _make(figure, bench, pyplot)
+            there = _make(figure, bench, pyplot)
         except LatebloomerError as error:
             failures.append(f"{figure.name}: {type(error).__name__}: {error}")
             bench.say(failures[-1])
             continue
-        spent = "kept" if kept else f"{time.perf_counter() - started:.1f} s"
+        spent = "kept" if there else f"{time.perf_counter() - started:.1f} s"
         bench.say(f"{figure.name:16} {spent:>8}  {bench.folder / figure.name}.png")
-    verdicts = decide(bench, {figure.name for figure in figures})
-    write_page(bench, FIGURES, verdicts)
+    results = decide_claims(bench, {figure.name for figure in figures})
+    write_page(bench, FIGURES, results)
     bench.say(f"{'index':16} {'':>8}  {bench.folder / 'index.html'}")
     return failures
 
@@ -69,7 +94,7 @@ def _pyplot() -> Any:
     return extra("matplotlib.pyplot", "figures", "plots")
 
 
-def _make(figure: Figure, bench: Bench, pyplot: Any) -> bool:
+def _make(figure: Figure, bench: Workbench, pyplot: Any) -> bool:
     """Write the files of a figure; True if they are there already."""
     record = bench.folder / PARTS / f"{figure.name}.json"
     circumstances = {"mode": bench.mode, "runs": bench.runs}

@@ -1,4 +1,4 @@
-"""Policies on recorded curves: compiled, problem by problem, in threads."""
+"""Runs of policies on recorded curves: compiled, problem by problem, in threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.bench.curve_sets import Curves, Floats
+from latebloomer.bench.curve_sets import Curves
 from latebloomer.core.compiling import cpu_jit
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, Ledger, reset
@@ -24,6 +24,7 @@ from latebloomer.core.moves import (
 )
 from latebloomer.core.random import key
 from latebloomer.policies.base import Policy
+from latebloomer.problems.curves import Floats
 from latebloomer.simulation.progress_bar import Progress
 
 Picks = npt.NDArray[np.int64]
@@ -84,10 +85,10 @@ def _on_fewer(
     rng = np.random.default_rng([seed, curves.arms, arms])
     picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     for draw in range(draws):
-        kept = np.sort(rng.choice(curves.arms, arms, replace=False))
-        table = tables[draw % len(tables)][None, kept]
+        subset = np.sort(rng.choice(curves.arms, arms, replace=False))
+        table = tables[draw % len(tables)][None, subset]
         pick, pulls = _run(policy, table, budget, 1, seed + draw)
-        picks[draw], spent[draw] = kept[pick[0]], pulls[0]
+        picks[draw], spent[draw] = subset[pick[0]], pulls[0]
     return Played(picks, spent, curves.arms - arms)
 
 
@@ -130,7 +131,7 @@ def play_all(
         found = {}
         for label, player in policies.items():
             for share in budgets:
-                budget = max(2, round(share * curves.length))
+                budget = curves.pulls_of(share)
                 size = (curves.arms, budget, curves.length)
                 policy = player if isinstance(player, Policy) else player(*size)
                 played = play(policy, curves, tables, budget, draws, seed)
