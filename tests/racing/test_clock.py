@@ -122,10 +122,58 @@ def test_pulls_too_long_for_the_promise_are_said(time):
     assert any("one pull took 50 s, 8% of the 600 s given" in w for w in verdict.warnings)
 
 
-def test_time_for_less_than_a_sweep_still_gives_a_verdict(time):
+def test_each_learner_has_its_chance_and_the_verdict_says_what_that_took(time):
     learners = {str(k): time.learner(lambda n: 400.0, 0.5 + k / 20) for k in range(4)}
     verdict = race(learners, seconds=600, journal=None, progress=False)
-    assert 1 <= verdict.spent <= 2 and verdict.over
+    assert verdict.spent == 4 and verdict.over
+    assert any(
+        "the race took 1.6e+03 s of the 600 s given (counted pulls 1.6e+03 s; the longest pull "
+        "400 s): it was not held to 5% of its time" in warning
+        for warning in verdict.warnings
+    )
+
+
+class SlowToBuild:
+    """Takes `building` seconds to make, then half a second per pull."""
+
+    def __init__(self, time, building, best):
+        self.time, self.best, self.n = time, best, 0
+        time.now += building
+
+    def pull(self):
+        self.n += 1
+        self.time.now += 0.5
+        return self.best * self.n / (self.n + 5)
+
+
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])
+def test_building_learners_is_time_spent_and_not_the_price_of_a_pull(time, policy):
+    learners = {str(k): lambda k=k: SlowToBuild(time, 40.0, 0.5 + k / 20) for k in range(4)}
+    verdict = race(learners, seconds=600, policy=policy, journal=None, progress=False)
+    assert abs(time.now - 600) <= 0.05 * 600, time.now
+    assert abs(verdict.spent - (600 - 160) / 0.5) <= 0.05 * 600 / 0.5
+
+
+def test_failing_and_hanging_is_time_spent_and_not_the_price_of_a_pull(time):
+    def fails():
+        time.now += 90.0  # as a pull that hangs until its timeout
+        raise RuntimeError("never")
+        yield 0.0
+
+    learners = {str(k): time.learner(lambda n: 0.5, 0.5 + k / 20) for k in range(3)}
+    verdict = race(
+        {"fails": fails} | learners, seconds=600, retries=1, journal=None, progress=False
+    )
+    assert abs(time.now - 600) <= 0.05 * 600, time.now
+    assert verdict["fails"].state == "failed" and verdict.spent > 700
+
+
+def test_more_building_than_time_ends_after_the_first_sweep_with_the_numbers(time):
+    learners = {str(k): lambda k=k: SlowToBuild(time, 300.0, 0.5 + k / 20) for k in range(3)}
+    verdict = race(learners, seconds=600, journal=None, progress=False)
+    assert verdict.spent == 3
+    text = "the race took 902 s of the 600 s given (counted pulls 1.5 s, building learners 900 s"
+    assert any(text in warning for warning in verdict.warnings)
 
 
 def test_learners_that_fail_or_end_do_not_stop_the_clock(time):

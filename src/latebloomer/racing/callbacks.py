@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from latebloomer.core.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
@@ -116,7 +117,7 @@ class Callbacks:
 def _failure(callback: Callback, event: Event, error: Exception) -> str:
     name = getattr(callback, "__name__", type(callback).__name__)
     return (
-        f"the callback {name} failed on {type(event).__name__} ({type(error).__name__}: {error}); "
+        f"the callback {name} failed on {type(event).__name__} ({reason_of(error)}); "
         "the race went on"
     )
 
@@ -127,10 +128,11 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
         return []
     if callable(callbacks) or not isinstance(callbacks, Iterable):
         raise SettingError(
-            f"callbacks={callbacks!r}, but callbacks must be a list of functions f(event, view)"
+            f"callbacks={brief(callbacks)}, but callbacks must be a list of functions "
+            "f(event, view)"
         )
     listed = list(callbacks)
     for callback in listed:
         if not callable(callback):
-            raise SettingError(f"callbacks has {callback!r}, but each must be a function")
+            raise SettingError(f"callbacks has {brief(callback)}, but each must be a function")
     return listed

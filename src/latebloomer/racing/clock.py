@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+from latebloomer.session.events import Event, PullFailed, Restored, Told
 from latebloomer.session.session import Session
 
 PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured
@@ -49,8 +50,9 @@ class Clock:
         self._lanes = lanes  # pulls that can be made at once
         self._length = [0.0] * arms
         self._count = [0] * arms
-        self._pulling = 0.0
+        self._pulling = self._not_pulling = 0.0
         self._pulls = 0
+        self._all_tried = False
         self._planned_at = -seconds
         self._phase: tuple[int, int] | None = None
 
@@ -61,6 +63,13 @@ class Clock:
     def recall(self, arm: int, seconds: float, count: int) -> None:
         """Take over what an earlier process has measured."""
         self._length[arm], self._count[arm] = seconds, count
+
+    def hear(self, event: Event) -> None:
+        """Learn from pulls; building and failing are time spent, not the price of a pull."""
+        if type(event) is Told:
+            self.note(event.arm, event.seconds)
+        elif isinstance(event, PullFailed | Restored):
+            self._not_pulling += event.seconds / self._lanes
 
     def note(self, arm: int, seconds: float) -> None:
         """Learn from a pull. The first of an arm is often slow, so the second replaces it."""
@@ -74,7 +83,7 @@ class Clock:
         """Seconds per pull, with what is between pulls, over arms that are pulled evenly."""
         lanes = min(self._lanes, len(arms)) or 1
         known = [self._length[i] / lanes for i in arms if self._count[i]] or [self._mean()]
-        between = (self.watch.here - self._pulling) / max(1, self._pulls)
+        between = (self.watch.here - self._pulling - self._not_pulling) / max(1, self._pulls)
         return max(TICK, sum(known) / len(known) + max(0.0, between))
 
     def _mean(self) -> float:
@@ -85,15 +94,19 @@ class Clock:
         return self.seconds - self.watch.elapsed
 
     def out_of_time(self, session: Session) -> bool:
-        """Whether another pull would end further from the time given than stopping now."""
+        """Whether another pull would end further from the time given than stopping now.
+
+        Never before each arm has had its first pull, or has failed.
+        """
+        if not self._swept(session):
+            return False
         arms = session.trainable if session.over else [session.ask()]
         return self.left() < self.pull_length(arms) / 2
 
     def budget(self, session: Session) -> int | None:
         """Pulls that the arms have in all, where the plan needs another number; else None."""
         arms = session.trainable
-        swept = session.spent >= len(session.names) - self._never_pulled(session)
-        if not arms or not (swept or session.winner is not None):
+        if not arms or not (self._swept(session) or session.winner is not None):
             return None
         fits = self.forecast(session, arms)
         if session.over:
@@ -110,10 +123,14 @@ class Clock:
     def _planned(self, session: Session) -> int:
         return session.deciding_budget if session.winner is None else session.budget
 
-    def _never_pulled(self, session: Session) -> int:
-        """Arms that left before their first pull."""
-        return sum(session.departure(i) is not None and session.pulls_of(i) == 0
-                   for i in range(len(session.names)))  # fmt: skip
+    def _swept(self, session: Session) -> bool:
+        """Whether each arm has had its chance: a pull, or its failure."""
+        if not self._all_tried:
+            arms = range(len(session.names))
+            self._all_tried = all(
+                session.pulls_of(i) or session.departure(i) is not None for i in arms
+            )
+        return self._all_tried
 
     def _due(self, session: Session, fits: int) -> bool:
         if self._phase is None or session.phase[0] != self._phase[0]:

@@ -143,8 +143,8 @@ class Driver:
         racing = self.session.racing_count
         self.race.apply(event)
         self.schedule.hear(event)
-        if self.clock is not None and type(event) is Told:
-            self.clock.note(event.arm, event.seconds)
+        if self.clock is not None:
+            self.clock.hear(event)
         if self.session.racing_count != racing:
             self._release_dropped()
 
@@ -239,7 +239,7 @@ class Driver:
         n = session.pulls_of(arm) + 1
         if trouble.kind == "restore" and arm in self._resumed:
             self._cannot_resume(arm, n - 1, trouble)
-        failed = PullFailed(arm, n, trouble.kind, trouble.reason, trouble.details)
+        failed = PullFailed(arm, n, trouble.kind, trouble.reason, trouble.details, trouble.seconds)
         lost = trouble.kind == "lost"
         tries = self.race.tries(arm, n, lost) + 1
         allowed = max(self.settings.retries, MOST_LOSSES) if lost else self.settings.retries

@@ -18,10 +18,12 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
+from numbers import Complex, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from latebloomer.errors import LearnerError, SettingError, require
+from latebloomer.core.text import brief, reason_of
+from latebloomer.errors import LearnerError, SettingError
 
 LARGEST = 1e100  # what a session takes
 
@@ -84,7 +86,7 @@ class Entry(NamedTuple):
         if isinstance(made, Iterator):
             return ScoreStream(made)
         raise LearnerError(
-            f"the function for learner {self.name!r} returned {_short(made)}, but it must return "
+            f"the function for learner {self.name!r} returned {brief(made)}, but it must return "
             "an object with a method pull(), or yield scores"
         )
 
@@ -98,15 +100,20 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
     """
     if not isinstance(learners, Mapping):
         raise SettingError(
-            f"learners={_short(learners)}, but learners must be a dict of names and learners: "
+            f"learners={brief(learners)}, but learners must be a dict of names and learners: "
             'race({"forest": Forest(), "net": make_net}, budget=2000)'
         )
-    wrong = [name for name in learners if not isinstance(name, str) or not name.strip()]
-    require(not wrong, "learners", wrong[:1], "named by text", "the verdict names the winner")
-    require(
-        len(learners) >= 2, "learners", dict(learners), "at least 2",
-        "with one there is nothing to choose",
-    )  # fmt: skip
+    for name in learners:
+        if not isinstance(name, str) or not name.strip():
+            raise SettingError(
+                f"learners=[{brief(name)}], but learners must be named by text: the verdict names "
+                "the winner"
+            )
+    if len(learners) < 2:
+        raise SettingError(
+            f"learners={brief(dict(learners))}, but learners must be at least 2: with one there "
+            "is nothing to choose"
+        )
     _once(learners)
     return [_entry(name, given, seed) for name, given in learners.items()]
 
@@ -114,7 +121,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
 def _entry(name: str, given: Any, seed: int) -> Entry:
     if _is_object(given) and not callable(given.pull):
         raise LearnerError(
-            f"learner {name!r} has pull={_short(given.pull)}, but pull must be a method"
+            f"learner {name!r} has pull={brief(given.pull)}, but pull must be a method"
         )
     if _is_object(given) or callable(given):
         return Entry(name, given, seed_of(seed, name))
@@ -124,7 +131,7 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
             "start it anew: give the generator function itself, without calling it"
         )
     raise LearnerError(
-        f"learner {name!r} is {_short(given)}, but a learner needs a method pull() that trains "
+        f"learner {name!r} is {brief(given)}, but a learner needs a method pull() that trains "
         "one more unit and returns the score; or give a function that returns such an object, or "
         "one that yields scores"
     )
@@ -147,18 +154,21 @@ def seed_of(seed: int, name: str) -> int:
     >>> seed_of(0, "net"), seed_of(1, "net")
     (1945099854, 3996520328)
     """
-    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:4], "big")
+    return int.from_bytes(
+        hashlib.sha256(f"{seed}/{name}".encode("utf-8", "surrogatepass")).digest()[:4], "big"
+    )
 
 
 def as_score(value: Any) -> float:
     """A pull's result as a finite number; else a `LearnerError` that says what came."""
-    if isinstance(value, str | bytes | complex) or value is None:
-        raise LearnerError(f"pull() returned {_short(value)}, but a score must be a number")
+    imaginary = isinstance(value, Complex) and not isinstance(value, Real)
+    if isinstance(value, str | bytes) or value is None or imaginary:
+        raise LearnerError(f"pull() returned {brief(value)}, but a score must be a number")
     try:
         score = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # whatever the value's own code raises
         raise LearnerError(
-            f"pull() returned {_short(value)}, but a score must be a number ({error})"
+            f"pull() returned {brief(value)}, but a score must be a number ({reason_of(error)})"
         ) from None
     if not isfinite(score) or abs(score) > LARGEST:
         raise LearnerError(
@@ -188,8 +198,3 @@ def _takes_seed(function: Any) -> bool:
         return "seed" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

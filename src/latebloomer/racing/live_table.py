@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
+
+from latebloomer.core.text import one_line
 
 if TYPE_CHECKING:
     from latebloomer.racing.progress import Progress
@@ -22,7 +25,9 @@ def table(progress: Progress) -> Any:
     rows = progress.rows
     points = [p for trace in progress.traces for p in trace.points]
     low, high = (min(points), max(points)) if points else (0.0, 1.0)
-    shown = Table(title=_title(progress, session), title_justify="left", box=None, pad_edge=False)
+    shown = Table(
+        title=_as_is(_title(progress, session)), title_justify="left", box=None, pad_edge=False
+    )
     for column, justify in (("learner", "left"), ("curve", "left"), ("pulls", "right"),
                             ("estimate", "right"), ("state", "left")):  # fmt: skip
         shown.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
@@ -33,11 +38,21 @@ def table(progress: Progress) -> Any:
         estimate = "" if row.estimate != row.estimate else f"{row.estimate:.5g}"
         when = f" at pull {row.out_at}" if row.out_at else ""
         shown.add_row(
-            row.name, curve, str(row.pulls), estimate, state + when, style=STYLE.get(state, "")
+            _as_is(row.name),
+            curve,
+            str(row.pulls),
+            estimate,
+            state + when,
+            style=STYLE.get(state, ""),
         )
     if len(rows) > MOST:
         shown.add_row(f"... {len(rows) - MOST} more", "", "", "", "", style="dim")
     return shown
+
+
+def _as_is(text: str) -> Text:
+    """Text that rich shows as it is: no markup, no emoji names, no control characters."""
+    return Text(one_line(text))
 
 
 def _title(progress: Progress, session: Session) -> str:

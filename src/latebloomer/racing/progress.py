@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from latebloomer.core.text import printable
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.session.events import (
     FINISHED,
@@ -148,9 +149,10 @@ class Progress:
         if self.mode == "silent":
             return
         if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False)
+            shown = printable(text)
+            self._live.console.print(shown, markup=False, highlight=False, emoji=False)
         else:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     # --- plain lines ---
 

@@ -19,6 +19,7 @@ from latebloomer.session.events import (
     Left,
     Noted,
     PullFailed,
+    Restored,
     Saved,
     Told,
 )
@@ -41,6 +42,7 @@ class RaceState:
         self.seconds = [0.0] * arms  # of training, in counted pulls
         self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
+        self.building_seconds = 0.0  # spent on making learners
         self.failures: list[PullFailed] = []
         self._tries: Counter[tuple[int, int, bool]] = Counter()
         self.departures: dict[int, Left] = {}
@@ -86,6 +88,8 @@ class RaceState:
                 self.notes.append(event)
             case Noted():
                 self.notes.append(event)
+            case Restored():
+                self.building_seconds += event.seconds if event.n == 0 else 0.0
             case PullFailed():
                 self.failures.append(event)
                 self._tries[event.arm, event.n, event.kind == "lost"] += 1

@@ -97,6 +97,7 @@ class PullFailed:
     kind: str  # exception, score, timeout, restore or lost
     reason: str
     details: str = ""  # the traceback
+    seconds: float = 0.0  # that the attempt took
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,11 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A learner is back where it was; that took time which is not the race's."""
+    """A learner was built, or brought back to where it was."""
 
     arm: int
-    n: int  # its pulls
-    seconds: float
+    n: int  # its pulls; 0 where it was built anew
+    seconds: float  # that it took
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.ledger import CREW, OVER
+from latebloomer.core.text import brief
 from latebloomer.errors import (
     ArmError,
     NothingYet,
@@ -149,7 +150,7 @@ class Session:
         value = score if type(score) is float else _number(score)
         if not -LARGEST <= value <= LARGEST:
             raise RewardError(
-                f"reward={_shown(score)} for arm {self.names[i]}, but a reward must be a finite "
+                f"reward={brief(score)} for arm {self.names[i]}, but a reward must be a finite "
                 f"number of at most {LARGEST:g}: check what the pull returned"
             )
         if i != due and not turns.may_take(i):
@@ -598,24 +599,15 @@ def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
 
 def _number(score: object) -> float:
     if isinstance(score, str | bytes | bytearray):
-        raise RewardError(f"reward={score!r}, but a reward must be a number, not text")
+        raise RewardError(f"reward={brief(score)}, but a reward must be a number, not text")
     if isinstance(score, complex | np.complexfloating):  # NumPy would drop the imaginary part
-        raise RewardError(f"reward={score!r}, but a reward must be a real number")
+        raise RewardError(f"reward={brief(score)}, but a reward must be a real number")
     try:
         return float(score)  # type: ignore[arg-type]
     except OverflowError:
         return inf  # a whole number beyond the range of a double: `tell` says what is allowed
-    except (TypeError, ValueError):
-        raise RewardError(f"reward={score!r}, but a reward must be a number") from None
-
-
-def _shown(score: object) -> str:
-    """A number as text, cut where it has hundreds of digits."""
-    try:
-        text = repr(score)
-    except ValueError:  # more digits than Python turns into text
-        return f"a whole number of {score.bit_length()} bits"  # type: ignore[attr-defined]
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    except Exception:  # whatever the value's own code raises
+        raise RewardError(f"reward={brief(score)}, but a reward must be a number") from None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ CREATE TABLE events (
     arm INTEGER, -- the learner it concerns, from 0
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
     score REAL, -- told: what the learner returned
-    seconds REAL, -- told: how long the pull took; saved, restored: how long that took
+    seconds REAL, -- how long it took: told, pull failed, saved, restored
     steps INTEGER, -- told: steps of its own that the learner made
     budget INTEGER, -- planned, named: pulls in all
     deciding INTEGER, -- planned: those of them that name the best
@@ -162,7 +162,8 @@ WRITERS: dict[type, tuple[str, Columns]] = {
     Began: ("began", lambda e: {"text": e.process, "data": _json(dict(e.versions))}),
     PullFailed: (
         "pull failed",
-        lambda e: {"arm": e.arm, "n": e.n, "word": e.kind, "text": e.reason, "data": e.details},
+        lambda e: {"arm": e.arm, "n": e.n, "word": e.kind, "text": e.reason,
+                   "data": e.details, "seconds": e.seconds},
     ),
     Noted: ("noted", lambda e: {"arm": e.arm, "text": e.text}),
     Saved: (
@@ -197,7 +198,7 @@ def event_of(row: tuple[Any, ...]) -> Event:
         case "named":
             return Named(arm, budget, text)
         case "pull failed":
-            return PullFailed(arm, n, word, text, data)
+            return PullFailed(arm, n, word, text, data, seconds)
         case "noted":
             return Noted(arm, text)
         case "saved":

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from latebloomer.core.text import printable, reason_of
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
@@ -46,6 +47,7 @@ class Trouble(NamedTuple):
     reason: str
     details: str = ""
     hopeless: bool = False  # no use to try again
+    seconds: float = 0.0  # that the attempt took
 
 
 class Unsaved(NamedTuple):
@@ -157,12 +159,12 @@ def one_pull(
     except TooLong:
         raise
     except (Exception, SystemExit) as error:  # a learner that exits fails like any other
-        return trouble_of(arm, error)
+        return trouble_of(arm, error, seconds=perf_counter() - began)
     seconds = perf_counter() - began
     try:
         return Told(arm, as_score(value), seconds)
     except LearnerError as error:
-        return Trouble(arm, "score", str(error))
+        return Trouble(arm, "score", str(error), seconds=seconds)
 
 
 def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
@@ -173,14 +175,12 @@ def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
         return reason_of(error)
 
 
-def trouble_of(arm: int, error: BaseException, kind: str = "exception") -> Trouble:
+def trouble_of(
+    arm: int, error: BaseException, kind: str = "exception", seconds: float = 0.0
+) -> Trouble:
     """What an exception in a learner's code becomes."""
-    return Trouble(arm, kind, reason_of(error), "".join(traceback.format_exception(error)))
-
-
-def reason_of(error: BaseException) -> str:
-    """An exception in one line: its kind and what it says."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    details = printable("".join(traceback.format_exception(error)))
+    return Trouble(arm, kind, reason_of(error), details, seconds=seconds)
 
 
 def directly(pull: Callable[[], Any]) -> Any:

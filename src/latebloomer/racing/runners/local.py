@@ -51,22 +51,23 @@ class LocalRunner(Runner):
             try:
                 self._restore(arm, done)
             except (Exception, SystemExit) as error:
-                yield self._cannot_restore(arm, error)
+                trouble = self._cannot_restore(arm, error)
+                yield trouble._replace(seconds=perf_counter() - began)
                 return
             while self.pending:
                 yield self.pending.pop(0)
-            if done:
-                yield Restored(arm, done, perf_counter() - began)
+            yield Restored(arm, done, perf_counter() - began)
         report = self._pull(arm)
         yield report
         if type(report) is Told and self._stage.schedule.is_due(arm, done + 1):
             yield from self.save({arm: done + 1})
 
     def _pull(self, arm: int) -> Told | RanOut | Trouble:
+        began = perf_counter()
         try:
             return one_pull(arm, self._live[arm], self._call)
         except TooLong as error:
-            return self._too_long(arm, error)
+            return self._too_long(arm, error)._replace(seconds=perf_counter() - began)
         except BaseException:
             note_pulls(self._live.pop(arm), None)  # stopped in the middle of a pull
             raise
@@ -156,7 +157,7 @@ class Bounded:
         answer: SimpleQueue[Any] = SimpleQueue()
         self._jobs.put((pull, answer))
         try:
-            value, error = answer.get(timeout=self._timeout)
+            value, error = answer.get(timeout=min(self._timeout, threading.TIMEOUT_MAX))
         except Empty:
             self._jobs.put(None)  # the worker ends when the abandoned call does
             self._jobs = None

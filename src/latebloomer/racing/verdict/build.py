@@ -161,7 +161,7 @@ def _warnings(race: RaceState) -> list[str]:
         if arm not in lost:
             found.append(f"{session.names[arm]}: pull {n} failed and was made again")
     if settings.seconds is not None:
-        found += _by_the_clock(settings.seconds, race.longest_pull)
+        found += _by_the_clock(settings.seconds, race)
     return found + _small_budget(race)
 
 
@@ -174,7 +174,23 @@ def _small_budget(race: RaceState) -> list[str]:
     return [f"the budget of {budget}{aside} is small: {least} make sense ({why})"]
 
 
-def _by_the_clock(seconds: float, longest: float) -> list[str]:
+def _by_the_clock(seconds: float, race: RaceState) -> list[str]:
+    """Where the race was not held to its time, by how much, and what took it."""
+    if not race.session.over or abs(race.elapsed - seconds) <= CLOSE * seconds:
+        return _long_pull(seconds, race.longest_pull)
+    failing = sum(failure.seconds for failure in race.failures)
+    spent = {
+        "counted pulls": sum(race.seconds), "building learners": race.building_seconds,
+        "failed pulls": failing,
+    }  # fmt: skip
+    took = ", ".join(f"{what} {time:.3g} s" for what, time in spent.items() if time > 0)
+    return [
+        f"the race took {race.elapsed:.3g} s of the {seconds:g} s given ({took}; the longest pull "
+        f"{race.longest_pull:.3g} s): it was not held to {CLOSE:.0%} of its time"
+    ]
+
+
+def _long_pull(seconds: float, longest: float) -> list[str]:
     if longest <= CLOSE * seconds:
         return []
     return [

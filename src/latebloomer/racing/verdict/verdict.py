@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from latebloomer.core.text import printable
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -151,7 +152,7 @@ class Verdict:
             )
         lines += ["", *(f"{rival}." for rival in self.hindsight)]
         lines += [f"Warning: {warning}." for warning in self.warnings]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def summary(self) -> dict[str, Any]:
         """What the journal keeps: the same for the same race, however often it was interrupted."""

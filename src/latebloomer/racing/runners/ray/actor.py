@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import place_of
@@ -120,7 +121,8 @@ class TrainingActor:
             return trouble_of(arm, error)
         if isinstance(report, Told):
             if timeout is not None and report.seconds > timeout:
-                return Trouble(arm, "timeout", str(TooLong(timeout)))
+                took = report.seconds
+                return Trouble(arm, "timeout", str(TooLong(timeout)), seconds=took)
             self._done += 1
             self._schedule.hear(Told(0, report.score, report.seconds))
         return report
@@ -140,4 +142,4 @@ class TrainingActor:
         try:
             return bytes(cloudpickle.dumps(trained(self._learner)))
         except Exception as error:  # of the learner's own pickling
-            return f"{type(error).__name__}: {error}"
+            return reason_of(error)

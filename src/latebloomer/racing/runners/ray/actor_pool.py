@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -26,6 +26,7 @@ class Worker:
     actor: Any
     slot: Slot
     ready: bool = False  # its learner is built
+    since: float = field(default_factory=monotonic)  # when its process was asked for
     done: int = 0  # pulls that it has had, as far as the race knows
 
 

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 from latebloomer.cluster import Cluster
+from latebloomer.core.text import reason_of
 from latebloomer.errors import ClusterError, LearnerError, need_whole, require
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event
@@ -26,7 +27,6 @@ from latebloomer.racing.runners.contract import (
     Unsaved,
     Waiting,
     directly,
-    reason_of,
 )
 from latebloomer.racing.runners.ray.actor import Batch, Ready
 from latebloomer.racing.runners.ray.actor_pool import (
@@ -188,9 +188,8 @@ class RayRunner(Runner):
             answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             self._lost(call)
-            yield Trouble(
-                arm, "lost", f"its process was lost ({type(error).__name__})", str(error)
-            )
+            what = f"its process was lost ({type(error).__name__})"
+            yield Trouble(arm, "lost", what, str(error), seconds=monotonic() - call.sent)
             return
         if call.kind == TRAIN:
             yield from self._batch_of(worker, answer)
@@ -199,8 +198,7 @@ class RayRunner(Runner):
         elif isinstance(answer, Ready):
             worker.ready, worker.done = True, call.start
             yield from (Noted(arm, text) for text in answer.notes)
-            if call.start:
-                yield Restored(arm, call.start, answer.seconds)
+            yield Restored(arm, call.start, monotonic() - worker.since)
         elif isinstance(answer, Trouble):
             yield answer
 
@@ -229,7 +227,8 @@ class RayRunner(Runner):
         for call in [] if timeout is None else self._pool.overdue(timeout):
             self._pool.end_and_retry(call)
             if call.pulls == 1:
-                yield Trouble(call.arm, "timeout", str(TooLong(timeout or 0.0)))
+                took = monotonic() - call.sent
+                yield Trouble(call.arm, "timeout", str(TooLong(timeout or 0.0)), seconds=took)
 
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
         """Who is waited for, where others have had nothing to do for a while."""

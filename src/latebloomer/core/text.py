@@ -1,0 +1,57 @@
+"""Other people's objects as text: never an exception, never control characters, never too long."""
+
+from __future__ import annotations
+
+MOST = 80  # characters of a value in a message
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    r"""Text as it can be shown and stored: control characters and half characters as escapes.
+
+    >>> print(printable("net\x1b[31m\udc80"))
+    net\x1b[31m\udc80
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def one_line(text: str) -> str:
+    r"""The same, line breaks among what is escaped.
+
+    >>> one_line("two\nlines")
+    'two\\nlines'
+    """
+    return printable(text, keep="")
+
+
+def brief(value: object) -> str:
+    """What a value is, in a few words, whatever its own `repr` does.
+
+    >>> brief([1, 2]), brief("x" * 200)[-5:], brief(10**5000)
+    ('[1, 2]', 'xx...', 'an int that cannot be shown (ValueError)')
+    """
+    try:
+        text = repr(value)
+    except Exception as error:  # of a user's own class, or a number of too many digits
+        kind = type(value).__name__
+        article = "an" if kind[:1].lower() in "aeiou" else "a"
+        return f"{article} {kind} that cannot be shown ({type(error).__name__})"
+    return one_line(text if len(text) <= MOST else f"{text[: MOST - 3]}...")
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception in one line: its kind and what it says.
+
+    >>> reason_of(ValueError("no such thing")), reason_of(KeyboardInterrupt())
+    ('ValueError: no such thing', 'KeyboardInterrupt')
+    """
+    try:
+        text = str(error)
+    except Exception as broken:  # of a user's own class
+        text = f"it cannot say what ({type(broken).__name__})"
+    return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)

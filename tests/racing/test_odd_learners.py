@@ -1,0 +1,154 @@
+"""One odd learner never ends a race: whatever it returns, raises or is called, it alone fails."""
+
+import io
+import sys
+from itertools import count
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from latebloomer.errors import RewardError, SettingError
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.live_table import table
+from latebloomer.racing.progress import Progress
+from latebloomer.session.session import Session
+
+
+def rising(best):
+    return lambda: (best * n / (n + 5) for n in count(1))
+
+
+GOOD = {"a": rising(0.9), "b": rising(0.7)}
+
+
+class NoFloat:
+    def __float__(self):
+        raise RuntimeError("no number today")
+
+
+class NoRepr:
+    def __repr__(self):
+        raise RuntimeError("no words today")
+
+
+class NoStr(Exception):
+    def __str__(self):
+        raise RuntimeError("speechless")
+
+
+class Learner:
+    """Two good pulls, then what it was made for."""
+
+    def __init__(self, then):
+        self.n, self.then = 0, then
+
+    def pull(self):
+        self.n += 1
+        return 0.1 * self.n if self.n < 3 else self.then()
+
+
+def raises(error):
+    def then():
+        raise error
+
+    return then
+
+
+ODD = {
+    "a score whose float fails": lambda: NoFloat(),
+    "a score beyond any number": lambda: 10**5000,
+    "a score that cannot be shown": lambda: NoRepr(),
+    "a complex score": lambda: np.complex64(0.5 + 0.5j),
+    "text": lambda: "0.5",
+    "nothing": lambda: None,
+    "not a number": lambda: float("nan"),
+    "an error that cannot be shown": raises(NoStr()),
+    "an error with half a character": raises(ValueError("half \udc80 a character")),
+    "an error with control characters": raises(ValueError("red \x1b[31m text")),
+    "an exit": lambda: sys.exit(0),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
+    path = tmp_path / "race.db"
+    learners = GOOD | {"odd": lambda: Learner(ODD[what])}
+    verdict = race(learners, 40, journal=path, progress=False)
+    assert verdict.spent == 40 and verdict.name == "a"
+    assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
+    assert verdict["odd"].why.startswith("pull 3 failed twice: ")
+    assert verdict["odd"].why.isprintable()
+    assert look(path).summary() == verdict.summary()
+    assert resume(path, learners, progress=False).summary() == verdict.summary()
+
+
+@pytest.mark.parametrize("what", ["a score beyond any number", "a score whose float fails"])
+def test_a_session_refuses_such_a_score_and_stays_as_it_was(what):
+    session = Session("r-sr", 2, 20)
+    with pytest.raises(RewardError):
+        session.tell(0, ODD[what]())
+    assert session == Session("r-sr", 2, 20)
+
+
+class ExitsWhenSaved(Learner):
+    def __init__(self):
+        super().__init__(lambda: 0.5)
+
+    def save(self, folder):
+        sys.exit(0)
+
+    def load(self, folder):
+        pass
+
+
+def test_an_exit_while_saving_is_a_warning(tmp_path):
+    learners = GOOD | {"odd": ExitsWhenSaved}
+    verdict = race(learners, 40, journal=tmp_path / "race.db", progress=False, checkpoint_every=2)
+    assert verdict.spent == 40
+    assert any("odd: could not be saved (SystemExit: 0)" in w for w in verdict.warnings)
+
+
+def test_an_exit_while_a_learner_is_built_is_its_failure():
+    verdict = race(GOOD | {"odd": lambda: sys.exit(3)}, 40, journal=None, progress=False)
+    assert verdict["odd"].why == "pull 1 failed twice: SystemExit: 3" and verdict.spent == 40
+
+
+def test_a_timeout_longer_than_any_wait_is_no_trouble():
+    verdict = race(GOOD, 20, journal=None, progress=False, timeout=1e12)
+    assert verdict.spent == 20
+
+
+def test_a_learner_that_cannot_be_shown_is_refused_in_words():
+    with pytest.raises(SettingError, match="learners=a dict that cannot be shown"):
+        race({"one": NoRepr()}, 20, journal=None)
+
+
+# --- names ---
+
+NAMES = ["net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\x07", "red\x1b[31m", "half\udc80"]
+
+
+def test_names_are_shown_as_they_are_without_control_characters(tmp_path, capfd):
+    learners = {name: rising(0.1 * (k + 1)) for k, name in enumerate(NAMES)}
+    path = tmp_path / "race.db"
+    verdict = race(learners, 100, journal=path)
+    assert verdict.name in NAMES and look(path).summary() == verdict.summary()
+    said = capfd.readouterr().err
+    for text in (said, str(verdict), str(look(path))):
+        assert "net[relu]" in text and "net[tanh]" in text and "[/bold]" in text
+        assert ":smile:" in text and "bell\\x07" in text and "half\\udc80" in text
+        assert "\x07" not in text and "\x1b" not in text
+
+
+def test_the_live_table_shows_them_as_they_are():
+    session = Session("r-sr", NAMES, 100)
+    progress = Progress(NAMES, True)
+    progress.mode = "live"
+    console = Console(file=io.StringIO(), width=120)
+    with progress.shown(session, None):
+        progress.say("[/bold] says :smile:")
+        console.print(table(progress))
+    shown = console.file.getvalue()
+    for name in ("net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\\x07", "half\\udc80"):
+        assert name in shown
