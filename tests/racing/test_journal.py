@@ -232,7 +232,7 @@ def test_a_row_that_was_changed_is_noticed(tmp_path, column, value):
     run(path)
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE events SET {column} = ? WHERE id = 10", (value,))
-    with pytest.raises(JournalError, match="is damaged after event 9 "):
+    with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
         look(path)
 
 
@@ -241,7 +241,7 @@ def test_a_row_that_was_removed_is_noticed(tmp_path):
     run(path)
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM events WHERE id = 10")
-    with pytest.raises(JournalError, match="is damaged after event 9 "):
+    with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
         look(path)
 
 

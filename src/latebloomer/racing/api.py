@@ -23,9 +23,13 @@ from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.settings import Settings, process_name, resolved, versions
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import Began, Created, Decided, Ended
+from latebloomer.session.events import Began, Created, Decided, Ended, Noted
 
 Place = str | os.PathLike[str]
+CRASHES = (
+    "the last processes of this race all ended in its pull; if that is no chance (a crash in "
+    "compiled code, os._exit), race(..., isolate=True) makes it this learner's failure"
+)
 
 
 def race(
@@ -155,7 +159,8 @@ def _run(
         driver.start()
         _announce(driver, progress)
         driver.run()
-        verdict = build_verdict(state, journal.path)
+        driver.check_journal()
+        verdict = build_verdict(state, driver.journal.path)
         driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
         verdict = replace(verdict, learner=driver.winner())
         progress.say(f"\n{verdict}")
@@ -166,12 +171,15 @@ def _run(
             with suppress(JournalError):  # a disk that is full or gone: said when it mattered
                 driver.record(Ended())
         finally:
-            journal.close()
+            driver.journal.close()
 
 
 def _announce(driver: Driver, progress: Progress) -> None:
     """The plan before the first pull; what a resume costs before it is paid."""
     session, settings = driver.session, driver.settings
+    crashing = driver.race.crashing_learner()
+    if crashing is not None:
+        driver.record(Noted(crashing, CRASHES))
     if session.spent:
         progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
     elif settings.seconds is not None:

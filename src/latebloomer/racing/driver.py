@@ -8,15 +8,17 @@ listen are told: the clock, the schedule of checkpoints, the progress display, u
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
-from latebloomer.errors import Interrupted, LearnerError
+from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.clock import Clock, Stopwatch
 from latebloomer.racing.interrupt import Interrupt
-from latebloomer.racing.journal.journal import Journal, resume_call
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.journal import Journal, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -75,11 +77,14 @@ class Driver:
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
+        self._rescued = False  # whether the journal was lost once
 
     # --- the race ---
 
     def start(self) -> None:
         """Let the runner take the learners; the race's time runs from here."""
+        if self._resumed:
+            self.states.sweep()
         recorded, timeout = self.session.scores, self.settings.timeout
         self.runner.start(Stage(self.entries, self.states, recorded, timeout, self.schedule))
         self.watch = Stopwatch(self.race.elapsed)
@@ -147,6 +152,27 @@ class Driver:
             self.clock.hear(event)
         if self.session.racing_count != racing:
             self._release_dropped()
+            self.check_journal()
+
+    def check_journal(self) -> None:
+        """Notice where the journal was deleted or replaced, and go on in a new file beside it."""
+        if self._rescued or self.journal.is_in_place():
+            return
+        self._rescued, lost = True, self.journal
+        made = files.rescue(lost, self._known_events())
+        lost.close()
+        self.journal = made
+        self.states.follow(made.path)
+        self.record(
+            Noted(None, f"the journal {near(lost.path or made.path)} was deleted or replaced "
+                        f"during the race: all of it is in {near(made.path)}")
+        )  # fmt: skip
+
+    def _known_events(self) -> list[Event]:
+        """All that happened: from the lost file where it is still open, else from memory."""
+        with suppress(JournalError):
+            return [entry.event for entry in self.journal.read()]
+        return [self.race.created, *self.session.events]
 
     def _call_back(self, event: Event) -> None:
         for note in self.callbacks.tell(event):

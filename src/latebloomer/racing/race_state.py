@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable
 
-from latebloomer.errors import AllFailed, BudgetError, LatebloomerError, OtherRace
+from latebloomer.core.text import reason_of
+from latebloomer.errors import (
+    AllFailed,
+    BudgetError,
+    JournalError,
+    LatebloomerError,
+    OtherRace,
+)
 from latebloomer.policies.base import Policy
+from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.settings import Settings
 from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
+    Began,
     Created,
     Decided,
+    Ended,
     Event,
     Left,
     Noted,
@@ -25,6 +35,7 @@ from latebloomer.session.events import (
 )
 from latebloomer.session.session import Session
 
+MANY_CRASHES = 3  # processes lost in one and the same pull are no chance any more
 NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
 
 
@@ -35,6 +46,7 @@ class RaceState:
     """
 
     def __init__(self, created: Created, policy: Policy | str | None = None) -> None:
+        self.created = created
         self.id, self.names = created.race, created.names
         self.settings = Settings.from_dict(dict(created.settings), policy)
         self.session = fresh_session(self.settings, created.names)
@@ -50,6 +62,8 @@ class RaceState:
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self.verdict: Decided | None = None
         self.elapsed = 0.0  # seconds of the race so far
+        self._under_way = False  # whether a process has it, or was killed with it
+        self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
     @classmethod
     def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> RaceState:
@@ -58,7 +72,13 @@ class RaceState:
         first = next(stream, None)
         if first is None or not isinstance(first.event, Created):
             raise OtherRace("the journal does not begin with a race: it is not one of ours")
-        race = cls(first.event, policy)
+        try:
+            race = cls(first.event, policy)
+        except (KeyError, TypeError, AttributeError) as error:  # settings that are none
+            raise JournalError(
+                f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
+                "changed"
+            ) from error
         race.replay(stream)
         return race
 
@@ -68,8 +88,15 @@ class RaceState:
         for entry in entries:
             try:
                 self.apply(entry.event)
+            except JournalError:
+                raise
             except LatebloomerError as error:
                 raise self._another_rule(entry.event, error) from error
+            except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
+                raise JournalError(
+                    f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
+                    "has been changed"
+                ) from error
         if entry is not None:
             self.elapsed = entry.elapsed
 
@@ -94,11 +121,36 @@ class RaceState:
                 self.failures.append(event)
                 self._tries[event.arm, event.n, event.kind == "lost"] += 1
             case Saved():
-                self._checkpoints[event.arm] = event
+                self._enter_checkpoint(event)
+            case Began():
+                self._count_crash()
+            case Ended():
+                self._under_way = False
             case Decided():
                 self.verdict = event
 
+    def _enter_checkpoint(self, saved: Saved) -> None:
+        """Only names inside the race's own folder: a journal may come from anywhere."""
+        if saved.folder != place_of(saved.arm, saved.n):
+            raise JournalError(
+                f"the journal names {saved.folder!r} as a checkpoint, which is no place of this "
+                "race: it has been changed"
+            )
+        self._checkpoints[saved.arm] = saved
+
+    def _count_crash(self) -> None:
+        """A process takes the race up: if the one before did not let go, it was lost."""
+        if self._under_way and not self.session.over:
+            self._crashes.append((self.session.spent, self.session.ask()))
+        self._under_way = True
+
     # --- what is known ---
+
+    def crashing_learner(self) -> int | None:
+        """The arm in whose pull the last processes have ended, again and again."""
+        newest = self._crashes[-MANY_CRASHES:]
+        same = len(newest) == MANY_CRASHES and len(set(newest)) == 1
+        return newest[0][1] if same and newest[0][0] == self.session.spent else None
 
     def pace(self, arm: int) -> float:
         """Seconds per pull, over an arm's newest pulls."""
@@ -134,8 +186,10 @@ class RaceState:
         if not isinstance(event, Told):
             return OtherRace(f"the journal says that {error}: {other}")
         asked = "no arm" if session.over else repr(self.names[session.ask()])
+        known = isinstance(event.arm, int) and 0 <= event.arm < len(self.names)
+        whose = self.names[event.arm] if known else event.arm
         return OtherRace(
-            f"pull {session.spent + 1} of the journal is of {self.names[event.arm]!r}, but "
+            f"pull {session.spent + 1} of the journal is of {whose!r}, but "
             f"{session.policy!r} asks for {asked} there: {other}; resume with the version that "
             f"it names ({error})"
         )

@@ -7,18 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from latebloomer.racing.checkpoints.storage import Folder, Storage, Stored
+from latebloomer.racing.checkpoints.storage import Folder, Storage, Stored, place_of
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session.events import Saved
-
-
-def place_of(arm: int, n: int) -> str:
-    """Where in a storage the state of an arm after n pulls lies.
-
-    >>> place_of(3, 57)
-    '0003/57'
-    """
-    return f"{arm:04d}/{n}"
 
 
 def saved_event(arm: int, n: int, stored: Stored) -> Saved:
@@ -65,6 +56,20 @@ class SavedStates:
         """The same, where its files are seen from here."""
         saved = self.newest(arm, upto)
         return saved if saved is not None and self.storage.has(saved.folder) else None
+
+    def sweep(self) -> None:
+        """Remove what a kill left half-written."""
+        if isinstance(self.storage, Folder):
+            self.storage.drop_drafts()
+
+    def follow(self, journal: Path) -> None:
+        """The journal has another name now: what lies beside it moves along."""
+        before, self._journal = self._journal, journal
+        beside = Folder(f"{before}.checkpoints", self._full)
+        if self._storage == beside:
+            self._storage = Folder(f"{journal}.checkpoints", self._full)
+            if Path(beside.root).is_dir():
+                Path(beside.root).rename(self._storage.root)
 
     def drop_older(self, saved: Saved) -> None:
         """Older states than one that is in the journal are not needed any more."""

@@ -25,6 +25,15 @@ from latebloomer.errors import SettingError, extra
 DRAFT = ".draft"  # what the name of an incomplete folder ends in
 
 
+def place_of(arm: int, n: int) -> str:
+    """Where in a storage the state of an arm after n pulls lies.
+
+    >>> place_of(3, 57)
+    '0003/57'
+    """
+    return f"{arm:04d}/{n}"
+
+
 class Stored(NamedTuple):
     """What a storage says of a folder that is complete."""
 
@@ -109,6 +118,11 @@ class Folder(Storage):
         for folder in kept.parent.iterdir():
             if folder.name != kept.name:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def drop_drafts(self) -> None:
+        """Remove folders that were never completed."""
+        for draft in Path(self.root).glob(f"*/*{DRAFT}"):
+            shutil.rmtree(draft, ignore_errors=True)
 
     def leave_mark(self, name: str) -> None:
         Path(self.root).mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from latebloomer.errors import JournalError, JournalInUse, OtherRace
@@ -17,7 +19,7 @@ from latebloomer.racing.journal.journal import (
 )
 from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION
-from latebloomer.session.events import Began, Created, Decided, Told
+from latebloomer.session.events import Began, Created, Decided, Event, Told
 
 CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
 
@@ -43,6 +45,54 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
         lock.close()
         raise
     return journal
+
+
+def rescue(journal: Journal, events: Iterable[Event]) -> FileJournal:
+    """A new journal beside one that was deleted or replaced, with all that is known."""
+    old = journal.path
+    if old is None:
+        raise JournalError("a journal in memory cannot be lost")
+    known = list(events)
+    for count in range(1, 1000):
+        path = old.with_name(f"{old.stem}.rescued{'' if count == 1 else f'-{count}'}{old.suffix}")
+        if not path.exists() and isinstance(known[0], Created):
+            made = create(path, known[0])
+            for event in known[1:]:
+                made.append(event)
+            return made  # type: ignore[return-value]
+    raise JournalError(f"the journal {near(old)} is gone, and no name beside it is free")
+
+
+def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[int, str]:
+    """Keep the sound events of a damaged journal in a new file: how many pulls, and what is wrong.
+
+    The damaged file stays as it is.
+    """
+    journal, pulls, wrong = read(path), 0, ""
+    made: Journal | None = None
+    with closing(journal):
+        entries = journal.read()
+        try:
+            for entry in entries:
+                if made is None:
+                    made = _first_of(entry.event, out)
+                else:
+                    made.append(entry.event, elapsed=entry.elapsed)
+                    pulls += isinstance(entry.event, Told)
+        except JournalError as error:
+            if made is None:
+                raise
+            wrong = str(error)
+    if made is None:
+        raise JournalError(f"there is no event in {path}: nothing can be kept")
+    made.close()
+    return pulls, wrong
+
+
+def _first_of(event: Event, out: str | os.PathLike[str]) -> Journal:
+    if not isinstance(event, Created):
+        raise JournalError("the journal does not begin with a race: nothing can be kept")
+    return create(out, event)
 
 
 def _make_tables(db: sqlite3.Connection) -> None:
@@ -152,32 +202,37 @@ def _lock(file: Path) -> sqlite3.Connection:
     SQLite's own locks work on every system and end with the process. On the journal itself such a
     lock would keep `latebloomer show` from reading it during the race.
     """
-    try:
-        lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=0)
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise JournalError(
-                f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
-            ) from error
-        raise JournalInUse(
-            f"{_holder(file)} races on the journal {near(file)}: wait for it or stop it; a race "
-            "of its own needs a file of its own, journal=..."
-        ) from None
-    return lock
+    for again in (True, False):
+        lock = None
+        try:
+            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=0)
+            lock.execute("BEGIN EXCLUSIVE")
+            return lock
+        except sqlite3.DatabaseError as error:
+            if lock is not None:
+                lock.close()
+            if "locked" in str(error):
+                raise JournalInUse(
+                    f"{_holder(file)} races on the journal {near(file)}: wait for it or stop it; "
+                    "a race of its own needs a file of its own, journal=..."
+                ) from None
+            if isinstance(error, sqlite3.OperationalError) or not again:
+                raise JournalError(
+                    f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
+                ) from error
+            Path(f"{file}.lock").unlink()  # junk: nobody can hold a lock on it
+    raise JournalError(f"the journal {file} cannot be locked")
 
 
 def _holder(file: Path) -> str:
     """Which process raced last."""
     holder = "another process"
-    try:
+    with suppress(JournalError):
         journal = read(file)
-    except JournalError:
-        return holder
-    for entry in journal.read():
-        if isinstance(entry.event, Began):
-            holder = entry.event.process
-    journal.close()
+        with closing(journal):
+            for entry in journal.read():
+                if isinstance(entry.event, Began):
+                    holder = entry.event.process
     return holder
 
 

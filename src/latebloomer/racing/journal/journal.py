@@ -9,6 +9,7 @@ costs one prepared INSERT (20 µs here; SQLAlchemy Core adds several times that)
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from struct import error as StructError
 from time import time
 from typing import Any
 
+from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal.schema import (
     COLUMNS,
@@ -37,6 +39,11 @@ INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
 
 
+# What reading a file of garbage can raise.
+DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
+PAGE = 512  # bytes: no SQLite file is shorter
+
+
 class Journal(ABC):
     """Appends events and reads them back; it knows nothing else of races."""
 
@@ -49,6 +56,10 @@ class Journal(ABC):
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
         """The entries beyond number `after`, in order."""
+
+    def is_in_place(self) -> bool:
+        """Whether what was written can still be found where it was put."""
+        return True
 
     def close(self) -> None:  # noqa: B027
         """Let go of the file and of the lock."""
@@ -76,6 +87,8 @@ class FileJournal(Journal):
         self.path: Path = path
         self._db, self._lock = connection, lock
         self._last = self._checksum = 0  # of the newest row
+        found = os.stat(path)
+        self._inode = found.st_dev, found.st_ino
         if lock is not None:
             self._find_end()
 
@@ -139,21 +152,31 @@ class FileJournal(Journal):
 
     def read(self, after: int = 0) -> Iterator[Entry]:
         """One statement, so that it is a snapshot, also while another process writes."""
-        number, mark = after, self._checksum_at(after)
+        number, pulls = after, 0
         try:
+            mark = self._checksum_at(after)
             for row in self._db.execute(SELECT, (after,)):
                 mark = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != mark:
                     raise ValueError("its checksum differs")
-                number = row[0]
-                yield Entry(number, row[14], row[15], event_of(row))
-        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, StructError) as error:
-            raise damaged(self.path, number, error) from error
+                entry = Entry(row[0], row[14], row[15], event_of(row))
+                number, pulls = row[0], pulls + (row[1] == TOLD)
+                yield entry
+        except DAMAGE as error:
+            raise damaged(self.path, number, pulls, error) from error
 
     def _checksum_at(self, number: int) -> int:
         query = "SELECT checksum FROM events WHERE id = ?"
         rows = self._db.execute(query, (number,)).fetchall()
         return int(rows[0][0]) if rows else 0
+
+    def is_in_place(self) -> bool:
+        """Whether the file under its name is still the one that is written."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
 
     def close(self) -> None:
         self._db.close()
@@ -177,11 +200,12 @@ class transaction:
             self._db.execute("ROLLBACK")
 
 
-def damaged(path: Path, last: int, error: Exception) -> JournalError:
+def damaged(path: Path, last: int, pulls: int, error: Exception) -> JournalError:
     """The error for a journal whose events are sound only up to number `last`."""
     return JournalError(
-        f"the journal {near(path)} is damaged after event {last} ({error}): what comes before it "
-        "is sound"
+        f"the journal {near(path)} is damaged after event {last}, before its pull {pulls + 1} is "
+        f"complete ({one_line(str(error))}): what comes before that is sound, and `latebloomer "
+        f"repair {near(path)}` keeps it in a new file"
     )
 
 

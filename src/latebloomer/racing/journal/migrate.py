@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import JournalError
-from latebloomer.racing.journal.journal import FileJournal, Journal, damaged, transaction
+from latebloomer.racing.journal.journal import DAMAGE, FileJournal, Journal, damaged, transaction
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.session.delivery import whole_budget
 from latebloomer.session.events import (
@@ -51,14 +51,15 @@ class VersionOneReader(Journal):
 
     def read(self, after: int = 0) -> Iterator[Entry]:
         """All tables in one transaction, so that it is a snapshot."""
-        number = 0
+        number = pulls = 0
         try:
             with transaction_to_read(self._db):
                 for number, (at, elapsed, event) in enumerate(_timed(events_in(self._db)), 1):
+                    pulls += isinstance(event, Told)
                     if number > after:
                         yield Entry(number, at, elapsed, event)
-        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:
-            raise damaged(self.path, number, error) from error
+        except DAMAGE as error:
+            raise damaged(self.path, number, pulls, error) from error
 
     def close(self) -> None:
         self._db.close()

@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from latebloomer.racing.checkpoints.restore import Target, restore
-from latebloomer.racing.checkpoints.saved_states import place_of, saved_event
+from latebloomer.racing.checkpoints.saved_states import saved_event
+from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.learner import Learner, can_save, trained
 from latebloomer.racing.runners.contract import (
     Orders,

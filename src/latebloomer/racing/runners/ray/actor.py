@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.checkpoints.restore import Target, restore
-from latebloomer.racing.checkpoints.saved_states import place_of
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.checkpoints.storage import Storage, Stored
+from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
 from latebloomer.racing.learner import can_save, trained
 from latebloomer.racing.runners.contract import (
     RanOut,
