@@ -6,7 +6,6 @@ import os
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from latebloomer.bench import catalogue
@@ -16,7 +15,7 @@ from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_sets import Curves
 from latebloomer.bench.losses import Losses, costs
 from latebloomer.bench.playing import Played, play, play_all, playable, shuffled
-from latebloomer.cli.bench_command import register
+from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.policies import RisingSR, SuccessiveHalving, make_policy
 from latebloomer.session.session import Session
@@ -33,9 +32,6 @@ def rising(arms=5, length=40, sd=None, name="one", group="toy"):
 
 
 def run(*words):
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
     return CliRunner().invoke(app, ["bench", *map(str, words)])
 
 

@@ -5,10 +5,9 @@ import os
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from latebloomer.cli.reproduce_command import register
+from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.paper import as_published as published
 from latebloomer.paper import as_published_power_law as published_power_law
@@ -41,9 +40,6 @@ COLUMNS = [
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
     return lambda *words: CliRunner().invoke(app, ["reproduce", *map(str, words)])
 
 
