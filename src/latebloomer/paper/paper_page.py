@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from latebloomer.page.html_document import html_document
 from latebloomer.paper.claims import NOT, ONLY_PUBLISHED, REPRODUCED, Verdict
 from latebloomer.paper.figure import Figure
 from latebloomer.paper.workbench import PARTS, Bench
@@ -36,11 +37,11 @@ def write_page(bench: Bench, figures: Sequence[Figure], verdicts: Sequence[Verdi
     made = [figure for figure in figures if _record(bench, figure).is_file()]
     links = " ".join(f'<a href="#{figure.name}">{figure.name}</a>' for figure in made)
     body = "\n".join(_section(bench, figure) for figure in made)
-    text = (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f"<title>The paper, reproduced</title><style>{STYLE}</style></head><body>"
+    text = html_document(
+        "The paper, reproduced",
+        STYLE,
         f"<h1>Best arm identification for stochastic rising bandits, reproduced</h1>"
-        f"{_opening()}<nav>{links}</nav>{_claims(verdicts)}{body}</body></html>\n"
+        f"{_opening()}<nav>{links}</nav>{_claims(verdicts)}{body}",
     )
     (bench.folder / "index.html").write_text(text, encoding="utf-8")
 
