@@ -1,4 +1,4 @@
-"""What the package promises as a whole: names, imports, references, the command."""
+"""What the package promises as a whole: names, imports, references, the demo."""
 
 import inspect
 import pkgutil
@@ -9,19 +9,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import latebloomer
 from latebloomer.citation import cite, references
-from latebloomer.cli import app
 from latebloomer.errors import MissingExtra, UnknownName, extra
 from latebloomer.policies import REGISTRY
 
 ROOT = Path(__file__).parent.parent
-
-
-def run(*words):
-    return CliRunner().invoke(app, list(words))
 
 
 def test_every_public_name_is_there_and_documented():
@@ -75,33 +69,6 @@ def test_a_missing_extra_says_what_to_install():
 
 def test_the_files_of_the_repository_agree_on_the_version():
     assert f"version: {latebloomer.__version__}" in (ROOT / "CITATION.cff").read_text()
-
-
-# --- the command ---
-
-
-def test_version():
-    assert run("--version").output == f"latebloomer {latebloomer.__version__}\n"
-
-
-def test_help_lists_the_commands():
-    output = run("--help").output
-    assert "plan" in output and "cite" in output
-
-
-def test_plan_prints_the_phases():
-    output = run("plan", "--policy", "r-sr", "--arms", "3", "--budget", "12").output
-    assert "bring 3 arms to 3 pulls each" in output
-    assert "12 pulls in all, 0 of the budget unspent" in output
-
-
-def test_a_wrong_call_is_one_line_and_code_2():
-    ran = run("plan", "--policy", "r-ucbe", "--arms", "8", "--budget", "20")
-    assert ran.exit_code == 2
-    assert ran.stderr == (
-        "BudgetError: budget=20 for 8 arms, but RisingUCBE needs 32: 4 pulls of each arm before "
-        "it can project; drop arms or raise the budget\n"
-    )
 
 
 def test_the_demo_finds_the_late_bloomer():

@@ -6,13 +6,12 @@ import os
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from latebloomer.bench import TWELVE, Curves, bench, curve_sets, names_of, read_folder, read_sets
 from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuffled
 from latebloomer.bench.losses import Losses, costs
-from latebloomer.cli.bench_command import register
+from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.policies import RisingSR, SuccessiveHalving, make_policy
 from latebloomer.session.session import Session
@@ -29,9 +28,6 @@ def rising(arms=5, length=40, sd=None, name="one", group="toy"):
 
 
 def run(*words):
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
     return CliRunner().invoke(app, ["bench", *map(str, words)])
 
 

@@ -10,11 +10,10 @@ from functools import partial
 from itertools import repeat
 
 import pytest
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from latebloomer.cli.race_commands import register
+from latebloomer.cli import app
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing import race
 from latebloomer.racing.live_table import table
@@ -50,8 +49,6 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mine.py").write_text(MODULE)
-    app = typer.Typer()
-    register(app)
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
 
 

@@ -389,8 +389,9 @@ def test_a_search_splits_as_a_learner_does():
 
 @pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 def test_several_jobs_find_what_one_finds():
-    one = search(n_jobs=1).fit(X, Y)
-    two = search(n_jobs=2).fit(X, Y)
+    models = {name: MODELS[name] for name in ("bayes", "linear")}  # each costs a process's start
+    one = search(models, budget=24, n_jobs=1).fit(X, Y)
+    two = search(models, budget=24, n_jobs=2).fit(X, Y)
     assert two.verdict_.summary() == one.verdict_.summary()
     assert np.array_equal(two.predict(X), one.predict(X))
     assert two.refit_pulls_ == one.refit_pulls_ and two.best_score_ == one.best_score_

@@ -1,10 +1,14 @@
 """`SklearnLearner`: honest scores, exact resumes, and clear refusals."""
 
+import pickle
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.decomposition import PCA
@@ -28,7 +32,8 @@ from threadpoolctl import threadpool_limits
 from latebloomer import race
 from latebloomer.errors import MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.integrations.sklearn.data_splits import splits_of
+from latebloomer.integrations.sklearn.data_splits import indexable_data, split_rows, take_rows
+from latebloomer.integrations.sklearn.sklearn_learner import FILE, OLD_BATCHES
 from latebloomer.racing import LearnerError, check_learner
 
 IRIS = load_iris(return_X_y=True)
@@ -127,7 +132,7 @@ def test_every_epoch_has_every_row_once_in_another_order(spied):
 def test_steps_before_the_last_are_fitted_on_training_rows_only(spied):
     learner = SklearnLearner(make_pipeline(StandardScaler(), SGDClassifier()), *spied)
     learner.pull()
-    held = splits_of(*spied, 0.2, True, 0)[0][1].size
+    held = split_rows(*spied, 0.2, True, 0)[0][1].size
     assert learner.model[0].n_samples_seen_ == 100 - held
 
 
@@ -151,12 +156,34 @@ def test_a_validation_set_can_be_given(spied):
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
 def test_a_share_keeps_every_class_in_training_and_holds_all_out_alike(share, rng):
     y = rng.permutation(np.repeat([0, 1, 2, 3], [1, 2, 37, 160]))
-    train, held = splits_of(y, y, share, True, 0)[0]
+    train, held = split_rows(y, y, share, True, 0)[0]
     assert set(y[train]) == {0, 1, 2, 3}
     assert sorted([*train, *held]) == list(range(200))
     assert held.size == round(200 * share)
     for value, size in ((2, 37), (3, 160)):
         assert abs((y[held] == value).sum() - share * size) <= 2 + 4 * share
+
+
+TABLE = np.arange(30.0).reshape(10, 3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE, TABLE[:, 0], TABLE.tolist(), pd.DataFrame(TABLE, index=range(10, 0, -1)),
+        pd.Series(TABLE[:, 0], index=range(10, 0, -1)), sparse.csr_array(TABLE),
+        sparse.coo_matrix(TABLE), pa.table({"a": TABLE[:, 0]}), pa.array(TABLE[:, 0]),
+    ],
+    ids=lambda data: type(data).__name__,
+)  # fmt: skip
+def test_rows_are_picked_by_their_number_whatever_holds_them(data):
+    def dense(rows):
+        return np.asarray(rows.todense() if sparse.issparse(rows) else rows)
+
+    rows, _ = indexable_data(data, range(10))
+    picked = take_rows(rows, np.array([7, 2, 2, 0]))
+    assert type(picked) is type(rows)
+    assert np.array_equal(dense(picked), dense(data)[[7, 2, 2, 0]])
 
 
 # --- what a pull is ---
@@ -290,6 +317,35 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     ):
         with pytest.raises(LearnerError, match=r"the checkpoint is of SGDClassifier\(\) on \[120"):
             other.load(tmp_path)
+
+
+class Batches:
+    """As older checkpoints have it: an object, by the name that its class had then."""
+
+    def __init__(self, rows, size, rng, left):
+        self.rows, self.size, self._rng, self._left = rows, size, rng, left
+
+
+def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path, monkeypatch):
+    def learner():
+        return SklearnLearner(SGDClassifier(), *IRIS, batch=9, random_state=0)
+
+    calm, saved = learner(), learner()
+    scores = [calm.pull() for _ in range(20)]
+    for _ in range(7):
+        saved.pull()
+    saved.save(tmp_path)
+    name, rows, [(model, batches, pulls)] = pickle.loads((tmp_path / FILE).read_bytes())
+    module = type(sys)(OLD_BATCHES[0])
+    monkeypatch.setitem(sys.modules, OLD_BATCHES[0], module)
+    monkeypatch.setattr(Batches, "__module__", OLD_BATCHES[0])
+    module.Batches = Batches
+    old = (name, rows, [(model, Batches(**batches), pulls)])
+    (tmp_path / FILE).write_bytes(pickle.dumps(old))
+    monkeypatch.undo()
+    resumed = learner()
+    resumed.load(tmp_path)
+    assert [resumed.pull() for _ in range(13)] == scores[7:]
 
 
 def test_after_widening_there_is_nothing_to_score_on():

@@ -6,10 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from latebloomer.cli.reproduce_command import register
+from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.paper import (
     AS_WRITTEN,
@@ -46,9 +45,6 @@ COLUMNS = [
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
     return lambda *words: CliRunner().invoke(app, ["reproduce", *map(str, words)])
 
 

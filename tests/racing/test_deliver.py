@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from latebloomer.errors import BudgetError, SettingError, TellError
-from latebloomer.page.report import page
+from latebloomer.page import race_html
 from latebloomer.policies import REGISTRY
 from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import Progress
+from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.delivery import set_aside
 from latebloomer.session.events import FAILED, FINISHED, Left, Named, Planned
 from latebloomer.session.session import Session
@@ -179,6 +180,10 @@ FIVE = {
     "weak": curve(10, 0.7),
     "slow": curve(20, 0.5),
 }
+
+
+def page(verdict):
+    return race_html(page_data(verdict))
 
 
 def quiet(budget=600, learners=FIVE, **settings):

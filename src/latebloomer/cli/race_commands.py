@@ -1,118 +1,96 @@
-"""The commands race, resume, report and show; `register` adds them to the command line."""
+"""The commands race, resume, report and show: real learners, their journals and verdicts."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from latebloomer.errors import Interrupted, LatebloomerError, LearnerError, SettingError
+from latebloomer.errors import Interrupted, LearnerError, SettingError
+from latebloomer.racing.journal.journal import near
 from latebloomer.racing.learner import Given, can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
-Where = Annotated[
+LearnersAt = Annotated[
     str, typer.Argument(help="module:function that returns the learners, a dict of names.")
 ]
-File = Annotated[Path, typer.Argument(help="The race's journal.")]
+JournalFile = Annotated[Path, typer.Argument(help="The race's journal.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
-On = Annotated[str, typer.Option(help="local, or ray: every learner in a process of its own.")]
+RunnerName = Annotated[
+    str, typer.Option(help="local, or ray: every learner in a process of its own.")
+]
 Address = Annotated[str | None, typer.Option(help="Of a Ray that runs: auto or ray://host:10001.")]
-Store = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
-Cores = Annotated[float, typer.Option(help="CPUs that one learner takes, on Ray.")]
-Cards = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray.")]
-Keep = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
-    for command in (race, resume, report, show):
-        app.command()(_ends_well(command))
-
-
-def _ends_well(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors of this library are one line and code 2; Ctrl-C says how to go on and is code 130."""
-
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except Interrupted as stop:
-            where = kwargs.get("learners", "module:function")
-            typer.echo(str(stop).partition(";")[0], err=True)
-            if stop.journal is not None:
-                typer.echo(
-                    f"go on with: latebloomer resume {_near(stop.journal)} {where}", err=True
-                )
-            raise typer.Exit(130) from None
-        except LatebloomerError as error:
-            typer.echo(f"{type(error).__name__}: {error}", err=True)
-            raise typer.Exit(2) from None
-
-    return wrapped
+Storage = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
+Cpus = Annotated[float, typer.Option(help="CPUs that one learner takes, on Ray.")]
+Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray.")]
+Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
 
 def race(
-    learners: Where,
+    learners: LearnersAt,
     budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Or the time that it may take.")] = None,
     policy: Annotated[str, typer.Option(help="auto, a name, or name:setting=value,...")] = "auto",
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
     journal: Annotated[Path, typer.Option(help="Where every pull is recorded.")] = Path("race.db"),
     report: Report = None,
-    save: Keep = None,
+    save: Save = None,
     seed: Annotated[int, typer.Option(help="For learners that take one.")] = 0,
     minimize: Annotated[bool, typer.Option("--minimize", help="Scores are losses.")] = False,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one pull may take.")] = None,
     deliver: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
-    runner: On = "local",
+    runner: RunnerName = "local",
     address: Address = None,
-    storage: Store = None,
-    cpus: Cores = 1.0,
-    gpus: Cards = 0.0,
+    storage: Storage = None,
+    cpus: Cpus = 1.0,
+    gpus: Gpus = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one."""
     from latebloomer.racing.api import race as run
 
-    verdict = run(
-        learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
-        journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-        runner=runner_at(runner, address, storage, cpus, gpus), progress=not quiet,
-    )  # fmt: skip
-    _finish(verdict, report, save)
+    with command_to_go_on(learners):
+        verdict = run(
+            learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
+            journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
+            runner=runner_at(runner, address, storage, cpus, gpus), progress=not quiet,
+        )  # fmt: skip
+    print_and_write(verdict, report, save)
 
 
 def resume(
-    journal: File,
-    learners: Where,
+    journal: JournalFile,
+    learners: LearnersAt,
     report: Report = None,
-    save: Keep = None,
-    runner: On = "local",
+    save: Save = None,
+    runner: RunnerName = "local",
     address: Address = None,
-    storage: Store = None,
-    cpus: Cores = 1.0,
-    gpus: Cards = 0.0,
+    storage: Storage = None,
+    cpus: Cpus = 1.0,
+    gpus: Gpus = 0.0,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption."""
     from latebloomer.racing.api import resume as run
 
     where = runner_at(runner, address, storage, cpus, gpus)
-    _finish(run(journal, learners_at(learners), runner=where, progress=not quiet), report, save)
+    with command_to_go_on(learners):
+        verdict = run(journal, learners_at(learners), runner=where, progress=not quiet)
+    print_and_write(verdict, report, save)
 
 
 def report(
-    journal: File,
+    journal: JournalFile,
     out: Annotated[
         Path | None, typer.Option(help="The file; beside the journal if not given.")
     ] = None,
@@ -124,7 +102,7 @@ def report(
     typer.echo(f"wrote {file}")
 
 
-def show(journal: File) -> None:
+def show(journal: JournalFile) -> None:
     """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import look
 
@@ -173,7 +151,7 @@ def runner_at(
     return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage)
 
 
-def _finish(verdict: Verdict, report: Path | None, save: Path | None) -> None:
+def print_and_write(verdict: Verdict, report: Path | None, save: Path | None) -> None:
     """The verdict on stdout; the winner and the report into files."""
     typer.echo("\n".join([verdict.sentence, *verdict.both]))
     if report is not None:
@@ -187,8 +165,14 @@ def _finish(verdict: Verdict, report: Path | None, save: Path | None) -> None:
         )
 
 
-def _near(path: str) -> str:
+@contextmanager
+def command_to_go_on(learners: str) -> Iterator[None]:
+    """Let an interrupted race say which command, rather than which call, goes on with it."""
     try:
-        return str(Path(path).relative_to(Path.cwd()))
-    except ValueError:
-        return path
+        yield
+    except Interrupted as stop:
+        if stop.journal is None:
+            raise
+        said = str(stop).partition(";")[0]
+        again = f"go on with: latebloomer resume {near(Path(stop.journal))} {learners}"
+        raise Interrupted(f"{said}\n{again}", stop.journal) from None

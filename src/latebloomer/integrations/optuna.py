@@ -37,23 +37,20 @@ class TunerLearner:
     ) -> None:
         self._optuna = extra("optuna", "tuners", "optuna")
         require(
-            callable(objective),
-            "objective",
-            objective,
-            "a function of a trial",
+            callable(objective), "objective", objective, "a function of a trial",
             "it returns their value",
-        )
+        )  # fmt: skip
         require(
             direction in DIRECTIONS, "direction", direction, "'maximize' or 'minimize'",
             "it says which values are better",
         )  # fmt: skip
         self._objective = objective
-        self.study = self._made(sampler, direction, seed) if study is None else study
+        self.study = self._new_study(sampler, direction, seed) if study is None else study
         if study is not None:
-            _check_given(study, sampler)
+            _check_study(study, sampler)
         self._sign = 1.0 if self.study.direction.name == "MAXIMIZE" else -1.0
 
-    def _made(self, sampler: Any, direction: str, seed: int | None) -> Any:
+    def _new_study(self, sampler: Any, direction: str, seed: int | None) -> Any:
         if sampler is None:
             sampler = self._optuna.samplers.TPESampler(seed=seed)
         storage = self._optuna.storages.InMemoryStorage()
@@ -88,15 +85,15 @@ class TunerLearner:
     def save(self, folder: Path) -> None:
         """Pickle the trials and the sampler; of a study with a storage of its own, the sampler."""
         count = len(self.study.get_trials(deepcopy=False))
-        held = self.study if self._in_memory() else None
-        saved = (self.study.study_name, count, self.study.sampler, held)
+        study = self.study if self._in_memory() else None
+        saved = (self.study.study_name, count, self.study.sampler, study)
         (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
 
     def load(self, folder: Path) -> None:
         """Become what was saved; only files that you trust: unpickling can run any code."""
-        name, count, sampler, held = pickle.loads((Path(folder) / FILE).read_bytes())
-        if held is not None:
-            self.study = held
+        name, count, sampler, study = pickle.loads((Path(folder) / FILE).read_bytes())
+        if study is not None:
+            self.study = study
             return
         has = len(self.study.get_trials(deepcopy=False))
         if self.study.study_name != name or has < count:
@@ -107,10 +104,11 @@ class TunerLearner:
         self.study.sampler = sampler
 
     def _in_memory(self) -> bool:
+        # Optuna has no public word for a study's storage.
         return isinstance(self.study._storage, self._optuna.storages.InMemoryStorage)
 
 
-def _check_given(study: Any, sampler: Any) -> None:
+def _check_study(study: Any, sampler: Any) -> None:
     if sampler is not None:
         raise SettingError("study and sampler are both given, but a study has its own sampler")
     if len(study.directions) > 1:

@@ -1,1 +1,6 @@
-"""A race drawn as HTML and SVG."""
+"""A race drawn as HTML and SVG from plain data; `RacePage` is that data, `race_html` draws it."""
+
+from latebloomer.page.race_html import race_html
+from latebloomer.page.race_page import LearnerOnPage, RacePage
+
+__all__ = ["LearnerOnPage", "RacePage", "race_html"]

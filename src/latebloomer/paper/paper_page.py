@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from latebloomer.page.html_document import html_document
 from latebloomer.paper.claim_results import NOT, ONLY_PUBLISHED, REPRODUCED, ClaimResult
 from latebloomer.paper.figure import PARTS, Figure, Workbench
 from latebloomer.version import __version__
@@ -37,11 +38,11 @@ def write_page(
     made = [figure for figure in figures if _record(bench, figure).is_file()]
     links = " ".join(f'<a href="#{figure.name}">{figure.name}</a>' for figure in made)
     body = "\n".join(_section(bench, figure) for figure in made)
-    text = (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        f"<title>The paper, reproduced</title><style>{STYLE}</style></head><body>"
+    text = html_document(
+        "The paper, reproduced",
+        STYLE,
         f"<h1>Best arm identification for stochastic rising bandits, reproduced</h1>"
-        f"{_about()}<nav>{links}</nav>{_claims(results)}{body}</body></html>\n"
+        f"{_about()}<nav>{links}</nav>{_claims(results)}{body}",
     )
     (bench.folder / "index.html").write_text(text, encoding="utf-8")
 

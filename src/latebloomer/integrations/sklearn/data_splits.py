@@ -7,99 +7,117 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
 from latebloomer.errors import SettingError, require
 
-Rows = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 
-class Part(NamedTuple):
-    """One model's rows, to train on and to be scored on."""
+class Fold(NamedTuple):
+    """One model's data: rows to train on, and rows held out to be scored on."""
 
     X: Any
     y: Any
-    X_val: Any
-    y_val: Any
+    X_val: Any = None
+    y_val: Any = None
 
 
-def parts_of(X: Any, y: Any, validation: Any, classifier: bool, seed: int) -> list[Part]:
-    """One part for a share or a validation set; one per fold of a splitter."""
-    X, y = rows_of(X), rows_of(y)
-    same_length(X, y, "X", "y")
-    if isinstance(validation, tuple):
-        return [Part(X, y, *_given(validation))]
+def folds_of(X: Any, y: Any, validation: Any, classifier: bool, seed: int) -> list[Fold]:
+    """One fold for a share of the rows; those of a splitter."""
     return [
-        Part(take(X, train), take(y, train), take(X, held), take(y, held))
-        for train, held in splits_of(X, y, validation, classifier, seed)
+        Fold(take_rows(X, train), take_rows(y, train), take_rows(X, held), take_rows(y, held))
+        for train, held in split_rows(X, y, validation, classifier, seed)
     ]
 
 
-def splits_of(
+def fold_with(X: Any, y: Any, validation: tuple[Any, ...]) -> Fold:
+    """All rows to train on, and a validation set to be scored on."""
+    if len(validation) != 2:
+        raise SettingError(
+            f"validation is a tuple of {len(validation)}, but it must be (X_val, y_val), a share "
+            "of the rows or a splitter"
+        )
+    X_val, y_val = validation
+    need_same_length(X_val, y_val, "X_val", "y_val")
+    if row_count(y_val) == 0:
+        raise SettingError("validation=(X_val, y_val) has no rows, but a score needs some")
+    return Fold(X, y, X_val, y_val)
+
+
+def split_rows(
     X: Any, y: Any, validation: Any, classifier: bool, seed: int
-) -> list[tuple[Rows, Rows]]:
-    """Rows to train on and rows held out, for a share or for a splitter."""
+) -> list[tuple[RowNumbers, RowNumbers]]:
+    """Numbers of the rows to train on and of those held out, for a share or for a splitter."""
     if isinstance(validation, bool | str | tuple) or validation is None:
         raise SettingError(
             f"validation={validation!r}, but validation must be a share of the rows, such as "
             "0.2, or a splitter of sklearn.model_selection"
         )
     if isinstance(validation, float | np.floating):
-        return [_share(y, float(validation), classifier, seed)]
+        return [_hold_out_share(y, float(validation), classifier, seed)]
     splits = [
         (np.asarray(train), np.asarray(held))
         for train, held in check_cv(validation, y, classifier=classifier).split(X, y)
     ]
     for train, held in splits:
-        _apart(train, held)
+        _need_disjoint(train, held)
     return splits
 
 
-def rows_of(data: Any) -> Any:
-    """The data in a form whose rows can be picked by number."""
-    return indexable(data)[0]
+# --- rows of arrays, data frames, tables, sparse matrices and lists ---
 
 
-def take(data: Any, rows: Rows) -> Any:
-    """Some rows of an array, a data frame, a sparse matrix or a list."""
-    return _safe_indexing(data, rows)
+def indexable_data(X: Any, y: Any) -> tuple[Any, Any]:
+    """Data whose rows can be picked by number, one target for each row."""
+    X, y = indexable(X)[0], indexable(y)[0]
+    need_same_length(X, y, "X", "y")
+    return X, y
 
 
-def count(data: Any) -> int:
+def take_rows(data: Any, rows: RowNumbers) -> Any:
+    """Some rows, by number, of data that are indexable.
+
+    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    if hasattr(data, "iloc"):
+        return data.take(rows, axis=0)  # always a copy, which iloc is not
+    if hasattr(data, "to_pylist"):  # of pyarrow
+        return data.take(rows)
+    if hasattr(data, "shape"):
+        return data[rows]
+    return [data[row] for row in rows]
+
+
+def row_count(data: Any) -> int:
     """The number of rows."""
     return int(data.shape[0]) if hasattr(data, "shape") and data.shape else len(data)
 
 
-def same_length(X: Any, y: Any, first: str, second: str) -> None:
+def need_same_length(X: Any, y: Any, first: str, second: str) -> None:
     """Raise a `SettingError` unless there is one target for each row."""
-    if count(X) != count(y):
+    if row_count(X) != row_count(y):
         raise SettingError(
-            f"{first} has {count(X)} rows and {second} has {count(y)}, but each row of {first} "
-            f"needs one target (inconsistent numbers of samples)"
+            f"{first} has {row_count(X)} rows and {second} has {row_count(y)}, but each row of "
+            f"{first} needs one target (inconsistent numbers of samples)"
         )
 
 
-def _given(pair: tuple[Any, ...]) -> tuple[Any, Any]:
-    if len(pair) != 2:
-        raise SettingError(
-            f"validation is a tuple of {len(pair)}, but it must be (X_val, y_val), a share of "
-            "the rows or a splitter"
-        )
-    same_length(pair[0], pair[1], "X_val", "y_val")
-    if count(pair[1]) == 0:
-        raise SettingError("validation=(X_val, y_val) has no rows, but a score needs some")
-    return pair
+# --- a share of the rows ---
 
 
-def _share(y: Any, share: float, classifier: bool, seed: int) -> tuple[Rows, Rows]:
+def _hold_out_share(
+    y: Any, share: float, classifier: bool, seed: int
+) -> tuple[RowNumbers, RowNumbers]:
     require(0 < share < 1, "validation", share, "in (0, 1)", "it is the share of rows held out")
-    rows = count(y)
+    rows = row_count(y)
     rng = np.random.default_rng(seed)
     order = rng.permutation(rows)
     free = order
     if classifier and type_of_target(y) in ("binary", "multiclass"):
-        free = _beyond_first(np.asarray(y), order)
+        free = _all_but_one_per_class(np.asarray(y), order)
     held = min(max(1, round(share * rows)), free.size)
     if held == 0 or held == rows:
         raise SettingError(
@@ -112,11 +130,11 @@ def _share(y: Any, share: float, classifier: bool, seed: int) -> tuple[Rows, Row
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
-def _beyond_first(y: NDArray[Any], order: Rows) -> Rows:
+def _all_but_one_per_class(y: NDArray[Any], order: RowNumbers) -> RowNumbers:
     """Rows by class, without one of each: every class is trained on, and all are held out alike.
 
     >>> y = np.array(["a", "b", "a", "c"])
-    >>> _beyond_first(y, np.arange(4))
+    >>> _all_but_one_per_class(y, np.arange(4))
     array([2])
     """
     _, codes = np.unique(y, return_inverse=True)
@@ -125,7 +143,7 @@ def _beyond_first(y: NDArray[Any], order: Rows) -> Rows:
     return by_class[~changes]
 
 
-def _apart(train: Rows, held: Rows) -> None:
+def _need_disjoint(train: RowNumbers, held: RowNumbers) -> None:
     both = np.intersect1d(train, held)
     if both.size:
         raise SettingError(

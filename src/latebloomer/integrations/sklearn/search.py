@@ -8,35 +8,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from latebloomer.errors import AllFailed
-from latebloomer.integrations.sklearn.candidates import checked, pairs_of, with_replaced
-from latebloomer.integrations.sklearn.search_learners import Squad, data_of, runner_for
-from latebloomer.integrations.sklearn.search_results import results_of
+from latebloomer.integrations.sklearn.search_learners import (
+    SearchLearners,
+    checked_data,
+    checked_estimators,
+    named_estimators,
+    runner_for,
+    with_replaced,
+)
 from latebloomer.integrations.sklearn.sklearn_learner import scorer_for
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
-EACH = 40  # pulls per estimator where no budget is given
+PULLS_EACH = 40  # where no budget is given
+COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "out_at", "why", "seconds"]
 
 
 class NoneLearns(AllFailed, ValueError, TypeError):
     """Every estimator refused the data; the text has each one's reason."""
 
 
-def _can(method: str) -> Callable[[Any], bool]:
+def _best_has(method: str) -> Callable[[Any], bool]:
     """Whether the best estimator (before `fit`: every one) has a method."""
 
     def check(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
             getattr(self.best_estimator_, method)
             return True
-        return all(hasattr(estimator, method) for _, estimator in pairs_of(self.estimators))
+        return all(
+            hasattr(estimator, method) for _, estimator in named_estimators(self.estimators)
+        )
 
     return check
 
@@ -101,7 +110,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings; with `deep` also `name` and `name__setting` of every estimator."""
         params: dict[str, Any] = super().get_params(deep=False)
-        for name, estimator in pairs_of(self.estimators) if deep else []:
+        for name, estimator in named_estimators(self.estimators) if deep else []:
             params[name] = estimator
             if hasattr(estimator, "get_params") and not isinstance(estimator, type):
                 inner = estimator.get_params(deep=True)
@@ -112,14 +121,14 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Set settings, whole estimators by name, or an estimator's by `name__setting`."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        for name in {name for name, _ in pairs_of(self.estimators)} & set(params):
+        for name in {name for name, _ in named_estimators(self.estimators)} & set(params):
             self.estimators = with_replaced(self.estimators, name, params.pop(name))
         super().set_params(**params)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(estimator) for _, estimator in pairs_of(self.estimators)]
+        inner = [get_tags(estimator) for _, estimator in named_estimators(self.estimators)]
         if inner:
             # One that cannot take the data is out; the race goes on with those that can.
             for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
@@ -133,67 +142,67 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> RaceSearchCV:
         """Race, then train the winner on to the horizon where `refit` says so."""
-        candidates = checked(self.estimators, set(self.get_params(deep=False)))
+        estimators = checked_estimators(self.estimators, set(self.get_params(deep=False)))
         runner = runner_for(self.n_jobs)
-        X, y = data_of(X, y, self)
-        squad = Squad(self, candidates, X, y)
-        verdict = self._race(squad, runner)
-        learner = verdict.learner
-        self.refit_pulls_ = squad.train_on(verdict) if self.refit else 0
+        X, y = checked_data(X, y, is_classifier(self))
+        learners = SearchLearners(self, estimators, X, y)
+        pulls_in_words = learners.pulls_in_words()
+        verdict = self._race(learners, runner)
+        best, self.refit_pulls_ = learners.refit(verdict) if self.refit else (verdict.learner, 0)
         self.best_name_ = verdict.name
-        self.best_index_ = list(candidates).index(verdict.name)
+        self.best_index_ = list(estimators).index(verdict.name)
         self.best_score_ = verdict.score
-        self.best_estimator_ = squad.refitted.model if self.refit else learner.model
+        self.best_estimator_ = best.model
         self.scorer_ = scorer_for(self.best_estimator_, self.scoring)
-        self.results_ = results_of(verdict, candidates, squad.how)
+        self.results_ = results_table(verdict, estimators, pulls_in_words)
         self.verdict_ = replace(verdict, learner=None)
         return self
 
-    def _race(self, squad: Squad, runner: str | Runner) -> Verdict:
-        learners = {name: squad.factory(name) for name in squad.candidates}
-        budget = EACH * len(learners) if self.budget is None else self.budget
+    def _race(self, learners: SearchLearners, runner: str | Runner) -> Verdict:
+        made, progress = learners.factories(), bool(self.verbose)
+        budget = PULLS_EACH * len(made) if self.budget is None else self.budget
         if self.journal is not None and Path(self.journal).exists():
-            squad.must_be_mine(self.journal, budget)
-            return resume(self.journal, learners, policy=self.policy, runner=runner,
-                          progress=bool(self.verbose))  # fmt: skip
+            learners.need_own_journal(self.journal, budget)
+            return resume(self.journal, made, policy=self.policy, runner=runner, progress=progress)
         try:
             return race(
-                learners, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
-                journal=self.journal, runner=runner, seed=squad.token, retries=0,
-                progress=bool(self.verbose),
+                made, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
+                journal=self.journal, runner=runner, seed=learners.fingerprint, retries=0,
+                progress=progress,
             )  # fmt: skip
         except AllFailed as error:
-            if all(isinstance(e, ValueError | TypeError) for e in squad.errors.values()):
-                raise NoneLearns(str(error)) from next(iter(squad.errors.values()), None)
+            reasons = list(learners.errors.values())
+            if all(isinstance(reason, ValueError | TypeError) for reason in reasons):
+                raise NoneLearns(str(error)) from next(iter(reasons), None)
             raise
 
     # --- the best estimator's methods ---
 
-    @available_if(_can("predict"))  # type: ignore[untyped-decorator]
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """Predict with the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(_can("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @available_if(_can("predict_log_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of class probabilities by the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
-    @available_if(_can("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """The best estimator's decision function."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
-    @available_if(_can("score"))  # type: ignore[untyped-decorator]
+    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:
         """The score of the best estimator, by `scoring`."""
         check_is_fitted(self)
@@ -221,3 +230,31 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(f"{name} is known after fit: call fit(X, y) first")
         return getattr(self.best_estimator_, name)
+
+
+def results_table(
+    verdict: Verdict, estimators: dict[str, Any], pulls_in_words: dict[str, str]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """`results_`: one row per estimator, in the order given."""
+    arms = [verdict[name] for name in estimators]
+    table = {"name": np.array(list(estimators), dtype=object)}
+    for column in COLUMNS:
+        values = [getattr(arm, column) for arm in arms]
+        plain = all(isinstance(value, int | float) for value in values)
+        table[column] = np.array(values, dtype=None if plain else object)
+    table["rank"] = _ranks(verdict, list(estimators))
+    table["how"] = np.array([pulls_in_words[name] for name in estimators], dtype=object)
+    table["params"] = np.array([e.get_params() for e in estimators.values()], dtype=object)
+    return table
+
+
+def _ranks(verdict: Verdict, names: list[str]) -> np.ndarray[Any, Any]:
+    """1 for the winner; then who stayed longer, then who was estimated higher."""
+
+    def merit(name: str) -> tuple[bool, float, float]:
+        arm = verdict[name]
+        stayed = np.inf if arm.out_at is None else float(arm.out_at)
+        return (name == verdict.name, stayed, np.nan_to_num(arm.estimate, nan=-np.inf))
+
+    order = sorted(names, key=merit, reverse=True)
+    return np.array([order.index(name) + 1 for name in names])

@@ -1,147 +1,136 @@
-"""The learners of one search, all on the same split."""
+"""The estimators of a search, checked, and the learners made of them, all on the same split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import joblib  # type: ignore[import-untyped]
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from latebloomer.errors import OtherRace, SettingError, need_whole, require
+from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
 from latebloomer.integrations.sklearn.data_splits import (
-    Part,
-    count,
-    rows_of,
-    same_length,
-    splits_of,
-    take,
+    Fold,
+    folds_of,
+    indexable_data,
+    row_count,
 )
 from latebloomer.integrations.sklearn.sklearn_learner import (
     SklearnLearner,
     classes_of,
-    positive,
+    need_positive,
     scorer_for,
     seed_from,
 )
-from latebloomer.integrations.sklearn.training_modes import last_step
+from latebloomer.integrations.sklearn.training import TrainingSettings, last_step, training_mode
 from latebloomer.racing.api import settings_in
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.simulation.local_runs import cores
 
+# --- the estimators, as a dict, a list of pairs or a bare list; and their names ---
 
-class Squad:
-    """Makes the learners of one search, all on the same split, and remembers what they raise."""
 
-    def __init__(self, search: Any, candidates: dict[str, Any], X: Any, y: Any) -> None:
-        self.candidates, self._search, self._X, self._y = candidates, search, X, y
-        self._seed = seed_from(search.random_state)
-        first = next(iter(candidates.values()))
-        classifier = is_classifier(first)
-        self._setup = {
-            "batch": positive("batch", search.batch),
-            "step": positive("step", search.step),
-        }
-        self._classes = {name: classes_of(one, y) for name, one in candidates.items()}
-        self._scorers = {
-            name: scorer_for(last_step(one), search.scoring) for name, one in candidates.items()
-        }
-        self._parts = [
-            Part(take(X, train), take(y, train), take(X, held), take(y, held))
-            for train, held in splits_of(X, y, search.validation, classifier, self._seed)
-        ]
-        self.errors: dict[str, Exception] = {}
-        self.how: dict[str, str] = {}
+def named_estimators(estimators: Any) -> list[tuple[str, Any]]:
+    """Names and estimators, however they were given; bare ones are named by their class.
 
-    @cached_property
-    def token(self) -> int:
-        """The race's seed: another one for other data, estimators or settings."""
-        s = self._search
-        what = (self._X, self._y, repr(self.candidates), repr(s.scoring), repr(s.validation))
-        return int(joblib.hash((what, self._setup, self._seed))[:8], 16)
+    >>> from sklearn.naive_bayes import BernoulliNB, GaussianNB
+    >>> [name for name, _ in named_estimators([GaussianNB(), BernoulliNB(), BernoulliNB(alpha=2)])]
+    ['gaussiannb', 'bernoullinb-1', 'bernoullinb-2']
+    """
+    if isinstance(estimators, Mapping):
+        return list(estimators.items())
+    if not isinstance(estimators, list | tuple):
+        return []
+    if all(isinstance(item, tuple) and len(item) == 2 for item in estimators):
+        return list(estimators)
+    kinds = [type(item).__name__.lower() for item in estimators]
+    many, seen = Counter(kinds), Counter[str]()
+    names = []
+    for kind in kinds:
+        seen[kind] += 1
+        names.append(f"{kind}-{seen[kind]}" if many[kind] > 1 else kind)
+    return list(zip(names, estimators, strict=True))
 
-    def factory(self, name: str) -> Callable[[], Any]:
-        def build() -> Heard:
-            return Heard(self.learner(name, self._parts), name, self.errors)
 
-        self.how[name] = self.learner(name, self._parts).how
-        return build
+def with_replaced(estimators: Any, name: str, new: Any) -> Any:
+    """The same collection with another estimator under a name; the given one is not changed."""
+    pairs = [(key, new if key == name else old) for key, old in named_estimators(estimators)]
+    if isinstance(estimators, Mapping):
+        return dict(pairs)
+    if all(isinstance(item, tuple) for item in estimators):
+        return pairs
+    return [estimator for _, estimator in pairs]
 
-    def learner(self, name: str, parts: list[Part]) -> SklearnLearner:
-        return SklearnLearner.on(
-            self.candidates[name], parts, self._classes[name], **self._setup,
-            scorer=self._scorers[name], seed=seed_of(self._seed, name),
-        )  # fmt: skip
 
-    def train_on(self, verdict: Verdict) -> int:
-        """Train the winner up to the horizon on all rows; the pulls that this took."""
-        learner = verdict.learner.learner
-        if not learner.widen(self._X, self._y):
-            learner = self.learner(verdict.name, [Part(self._X, self._y, None, None)])
-        pulls = max(verdict.horizon - learner.pulls, 0)
-        for _ in range(pulls):
-            learner.train()
-        self.refitted = learner
-        return pulls
+def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
+    """The estimators by name, all of which can race against each other."""
+    pairs = named_estimators(estimators)
+    _check_names([name for name, _ in pairs], estimators, reserved)
+    for name, estimator in pairs:
+        try:
+            training_mode(estimator)
+        except LearnerError as error:
+            raise LearnerError(f"estimator {name!r}: {error}") from None
+    kinds = {name: _kind(estimator) for name, estimator in pairs}
+    if len(set(kinds.values())) > 1:
+        listed = ", ".join(f"{name} is a {kind}" for name, kind in kinds.items())
+        raise SettingError(
+            f"estimators are of different kinds ({listed}), but their scores must be comparable: "
+            "race classifiers with classifiers and regressors with regressors"
+        )
+    return dict(pairs)
 
-    def must_be_mine(self, journal: Any, budget: int) -> None:
-        """Raise `OtherRace` unless a journal is of this search on these rows."""
-        values = settings_in(journal)
-        search = self._search
-        mine = {"seed": self.token, "horizon": search.horizon, "budget": budget,
-                "deliver": search.deliver}  # fmt: skip
-        other = [name for name, value in mine.items() if values[name] != value]
-        if other:
-            raise OtherRace(
-                f"the journal {journal} is of another race (its {other[0]} differs): with the "
-                "same estimators, data, settings and a number as random_state, fit goes on with "
-                "it; else give another journal"
+
+def _check_names(names: list[str], given: Any, reserved: set[str]) -> None:
+    if len(names) < 2:
+        raise SettingError(
+            f"estimators={given!r}, but estimators must be at least 2, as a dict of names and "
+            "estimators, a list of such pairs or a list of estimators"
+        )
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise SettingError(f"{times} estimators are called {name!r}, but names must differ")
+        if not isinstance(name, str) or not name.strip() or "__" in name or name in reserved:
+            raise SettingError(
+                f"an estimator is called {name!r}, but a name must be text without '__' (which "
+                "parts nested settings) that is no setting of the search itself"
             )
 
 
-class Heard:
-    """A learner whose exceptions are remembered, for a race in which all fail."""
-
-    def __init__(self, learner: SklearnLearner, name: str, errors: dict[str, Exception]) -> None:
-        self.learner, self._name, self._errors = learner, name, errors
-        self.save, self.load = learner.save, learner.load
-
-    def pull(self) -> float:
-        try:
-            return self.learner.pull()
-        except Exception as error:
-            self._errors[self._name] = error
-            raise
-
-    @property
-    def model(self) -> Any:
-        return self.learner.model
+def _kind(estimator: Any) -> str:
+    if is_classifier(estimator):
+        return "classifier"
+    return "regressor" if is_regressor(estimator) else "neither classifier nor regressor"
 
 
-def data_of(X: Any, y: Any, search: Any) -> tuple[Any, Any]:
+# --- the data and the runner ---
+
+
+def checked_data(X: Any, y: Any, classifier: bool) -> tuple[Any, Any]:
     """Rows that can be picked by number, and the target, checked."""
     if y is None:
         raise SettingError(
             "RaceSearchCV requires y to be passed, but the target y is None: fit(X, y)"
         )
-    X, y = rows_of(X), rows_of(y)
+    X, y = indexable_data(X, y)
     y = y if hasattr(y, "shape") else np.asarray(y)
-    same_length(X, y, "X", "y")
     if len(y.shape) == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
     if np.asarray(y).dtype.kind in "fc":
         assert_all_finite(y, input_name="y")
-    if is_classifier(search):
+    if classifier:
         check_classification_targets(y)
-    if count(X) < 2:
+    if row_count(X) < 2:
         raise SettingError(
-            f"X has {count(X)} sample, but at least 2 are needed: one to train on, one to score"
+            f"X has {row_count(X)} sample, but at least 2 are needed: one to train on, one to "
+            "score"
         )
     return X, y
 
@@ -159,3 +148,94 @@ def runner_for(n_jobs: Any) -> str | Runner:
     from latebloomer.racing.runners.ray import RayRunner
 
     return RayRunner(cores=found)
+
+
+# --- the learners ---
+
+
+class SearchLearners:
+    """Makes the learners of one search, all on the same split, and remembers what they raise."""
+
+    def __init__(self, search: Any, estimators: dict[str, Any], X: Any, y: Any) -> None:
+        self.estimators, self._search, self._X, self._y = estimators, search, X, y
+        self._seed = seed_from(search.random_state)
+        self._batch = need_positive("batch", search.batch)
+        self._step = need_positive("step", search.step)
+        self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
+        self._scorers = {
+            name: scorer_for(last_step(one), search.scoring) for name, one in estimators.items()
+        }
+        classifier = is_classifier(next(iter(estimators.values())))
+        self._folds = folds_of(X, y, search.validation, classifier, self._seed)
+        self.errors: dict[str, Exception] = {}
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """The race's seed: another one for other data, estimators or settings."""
+        s = self._search
+        what = (self._X, self._y, repr(self.estimators), repr(s.scoring), repr(s.validation))
+        sizes = {"batch": self._batch, "step": self._step}
+        return int(joblib.hash((what, sizes, self._seed))[:8], 16)
+
+    def factories(self) -> dict[str, Callable[[], Any]]:
+        """A function for each estimator that makes its learner."""
+        return {name: self._factory(name) for name in self.estimators}
+
+    def _factory(self, name: str) -> Callable[[], Any]:
+        def build() -> ErrorRecorder:
+            return ErrorRecorder(self._learner(name, self._folds), name, self.errors)
+
+        return build
+
+    def _learner(self, name: str, folds: list[Fold]) -> SklearnLearner:
+        settings = TrainingSettings(
+            self._classes[name], self._batch, self._step, seed_of(self._seed, name)
+        )
+        return SklearnLearner.on_folds(self.estimators[name], folds, self._scorers[name], settings)
+
+    def pulls_in_words(self) -> dict[str, str]:
+        """What a pull of each estimator is."""
+        return {name: self._learner(name, self._folds).how for name in self.estimators}
+
+    def refit(self, verdict: Verdict) -> tuple[SklearnLearner, int]:
+        """The winner, trained up to the horizon on all rows, and the pulls that this took."""
+        learner = verdict.learner.learner
+        if not learner.widen(self._X, self._y):
+            learner = self._learner(verdict.name, [Fold(self._X, self._y)])
+        pulls = max(verdict.horizon - learner.pulls, 0)
+        for _ in range(pulls):
+            learner.train()
+        return learner, pulls
+
+    def need_own_journal(self, journal: Any, budget: int) -> None:
+        """Raise `OtherRace` unless a journal is of this search on these rows."""
+        values = settings_in(journal)
+        search = self._search
+        own = {"seed": self.fingerprint, "horizon": search.horizon, "budget": budget,
+               "deliver": search.deliver}  # fmt: skip
+        other = [name for name, value in own.items() if values[name] != value]
+        if other:
+            raise OtherRace(
+                f"the journal {journal} is of another race (its {other[0]} differs): with the "
+                "same estimators, data, settings and a number as random_state, fit goes on with "
+                "it; else give another journal"
+            )
+
+
+class ErrorRecorder:
+    """A learner whose exceptions are remembered, for a race in which all fail."""
+
+    def __init__(self, learner: SklearnLearner, name: str, errors: dict[str, Exception]) -> None:
+        self.learner, self._name, self._errors = learner, name, errors
+        self.save, self.load = learner.save, learner.load
+
+    def pull(self) -> float:
+        try:
+            return self.learner.pull()
+        except Exception as error:
+            self._errors[self._name] = error
+            raise
+
+    @property
+    def model(self) -> Any:
+        return self.learner.model

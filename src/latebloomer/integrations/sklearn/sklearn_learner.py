@@ -10,14 +10,27 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
-from latebloomer.integrations.sklearn.data_splits import Part, count, parts_of
-from latebloomer.integrations.sklearn.training import Scorer, Trainee
-from latebloomer.integrations.sklearn.training_modes import last_step, way_for
+from latebloomer.integrations.sklearn.data_splits import (
+    Fold,
+    fold_with,
+    folds_of,
+    indexable_data,
+    row_count,
+)
+from latebloomer.integrations.sklearn.training import (
+    FoldModel,
+    Scorer,
+    TrainingSettings,
+    last_step,
+    training_mode,
+)
 
 FILE = "sklearn.pickle"
+OLD_BATCHES = ("latebloomer.race.adapters.trainee", "Batches")
 
 
 class SklearnLearner:
@@ -51,76 +64,97 @@ class SklearnLearner:
         random_state: int | None = None,
         step: int = 1,
     ) -> None:
-        self.estimator = estimator
-        way_for(estimator)  # says what cannot be trained, before anything is split
+        training_mode(estimator)  # says what cannot be trained, before anything is split
         seed = seed_from(random_state)
-        self._setup = (positive("batch", batch), positive("step", step), seed)
-        self._scorer = scorer_for(last_step(estimator), scoring)
-        parts = parts_of(X, y, validation, is_classifier(estimator), seed)
-        self._enter(parts, classes_of(estimator, y))
+        batch, step = need_positive("batch", batch), need_positive("step", step)
+        scorer = scorer_for(last_step(estimator), scoring)
+        X, y = indexable_data(X, y)
+        if isinstance(validation, tuple):
+            folds = [fold_with(X, y, validation)]
+        else:
+            folds = folds_of(X, y, validation, is_classifier(estimator), seed)
+        settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
+        self._begin(estimator, folds, scorer, settings)
 
     @classmethod
-    def on(cls, estimator: Any, parts: list[Part], classes: Any, **more: Any) -> SklearnLearner:
-        """A learner on rows that have been split already; `parts` may lack rows to score on."""
+    def on_folds(
+        cls, estimator: Any, folds: list[Fold], scorer: Scorer, settings: TrainingSettings
+    ) -> SklearnLearner:
+        """A learner on rows that have been split already; they may lack rows to score on."""
         self = cls.__new__(cls)
-        self.estimator = estimator
-        self._setup = (more["batch"], more["step"], more["seed"])
-        self._scorer = more["scorer"]
-        self._enter(parts, classes)
+        self._begin(estimator, folds, scorer, settings)
         return self
 
-    def _enter(self, parts: list[Part], classes: Any) -> None:
-        self._rows = [count(part.X) for part in parts]
-        self._trainees = [Trainee(self.estimator, part, classes, *self._setup) for part in parts]
+    def _begin(
+        self, estimator: Any, folds: list[Fold], scorer: Scorer, settings: TrainingSettings
+    ) -> None:
+        self.estimator, self._scorer = estimator, scorer
+        self._rows = [row_count(fold.X) for fold in folds]
+        self._models = [FoldModel(estimator, fold, settings) for fold in folds]
 
     def pull(self) -> float:
         """Train once more and return the score on the rows held out."""
         self.train()
-        return float(np.mean([trainee.score(self._scorer) for trainee in self._trainees]))
+        return float(np.mean([model.score(self._scorer) for model in self._models]))
 
     def train(self) -> None:
         """Train once more, without a score."""
-        for trainee in self._trainees:
-            trainee.train()
+        for model in self._models:
+            model.train()
 
     @property
     def model(self) -> Any:
         """The estimator as trained so far (with several folds, on the first); None before."""
-        return self._trainees[0].model
+        return self._models[0].model
 
     @property
     def pulls(self) -> int:
         """Pulls so far."""
-        return self._trainees[0].pulls
+        return self._models[0].pulls
 
     @property
     def how(self) -> str:
         """What a pull is, in words."""
-        folds = len(self._trainees)
-        return self._trainees[0].how + (f"; {folds} folds" if folds > 1 else "")
+        folds = len(self._models)
+        return self._models[0].describe() + (f"; {folds} folds" if folds > 1 else "")
 
     def widen(self, X: Any, y: Any) -> bool:
         """Go on with these rows, those held out among them; no more scores. False if it cannot."""
-        return len(self._trainees) == 1 and self._trainees[0].widen(Part(X, y, None, None))
+        return len(self._models) == 1 and self._models[0].widen(Fold(X, y))
 
     # --- outliving the process ---
 
     def save(self, folder: Path) -> None:
         """Pickle what training has changed; the data are not saved."""
-        state = [trainee.state() for trainee in self._trainees]
-        saved = (repr(self.estimator), self._rows, state)
+        states = [model.state() for model in self._models]
+        saved = (repr(self.estimator), self._rows, states)
         (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
 
     def load(self, folder: Path) -> None:
         """Become what was saved; only files that you trust: unpickling can run any code."""
-        estimator, rows, states = pickle.loads((Path(folder) / FILE).read_bytes())
+        with (Path(folder) / FILE).open("rb") as file:
+            estimator, rows, states = CheckpointUnpickler(file).load()
         if (estimator, rows) != (repr(self.estimator), self._rows):
             raise LearnerError(
                 f"the checkpoint is of {estimator} on {rows} training rows, but this learner is "
                 f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
             )
-        for trainee, state in zip(self._trainees, states, strict=True):
-            trainee.restore(state)
+        for model, state in zip(self._models, states, strict=True):
+            model.restore(state)
+
+
+class OldBatches(dict[str, Any]):
+    """What older checkpoints hold of a model's batches: the attributes of an object."""
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.update({name.lstrip("_"): value for name, value in attributes.items()})
+
+
+class CheckpointUnpickler(pickle.Unpickler):
+    """Reads checkpoints; in older ones the batches are an object of a class that is gone."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return OldBatches if (module, name) == OLD_BATCHES else super().find_class(module, name)
 
 
 def scorer_for(estimator: Any, scoring: Any) -> Scorer:
@@ -150,7 +184,7 @@ def classes_of(estimator: Any, y: Any) -> Any:
     return classes
 
 
-def positive(name: str, value: Any) -> int:
+def need_positive(name: str, value: Any) -> int:
     """A whole number from 1 on."""
     number = need_whole(name, value)
     require(number >= 1, name, value, "at least 1", "each pull must train on something")
@@ -159,6 +193,4 @@ def positive(name: str, value: Any) -> int:
 
 def seed_from(random_state: Any) -> int:
     """A number drawn from a seed, a generator or nothing."""
-    from sklearn.utils import check_random_state
-
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,86 +1,213 @@
-"""One model in training: its rows, the way it learns, and where it is in the current epoch."""
+"""How a scikit-learn estimator is trained a little more, by what it offers.
+
+`partial_fit` is preferred; else `warm_start`, with more `n_estimators` or `max_iter` each time. Of
+a pipeline the last step decides: the steps before it are fitted once.
+"""
 
 from __future__ import annotations
 
+import inspect
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from latebloomer.errors import LearnerError
-from latebloomer.integrations.sklearn.data_splits import Part, Rows, count, take
-from latebloomer.integrations.sklearn.training_modes import last_step, way_for
+from latebloomer.integrations.sklearn.data_splits import Fold, RowNumbers, row_count, take_rows
 
 Scorer = Callable[[Any, Any, Any], float]
 
+GROWING = ("n_estimators", "max_iter")  # what warm_start is given more of
+BINNED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
+
+class TrainingMode(ABC):
+    """One way to train a model a little more."""
+
+    batched: bool  # by batches of rows, or on all of them
+    can_widen: bool = True  # what was learned stays right when rows are added
+
+    @abstractmethod
+    def prepare(self, model: Any) -> None:
+        """Set up a model that has not been trained."""
+
+    @abstractmethod
+    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
+        """Train a model that has had `pulls` pulls once more."""
+
+    @abstractmethod
+    def describe(self, batch: int, rows: int) -> str:
+        """What a pull is, for the user."""
+
+
+class PartialFit(TrainingMode):
+    """One more batch."""
+
+    batched = True
+
+    def __init__(self, model: Any, classes: Any) -> None:
+        takes = "classes" in inspect.signature(model.partial_fit).parameters
+        self._first = {"classes": classes} if takes and classes is not None else {}
+
+    def prepare(self, model: Any) -> None:
+        pass
+
+    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
+        model.partial_fit(X, y, **({} if pulls else self._first))
+
+    def describe(self, batch: int, rows: int) -> str:
+        return f"partial_fit: {batch} of {rows} rows a pull, reshuffled every epoch"
+
+
+class WarmStart(TrainingMode):
+    """More trees, stages or iterations on all rows."""
+
+    batched = False
+
+    def __init__(self, model: Any, grows: str, step: int) -> None:
+        self._grows, self._step = grows, step
+        # Ensembles count what they have; iterative solvers count what a call may add.
+        self._counts = grows == "n_estimators" or isinstance(model, BINNED)
+        # Old trees' thresholds are kept as bin numbers, and other rows have other bins.
+        self.can_widen = not isinstance(model, BINNED)
+
+    def prepare(self, model: Any) -> None:
+        model.set_params(warm_start=True)
+
+    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
+        amount = self._step * (pulls + 1) if self._counts else self._step
+        model.set_params(**{self._grows: amount})
+        with warnings.catch_warnings():  # it is not meant to converge within a pull
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+
+    def describe(self, batch: int, rows: int) -> str:
+        return f"warm_start: {self._grows} grows by {self._step} a pull, on all {rows} rows"
+
+
+def training_mode(estimator: Any, classes: Any = None, step: int = 1) -> TrainingMode:
+    """How an estimator learns incrementally; a `LearnerError` where it does not.
+
+    >>> from sklearn.svm import SVC
+    >>> training_mode(SVC())
+    Traceback (most recent call last):
+    latebloomer.errors.LearnerError: SVC() cannot be trained a little at a time: it has no ...
+    """
+    if inspect.isclass(estimator):
+        raise LearnerError(
+            f"{estimator.__name__} is a class, but a learner needs an object: "
+            f"{estimator.__name__}()"
+        )
+    model = last_step(estimator)
+    if hasattr(model, "partial_fit"):
+        return PartialFit(model, classes)
+    params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    grows = next((name for name in GROWING if name in params), None)
+    if "warm_start" in params and grows is not None:
+        return WarmStart(model, grows, step)
+    raise LearnerError(_not_incremental(estimator, model, params))
+
+
+def last_step(estimator: Any) -> Any:
+    """The step of a pipeline that learns; any other estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _not_incremental(estimator: Any, model: Any, params: dict[str, Any]) -> str:
+    what = "the last step of the pipeline, " if model is not estimator else ""
+    if "warm_start" in params:
+        lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
+    else:
+        lacks = "no partial_fit and no warm_start"
+    return (
+        f"{what}{model!r} cannot be trained a little at a time: it has {lacks}. SGDClassifier, "
+        "MLPClassifier, naive Bayes, forests, gradient boosting and their regressors can; for a "
+        "kernel machine, make_pipeline(Nystroem(), SGDClassifier()) comes near"
+    )
+
+
+# --- one model in training ---
+
+
+class TrainingSettings(NamedTuple):
+    """What a model's training needs beside its rows."""
+
+    classes: Any  # all of them, for the first `partial_fit`; None for a regressor
+    batch: int  # rows of a batch, where it learns from batches
+    step: int  # trees or iterations that a pull adds, where it does not
+    seed: int
+
+
+@dataclass(eq=False)
 class Batches:
     """Row numbers in batches, endlessly; each epoch in a new order.
 
-    >>> batches = Batches(rows=5, size=2, seed=0)
+    >>> batches = Batches(rows=5, size=2, rng=np.random.default_rng(0))
     >>> sorted(int(row) for _ in range(5) for row in batches.next())  # two epochs
     [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     """
 
-    def __init__(self, rows: int, size: int, seed: int) -> None:
-        self.rows, self.size = rows, min(size, rows)
-        self._rng = np.random.default_rng(seed)
-        self._left: Rows = np.empty(0, dtype=np.intp)
+    rows: int
+    size: int
+    rng: np.random.Generator
+    left: RowNumbers = field(default_factory=lambda: np.empty(0, np.intp))  # of this epoch
 
-    def next(self) -> Rows:
+    def next(self) -> RowNumbers:
         """The next batch; one may hold the end of an epoch and the beginning of another."""
-        if self._left.size < self.size:
-            self._left = np.concatenate([self._left, self._rng.permutation(self.rows)])
-        batch, self._left = self._left[: self.size], self._left[self.size :]
+        if self.left.size < self.size:
+            self.left = np.concatenate([self.left, self.rng.permutation(self.rows)])
+        batch, self.left = self.left[: self.size], self.left[self.size :]
         return batch
 
-    def widen(self, rows: int, size: int) -> None:
-        """Draw from more rows, beginning with a new epoch."""
-        self.rows, self.size = rows, min(size, rows)
-        self._left = self._left[:0]
 
+class FoldModel:
+    """A clone of an estimator that trains on one fold's rows and is scored on those held out."""
 
-class Trainee:
-    """A clone of an estimator that trains on one part of the rows and is scored on the other."""
-
-    def __init__(
-        self, estimator: Any, part: Part, classes: Any, batch: int, step: int, seed: int
-    ) -> None:
-        self._estimator = seeded(estimator, seed)
-        self._part, self._batch = part, batch
-        self.batches = Batches(count(part.X), batch, seed)
+    def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
+        self._estimator = seeded(estimator, settings.seed)
+        self._fold, self._batch = fold, settings.batch
+        self._batches = self._all_rows(np.random.default_rng(settings.seed))
         self.pulls = 0
-        self._way = way_for(self._estimator, classes, step)
+        self._mode = training_mode(self._estimator, settings.classes, settings.step)
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
+
+    def _all_rows(self, rng: np.random.Generator) -> Batches:
+        rows = row_count(self._fold.X)
+        return Batches(rows, min(self._batch, rows), rng)
 
     def train(self) -> None:
         """One more pull."""
         if self._model is None:
-            self._begin(clone(last_step(self._estimator)))
-            self._way.begin(self._model)
-        X, y = self._X, self._part.y
-        if self._way.batched:
-            rows = self.batches.next()
-            X, y = take(X, rows), take(y, rows)
-        self._way.more(self._model, X, y, self.pulls)
+            self._start(clone(last_step(self._estimator)))
+            self._mode.prepare(self._model)
+        X, y = self._X, self._fold.y
+        if self._mode.batched:
+            rows = self._batches.next()
+            X, y = take_rows(X, rows), take_rows(y, rows)
+        self._mode.train(self._model, X, y, self.pulls)
         self.pulls += 1
 
     def score(self, scorer: Scorer) -> float:
         """By the rows held out."""
-        if self._part.y_val is None:
+        if self._fold.y_val is None:
             raise LearnerError("no rows are held out any more: call train() instead of pull()")
-        return float(scorer(self._model, self._X_val, self._part.y_val))
+        return float(scorer(self._model, self._X_val, self._fold.y_val))
 
-    def widen(self, part: Part) -> bool:
-        """Go on with more rows; False where what was learned does not bear that."""
-        if not self._way.widens:
+    def widen(self, fold: Fold) -> bool:
+        """Go on with more rows, in a new epoch; False where what was learned forbids that."""
+        if not self._mode.can_widen:
             return False
-        self._part = part
-        self._X = part.X if self._head is None else self._head.transform(part.X)
-        self.batches.widen(count(part.X), self._batch)
+        self._fold = fold
+        self._X = fold.X if self._head is None else self._head.transform(fold.X)
+        self._batches = self._all_rows(self._batches.rng)
         return True
 
     @property
@@ -92,26 +219,30 @@ class Trainee:
         whole.steps = [*self._head.steps, (self._estimator.steps[-1][0], self._model)]
         return whole
 
-    @property
-    def how(self) -> str:
-        words = self._way.words(self.batches.size, self.batches.rows)
+    def describe(self) -> str:
+        """What a pull is, in words."""
+        words = self._mode.describe(self._batches.size, self._batches.rows)
         return f"{words}, after steps fitted once" if _has_head(self._estimator) else words
 
-    def state(self) -> tuple[Any, Batches, int]:
-        """All that training has changed; the steps before the last are fitted again."""
-        return self._model, self.batches, self.pulls
+    def state(self) -> tuple[Any, dict[str, Any], int]:
+        """All that training has changed; the steps before the last are fitted again.
 
-    def restore(self, state: tuple[Any, Batches, int]) -> None:
+        Without an object of a class of ours: a checkpoint outlives our names.
+        """
+        return self._model, dict(vars(self._batches)), self.pulls
+
+    def restore(self, state: tuple[Any, dict[str, Any], int]) -> None:
         """Become what `state` gave."""
-        model, self.batches, self.pulls = state
-        self._begin(model)
+        model, batches, self.pulls = state
+        self._batches = Batches(**batches)
+        self._start(model)
 
-    def _begin(self, model: Any) -> None:
+    def _start(self, model: Any) -> None:
         """Fit the steps before the last on all training rows; what they make of rows is kept."""
-        self._X, self._X_val = self._part.X, self._part.X_val
+        self._X, self._X_val = self._fold.X, self._fold.X_val
         if _has_head(self._estimator):
             self._head = clone(self._estimator[:-1])
-            self._X = self._head.fit_transform(self._X, self._part.y)
+            self._X = self._head.fit_transform(self._X, self._fold.y)
             if self._X_val is not None:
                 self._X_val = self._head.transform(self._X_val)
         self._model = model

@@ -196,10 +196,11 @@ class Verdict:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one self-contained HTML file."""
-        from latebloomer.page.report import page
+        from latebloomer.page.race_html import race_html
+        from latebloomer.racing.verdict.page_data import page_data
 
         file = Path(path)
-        file.write_text(page(self), encoding="utf-8")
+        file.write_text(race_html(page_data(self)), encoding="utf-8")
         return file
 
 

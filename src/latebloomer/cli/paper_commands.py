@@ -1,4 +1,4 @@
-"""The command `latebloomer reproduce`; `register` adds it to the command line."""
+"""The commands reproduce and cite: the paper's figures, and whom to cite."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import Annotated
 
 import typer
 
-from latebloomer.errors import LatebloomerError
-from latebloomer.paper import AS_WRITTEN, FIGURES, PUBLISHED_RUNS, Workbench
-from latebloomer.paper import reproduce as make
+from latebloomer.citation import cite as bibtex
+from latebloomer.errors import Interrupted
+from latebloomer.paper.experiments import AS_WRITTEN
+from latebloomer.paper.figure import PUBLISHED_RUNS, Workbench
 from latebloomer.simulation.local_runs import cores
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(reproduce)
 
 
 def reproduce(
@@ -32,6 +28,9 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Make the paper's figures and tables again, with a verdict on each of its claims."""
+    from latebloomer.paper.reproduction import FIGURES
+    from latebloomer.paper.reproduction import reproduce as make
+
     if listed or not names:
         for figure in FIGURES:
             typer.echo(f"{figure.name:16} {figure.title}")
@@ -39,11 +38,15 @@ def reproduce(
     bench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
     try:
         failures = make(names, bench)
-    except LatebloomerError as error:
-        typer.echo(f"{type(error).__name__}: {error}", err=True)
-        raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command goes on with what is missing in {out}", err=True)
-        raise typer.Exit(130) from None
+        said = f"stopped; the same command goes on with what is missing in {out}"
+        raise Interrupted(said, None) from None
     if failures:
         raise typer.Exit(2)
+
+
+def cite(
+    what: Annotated[str, typer.Argument(help="A policy or a key of the references.")] = "Mussi24",
+) -> None:
+    """Print the BibTeX entry to cite."""
+    typer.echo(bibtex(what))

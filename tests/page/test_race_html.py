@@ -10,9 +10,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from latebloomer.page.report import page
-from latebloomer.page.svg import POINTS, thin, ticks
+from latebloomer.page import LearnerOnPage, RacePage, race_html
+from latebloomer.page.race_page import POINTS, thin
+from latebloomer.page.svg import ticks
 from latebloomer.racing import look, race
+from latebloomer.racing.verdict.page_data import page_data
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 VOID = {"meta", "link", "br"}
@@ -42,6 +44,10 @@ LEARNERS = {
 def verdict(tmp_path_factory):
     journal = tmp_path_factory.mktemp("report") / "race.db"
     return race(LEARNERS, 900, journal=journal, progress=False)
+
+
+def page(verdict):
+    return race_html(page_data(verdict))
 
 
 class Balance(HTMLParser):
@@ -97,6 +103,24 @@ def test_odd_races_have_reports_too():
     assert "lower is better" in page(losses)
     many = {f"arm {k}": curve(3, 0.5 + k / 100) for k in range(30)}
     assert "The 20 lowest ranked are grey" in page(race(many, 400, journal=None, progress=False))
+
+
+def test_plain_data_are_enough_for_a_page():
+    ahead = LearnerOnPage("a", 3, 0.9, 0.8, 0.7, np.inf, "leads", False, False, np.arange(3.0))
+    behind = LearnerOnPage("b", 0, np.nan, np.nan, -np.inf, np.inf, "x", False, True, np.empty(0))
+    html = race_html(
+        RacePage(
+            winner="a", final=False, summary=["it runs"], named_estimate=0.8, named_pulls=2,
+            delivered_score=0.9, delivered_pulls=3, trained_on=True, spent=3, horizon=50,
+            half_time=None, late_bloomer=False, certified=False, certificate="not certified",
+            higher_is_better=True, learners=[ahead, behind], contradictions=[], plateaus=[],
+            false_alarm=0.01, hindsight=[], warnings=["a <warning>"], settings={}, versions={},
+            resume_code=None,
+        )
+    )  # fmt: skip
+    for words in ("Ahead so far: a", "It runs.", "0.7 to ∞", 'class="bad"', "a &lt;warning&gt;."):
+        assert words in html, words
+    assert html.count('class="ring"') == 1
 
 
 def test_thinning_keeps_the_mean_and_the_ends(rng):

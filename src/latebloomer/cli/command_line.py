@@ -1,0 +1,66 @@
+"""The app with all its commands, and how each of them ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from latebloomer.cli.paper_commands import cite, reproduce
+from latebloomer.cli.race_commands import race, report, resume, show
+from latebloomer.cli.simulation_commands import bench, download, plan, simulate
+from latebloomer.errors import Interrupted, LatebloomerError
+from latebloomer.version import __version__
+
+ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
+COMMANDS = (plan, simulate, download, cite, race, resume, report, show, reproduce, bench)
+
+app = typer.Typer(
+    name="latebloomer",
+    help="Spend one fixed budget over learners that get better with training; keep the right one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"latebloomer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Spend one fixed budget over learners that get better with training; keep the right one."""
+
+
+def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
+    """Errors of this library are one line and code 2; Ctrl-C says how to go on and is code 130.
+
+    Other errors are bugs and show.
+    """
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except Interrupted as stop:
+            typer.echo(str(stop), err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except LatebloomerError as error:
+            typer.echo(f"{type(error).__name__}: {error}", err=True)
+            raise typer.Exit(ERROR) from None
+
+    return wrapped
+
+
+for command in COMMANDS:
+    app.command()(with_exit_code(command))

@@ -1,0 +1,139 @@
+"""The commands plan, simulate, bench and download: policies on curves, where nothing trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from latebloomer.errors import SettingError, unknown
+from latebloomer.policies import REGISTRY, split_policies
+from latebloomer.policies.auto import policy_for
+
+Number = TypeVar("Number", int, float)
+
+KNOWN = f"auto, {', '.join(REGISTRY)}"
+POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
+SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
+OUT_HELP = "Keep all counts in this file; if it exists, play what it lacks and show the whole."
+ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is started here."
+PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
+SETS_HELP = (
+    "Sets with commas between: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these "
+    "five: public), random-FAMILY (six of them: random), paper-a, paper-b, imdb (paper), or all."
+)
+FOLDER_HELP = "Your own curves instead: a folder of .csv, .parquet or .npz files, one per problem."
+
+Horizon = Annotated[
+    int | None, typer.Option(help="Pulls at which arms are compared; the budget if not given.")
+]
+Seed = Annotated[int, typer.Option(help="Another seed is another luck.")]
+
+
+def plan(
+    arms: Annotated[int, typer.Option(help="How many learners compete.")],
+    budget: Annotated[int, typer.Option(help="Pulls in all.")],
+    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
+    horizon: Horizon = None,
+) -> None:
+    """Show how a policy would spend a budget, before anything is spent."""
+    at = budget if horizon is None else horizon
+    typer.echo(policy_for(policy, arms, budget, at).describe(arms, budget, horizon))
+
+
+def simulate(
+    problem: Annotated[str, typer.Option(help=PROBLEM_HELP)],
+    budget: Annotated[str, typer.Option(help="Pulls in all; several with commas.")],
+    policy: Annotated[str, typer.Option(help=SEVERAL_HELP)] = "r-ucbe,r-sr,sh",
+    runs: Annotated[int, typer.Option(help="Runs of each policy at each budget.")] = 1000,
+    seed: Seed = 0,
+    horizon: Horizon = None,
+    target: Annotated[str, typer.Option(help="cpu, gpu or python.")] = "cpu",
+    method: Annotated[str, typer.Option(help="auto, pulls or sums.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="Of the CPU; all cores by default.")] = None,
+    chunk: Annotated[int | None, typer.Option(help="Runs that are counted together.")] = None,
+    first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: tasks on a cluster.")] = "local",
+    address: Annotated[str | None, typer.Option(help=ADDRESS_HELP)] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Play policies on a problem many times: errors, regrets and pulls with intervals."""
+    from latebloomer.simulation.simulate import simulate as run
+
+    needed = "a whole number, or some with commas between"
+    found = run(
+        problem, split_policies(policy), comma_separated("--budget", budget, int, needed), runs,
+        seed, horizon=horizon, target=target, method=method, threads=threads, chunk=chunk,
+        first_run=first_run, out=out, engine=engine, address=address, progress=not quiet,
+    )  # fmt: skip
+    typer.echo(found.to_json() if json else str(found))
+    if csv is not None:
+        found.to_csv(csv)
+    if plot is not None:
+        found.plot(plot, what="both")
+
+
+def bench(
+    folder: Annotated[Path | None, typer.Argument(help=FOLDER_HELP)] = None,
+    sets: Annotated[str, typer.Option(help=SETS_HELP)] = "public",
+    budgets: Annotated[str, typer.Option(help="In full trainings, with commas.")] = "1,2,4,8",
+    policies: Annotated[str | None, typer.Option(help="With commas; twelve by default.")] = None,
+    draws: Annotated[int, typer.Option(help="Draws of the noise for each problem.")] = 10,
+    baseline: Annotated[str, typer.Option(help="Whom the others are compared with.")] = "r-sr",
+    sigma: Annotated[float | None, typer.Option(help="Noise added to a folder's curves.")] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for bench.md, .csv and .png.")] = None,
+    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Compare policies on recorded curves of real learners, or on your own."""
+    from latebloomer.bench.benchmark import TWELVE
+    from latebloomer.bench.benchmark import bench as compare
+
+    found = compare(
+        folder if folder is not None else sets.split(","),
+        TWELVE if policies is None else split_policies(policies),
+        comma_separated("--budgets", budgets, float, "numbers with commas between"),
+        draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
+    )  # fmt: skip
+    written = found.write(out) if out is not None else []
+    typer.echo(found)
+    if found.skipped:
+        typer.echo(f"skipped {len(found.skipped)}: see the end of the report", err=True)
+    for path in written:
+        typer.echo(f"wrote {path}", err=True)
+
+
+def download(
+    what: Annotated[str, typer.Argument(help="imdb: the paper's seven recorded curves.")],
+    folder: Annotated[Path, typer.Argument(help="Where to put them; LATEBLOOMER_DATA names it.")],
+) -> None:
+    """Fetch public recorded curves, checked by their sha256."""
+    from latebloomer.problems.download import download_imdb
+
+    if what != "imdb":
+        raise unknown("data set", what, ["imdb"])
+    typer.echo(f"wrote {download_imdb(folder)}")
+
+
+def comma_separated(
+    option: str, text: str, number: Callable[[str], Number], needed: str
+) -> list[Number]:
+    """The numbers of an option.
+
+    >>> comma_separated("--budget", "100,200", int, "whole numbers")
+    [100, 200]
+    """
+    found = []
+    for word in text.split(","):
+        try:
+            found.append(number(word))
+        except ValueError:
+            raise SettingError(f"{option} {word!r}, but it must be {needed}") from None
+    return found

@@ -1,0 +1,55 @@
+"""The frame of every page, and the pieces that pages are made of: one file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+
+
+def html_document(title: str, style: str, body: str, head: str = "") -> str:
+    """A whole HTML file; `head` is what stands before the title."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{head}<title>{escape(title)}</title><style>{style}</style></head>"
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def stylesheet(name: str) -> str:
+    """The text of a CSS file of this package."""
+    return files("latebloomer.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def section(title: str, note: str, content: str) -> str:
+    """A section with a heading and a note below it."""
+    small = f'<p class="soft small">{escape(note)}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
+
+
+def sentence_list(sentences: Iterable[str]) -> str:
+    """Bullets, each with the full stop that it lacks."""
+    return "<ul>" + "".join(f"<li>{escape(text)}.</li>" for text in sentences) + "</ul>"
+
+
+def names_and_values(values: Mapping[str, str]) -> str:
+    """A table of two columns.
+
+    >>> names_and_values({"budget": "40"})
+    '<table><tr><td>budget</td><td><code>40</code></td></tr></table>'
+    """
+    lines = "".join(
+        f"<tr><td>{escape(name)}</td><td><code>{escape(value)}</code></td></tr>"
+        for name, value in values.items()
+    )
+    return f"<table>{lines}</table>"
+
+
+def as_sentence(text: str) -> str:
+    """With a capital letter and a full stop.
+
+    >>> as_sentence("the budget is spent")
+    'The budget is spent.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

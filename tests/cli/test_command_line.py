@@ -1,0 +1,74 @@
+"""The command as a whole: its version, its help, and how every command ends."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import latebloomer
+from latebloomer.cli import app
+
+COMMANDS = [
+    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "reproduce",
+    "bench",
+]  # fmt: skip
+HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_version():
+    assert run("--version").output == f"latebloomer {latebloomer.__version__}\n"
+
+
+def test_help_lists_the_commands():
+    output = run("--help").output
+    places = [output.index(f" {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_every_command_has_help(words):
+    ran = run(*words)
+    assert ran.exit_code == 0 and "Usage" in ran.output
+
+
+def test_help_loads_no_heavy_package():
+    code = (
+        "import sys\nfrom latebloomer.cli import app\napp(['--help'], standalone_mode=False)\n"
+        f"sys.exit(' '.join({HEAVY} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stderr == "\n" and "Usage" in ran.stdout
+
+
+def test_a_wrong_call_is_one_line_and_code_2():
+    ran = run("plan", "--policy", "r-ucbe", "--arms", "8", "--budget", "20")
+    assert ran.exit_code == 2
+    assert ran.stderr == (
+        "BudgetError: budget=20 for 8 arms, but RisingUCBE needs 32: 4 pulls of each arm before "
+        "it can project; drop arms or raise the budget\n"
+    )
+
+
+def test_an_interrupted_reproduction_says_how_to_go_on(monkeypatch, tmp_path):
+    def interrupted(names, bench):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("latebloomer.paper.reproduction.reproduce", interrupted)
+    ran = run("reproduce", "setting-a", "--out", tmp_path)
+    assert ran.exit_code == 130
+    assert ran.stderr == (
+        f"stopped; the same command goes on with what is missing in {tmp_path}\n"
+    )
+
+
+def test_a_bug_is_not_hidden(monkeypatch):
+    def broken(what):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("latebloomer.cli.paper_commands.bibtex", broken)
+    assert isinstance(run("cite").exception, RuntimeError)
