@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from latebloomer.core.ledger import DUE
+from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects, cost, power_levels, windows_at
@@ -30,7 +30,7 @@ def weighed(rewards, policy=OURS):
             ledger.S[i].append(0.0)
             ledger.Q[i].append(0.0)
             observe(game, ledger, i, float(x))
-    ledger.cursor[DUE] = n
+    ledger.cursor[SWEEPS] = n
     AdaptiveRejects.rate_jointly(policy, ledger, n)
     return ledger
 
@@ -180,14 +180,14 @@ def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
     while not session.over:
         arm = session.ask()
         session.tell(arm, float(X[arm, session.pulls[arm]]))
-    plan, crew, pulls = OURS.plan(arms, budget, horizon), list(range(arms)), [0] * arms
+    plan, racing, pulls = OURS.plan(arms, budget, horizon), list(range(arms)), [0] * arms
     for keep, upto in zip(plan.keep, plan.upto, strict=True):
         if keep < arms:
-            rating = by_definition(X[crew][:, : max(pulls)])[0]
-            crew = sorted(sorted(crew, key=lambda i: -rating[crew.index(i)])[:keep])
-        for i in crew:
+            rating = by_definition(X[racing][:, : max(pulls)])[0]
+            racing = sorted(sorted(racing, key=lambda i: -rating[racing.index(i)])[:keep])
+        for i in racing:
             pulls[i] = upto
-    assert session.pulls == tuple(pulls) and session.recommend().arm == crew[0]
+    assert session.pulls == tuple(pulls) and session.recommend().arm == racing[0]
 
 
 def test_a_learner_that_ends_early_is_passed_by_and_does_not_stop_the_race():

@@ -8,7 +8,7 @@ from math import exp, inf
 from typing import ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, Ledger
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
 from latebloomer.errors import need_number, require
 from latebloomer.policies.adaptive_window import (
     JUDGED,
@@ -85,12 +85,12 @@ class AdaptiveRejects(Policy):
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        n = ledger.cursor[DUE]
+        n = ledger.cursor[SWEEPS]
         size = judged(ledger, n)
         if n >= JUDGED and size > 1:
             ledger.pool[WINDOW] = max(best_window(ledger, n, size), int(self.shortest * n))
-        for place in range(ledger.cursor[CREW]):
-            i = ledger.crew[place]
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
             if complete(ledger, i, n):
                 ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, Ledger
+from latebloomer.core.ledger import RACERS, Ledger
 
 JUDGED = 3  # pulls from which noise can be told from slope: one second difference
 WINDOW = 0  # the cell of `Ledger.pool` with the window that the survivors were last judged on
@@ -37,8 +37,8 @@ def complete(ledger: Ledger, i: int, n: int) -> bool:
 def judged(ledger: Ledger, n: int) -> int:
     """How many racing arms have had all n pulls of the phase."""
     size = 0
-    for place in range(ledger.cursor[CREW]):
-        if complete(ledger, ledger.crew[place], n):
+    for place in range(ledger.cursor[RACERS]):
+        if complete(ledger, ledger.racing[place], n):
             size += 1
     return size
 
@@ -60,8 +60,8 @@ def best_window(ledger: Ledger, n: int, size: int) -> int:
 def noise_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
     """Mean squared second difference over 6, of the judged arms' last m pulls."""
     total = 0.0
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if complete(ledger, i, n):
             S = ledger.S[i]
             for k in range(n - m + 3, n + 1):
@@ -74,8 +74,8 @@ def noise_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
 def slope_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
     """Variance, over the judged arms, of the least-squares slopes of their last m pulls."""
     seen, mean, squares = 0, 0.0, 0.0
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if complete(ledger, i, n):
             s = late_slope(ledger, i, n, m)
             seen += 1

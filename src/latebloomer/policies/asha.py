@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, CREW, OVER, Ledger
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.base import Policy
 
@@ -68,8 +68,8 @@ class ASHA(Policy):
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         running, behind, fresh = 0, OVER, OVER
-        for place in range(ledger.cursor[CREW]):
-            i = ledger.crew[place]
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
             if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
                 if ledger.n[i] == 0:
                     fresh = i if fresh == OVER else fresh
@@ -83,9 +83,9 @@ class ASHA(Policy):
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Workers train on what runs; those that are free begin with the next arms."""
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        racing = ledger.racing[: ledger.cursor[RACERS]]
         trainable = [
-            i for i in crew
+            i for i in racing
             if i not in held and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
         ]  # fmt: skip
         begun = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))

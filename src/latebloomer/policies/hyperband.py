@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, CREW, OVER, Ints, Ledger, remember_nothing
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ints, Ledger, remember_nothing
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.base import Policy
 
@@ -104,8 +104,8 @@ class Hyperband(Policy):
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Other arms that are not at their rung yet."""
-        crew = ledger.crew[: ledger.cursor[CREW]]
-        others = [i for i in crew if i not in held and lacking(rule, ledger, i)]
+        racing = ledger.racing[: ledger.cursor[RACERS]]
+        others = [i for i in racing if i not in held and lacking(rule, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
 
@@ -146,9 +146,9 @@ def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
 
 @kernel
 def first_lacking(self: Numbers, ledger: Ledger) -> int:
-    for place in range(ledger.cursor[CREW]):
-        if lacking(self, ledger, ledger.crew[place]):
-            return ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        if lacking(self, ledger, ledger.racing[place]):
+            return ledger.racing[place]
     return OVER
 
 
@@ -179,8 +179,8 @@ def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
 def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
     """Move the best racing arm at this rung of bracket b up; the lowest index among equals."""
     best = OVER
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if (self.bracket[i] == b and int(ledger.memo[i]) == rung
                 and (best == OVER or ledger.rating[i] > ledger.rating[best])):  # fmt: skip
             best = i

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, PULLS, Floats, Ledger, close_ranks, remember_levels
+from latebloomer.core.ledger import (
+    PULLS,
+    RACERS,
+    SWEEPS,
+    Floats,
+    Ledger,
+    close_ranks,
+    remember_levels,
+)
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy, check_not_negative
 
@@ -97,13 +105,13 @@ def confidence_width(self: Numbers, tau: int) -> float:
 
 
 @kernel
-def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
+def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
     """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
     best, decay_m = 0, decay(self, m)
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         ledger.rating[i] = predicted_reward(self, ledger, i, tau, decay_m)
-        if ledger.rating[i] > ledger.rating[ledger.crew[best]]:
+        if ledger.rating[i] > ledger.rating[ledger.racing[best]]:
             best = place
     return best
 
@@ -112,25 +120,25 @@ def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
 def runner_up(ledger: Ledger, best: int) -> float:
     """The highest rating of the racing arms but the one at place `best`."""
     top = -inf
-    for place in range(ledger.cursor[CREW]):
+    for place in range(ledger.cursor[RACERS]):
         if place != best:
-            top = max(top, ledger.rating[ledger.crew[place]])
+            top = max(top, ledger.rating[ledger.racing[place]])
     return top
 
 
 @kernel
 def commit(ledger: Ledger, best: int) -> None:
     """Drop every racing arm but the one at place `best`."""
-    for place in range(ledger.cursor[CREW]):
+    for place in range(ledger.cursor[RACERS]):
         if place != best:
-            ledger.out[ledger.crew[place]] = ledger.cursor[PULLS]
+            ledger.out[ledger.racing[place]] = ledger.cursor[PULLS]
     close_ranks(ledger)
 
 
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
-    tau = min(ledger.cursor[DUE], len(self.powers) - 1)
+    tau = min(ledger.cursor[SWEEPS], len(self.powers) - 1)
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]
     return predicted_reward(self, ledger, i, tau, decay(self, m))

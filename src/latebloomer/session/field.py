@@ -12,12 +12,12 @@ from typing import Any
 
 from latebloomer.core.ledger import (
     ANY,
-    CREW,
-    DUE,
-    HEAD,
     OVER,
     PHASE,
+    RACERS,
     STALE,
+    SWEEP_PLACE,
+    SWEEPS,
     close_ranks,
     fresh_leader,
 )
@@ -88,7 +88,7 @@ class Field(Finale):
                 self._last_words[i] = self._estimate(i)
             self._ledger.out[i] = max(1, self.spent)
             close_ranks(self._ledger)
-            self._crew = self._ledger.crew[: self._ledger.cursor[CREW]]
+            self._crew = self._ledger.racing[: self._ledger.cursor[RACERS]]
         self._stand_in(self._growing, i)
         if i in self._batch:
             self._batch.remove(i)
@@ -142,11 +142,11 @@ class Field(Finale):
     @property
     def racing(self) -> list[int]:
         """The arms that may still be recommended."""
-        return list(self._ledger.crew[: self._ledger.cursor[CREW]])
+        return list(self._ledger.racing[: self._ledger.cursor[RACERS]])
 
     @property
     def racing_count(self) -> int:
-        return int(self._ledger.cursor[CREW])
+        return int(self._ledger.cursor[RACERS])
 
     @property
     def movers(self) -> list[int]:
@@ -183,16 +183,16 @@ class Field(Finale):
     def _move_on(self) -> None:
         """Fit the plan to what is left, then find whose turn it is."""
         ledger = self._ledger
-        cursor, size = ledger.cursor, ledger.cursor[CREW]
+        cursor, size = ledger.cursor, ledger.cursor[RACERS]
         self._refit()
         if not self._open and size:
             cursor[PHASE] = phase_of(self._game.plan, size)
-        cursor[HEAD], cursor[STALE], self._quota_memo = 0, 1, None
+        cursor[SWEEP_PLACE], cursor[STALE], self._quota_memo = 0, 1, None
         if not self._batch:
             self._due = self._advance(self._game, ledger, ANY, 0) if size else OVER
         else:
             self._due = self._batch[0]
-        if cursor[CREW] != size:
+        if cursor[RACERS] != size:
             self._note_drops()
 
     def _refit(self) -> None:
@@ -200,7 +200,7 @@ class Field(Finale):
         self._effective = self.budget
         if not self._open and not self.policy.decides_after_sweeps():
             ledger, movers = self._ledger, self.movers
-            level = ledger.cursor[DUE]
+            level = ledger.cursor[SWEEPS]
             ahead = sum(ledger.n[i] - level for i in movers)
             place = Place(self.racing_count, len(movers), level, self.budget - self.spent + ahead)
             self._effective = largest_that_fits(
@@ -227,7 +227,7 @@ class Field(Finale):
             self._observe(self._game, new, i, reward)
         for i in self._left:
             self._stand_in(growing, i)
-        self._ledger = new._replace(crew=old.crew, out=old.out, cursor=old.cursor)
+        self._ledger = new._replace(racing=old.racing, out=old.out, cursor=old.cursor)
         self._growing = rows_in_use(self.policy, self._ledger)
 
     def _stand_in(self, growing: Any, i: int) -> None:
@@ -251,8 +251,8 @@ class Field(Finale):
 
     def _advance_open(self, game: Any, ledger: Any, pulled: int, run: int) -> int:
         """For rules that rating every arm by its history: arms that have left lose by rating."""
-        cursor, crew, movers = ledger.cursor, list(ledger.crew), self.movers
-        ledger.crew[: len(movers)], cursor[CREW] = movers, len(movers)
+        cursor, crew, movers = ledger.cursor, list(ledger.racing), self.movers
+        ledger.racing[: len(movers)], cursor[RACERS] = movers, len(movers)
         unpulled = [i for i in self._left if ledger.n[i] == 0]
         for i in unpulled:  # see `_stand_in`
             ledger.n[i] = 1
@@ -264,7 +264,7 @@ class Field(Finale):
             due = due if ledger.rating[due] > -inf else OVER
         for i in unpulled:
             ledger.n[i] = 0
-        ledger.crew[:], cursor[CREW] = crew, len(self._crew)
+        ledger.racing[:], cursor[RACERS] = crew, len(self._crew)
         return int(due)
 
     def _remembers(self) -> bool:

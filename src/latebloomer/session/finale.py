@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from latebloomer.core.ledger import CREW, OVER
+from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.errors import need_whole
 from latebloomer.policies.base import Policy
 from latebloomer.session.delivery import Naming, check_share, kept
@@ -74,7 +74,7 @@ class Finale(Session):
         """Whether the policy is done and its winner is still to be trained on."""
         if self._share == 0 or self._naming is not None or not self.over:
             return False
-        return any(self._ledger.n[i] for i in self._ledger.crew[: self._ledger.cursor[CREW]])
+        return any(self._ledger.n[i] for i in self._ledger.racing[: self._ledger.cursor[RACERS]])
 
     def _who_left(self) -> dict[int, str]:
         """Arms that take no more pulls, and why."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.ledger import ANY, BASE, CREW, DUE, OVER, PHASE, PULLS, STALE
+from latebloomer.core.ledger import ANY, OVER, PHASE, PHASE_START, PULLS, RACERS, STALE, SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves, rows_in_use
 from latebloomer.core.random import key
 from latebloomer.errors import (
@@ -84,7 +84,7 @@ class Session:
         self._places = {name: i for i, name in enumerate(self.names)}
         self._told_arms, self._told_rewards = array("q"), array("d")
         self._drops: dict[int, Drop] = {}
-        self._crew = list(self._ledger.crew)  # who raced before the last drop
+        self._crew = list(self._ledger.racing)  # who raced before the last drop
         self._batch: list[int] = []  # arms handed out together and not told yet
         self._handed: list[Handed] = []  # every batch, in order
         self._bind()
@@ -166,12 +166,12 @@ class Session:
         ledger, game = self._ledger, self._game
         for rows in self._growing:
             rows[i].append(0.0)
-        crew = ledger.cursor[CREW]
+        crew = ledger.cursor[RACERS]
         self._observe(game, ledger, i, value)
         self._told_arms.append(i)
         self._told_rewards.append(value)
         self._due = self._next_of_batch(i) if self._batch else self._advance(game, ledger, i, 0)
-        if ledger.cursor[CREW] != crew:
+        if ledger.cursor[RACERS] != crew:
             self._note_drops()
 
     def _next_of_batch(self, told: int) -> int:
@@ -205,13 +205,13 @@ class Session:
         if self._phase_keep() == ANY:
             return i in self._batch
         ledger, (upto, more) = self._ledger, self._quota()
-        place = bisect_left(ledger.crew, i, 0, ledger.cursor[CREW])
+        place = bisect_left(ledger.racing, i, 0, ledger.cursor[RACERS])
         return ledger.out[i] == 0 and ledger.n[i] < upto + (place < more)
 
     def _left_of_phase(self) -> dict[int, int]:
         """Pulls that the racing arms still lack before the next decision."""
         ledger, (upto, more) = self._ledger, self._quota()
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        crew = ledger.racing[: ledger.cursor[RACERS]]
         wanted = {i: upto + (place < more) - ledger.n[i] for place, i in enumerate(crew)}
         return {i: pulls for i, pulls in wanted.items() if pulls > 0}
 
@@ -223,10 +223,10 @@ class Session:
         """
         cursor = self._ledger.cursor
         sweep = (
-            cursor[CREW] > 1 and self.policy.decides_after_sweeps()
+            cursor[RACERS] > 1 and self.policy.decides_after_sweeps()
         )  # one arm left: nothing to decide
-        base = cursor[DUE] if sweep else cursor[BASE]
-        moment = (cursor[PHASE], cursor[CREW], base)
+        base = cursor[SWEEPS] if sweep else cursor[PHASE_START]
+        moment = (cursor[PHASE], cursor[RACERS], base)
         if self._quota_memo is None or self._quota_memo[0] != moment:
             upto = base + 1 if sweep else self._game.plan.upto[cursor[PHASE]]
             self._quota_memo = moment, self._shared_out(base, upto)
@@ -234,7 +234,7 @@ class Session:
 
     def _shared_out(self, base: int, upto: int) -> tuple[int, int]:
         ledger = self._ledger
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        crew = ledger.racing[: ledger.cursor[RACERS]]
         made = sum(ledger.n[i] - base for i in crew)
         each, more = divmod(made + self.budget - self.spent, len(crew))
         return (upto, 0) if base + each >= upto else (base + each, more)
@@ -262,7 +262,7 @@ class Session:
             return f"{left} of {self.budget} pulls left"
         if left == 0:
             return f"all {self.budget} pulls of the budget are spent"
-        racing = self._ledger.crew[: self._ledger.cursor[CREW]]
+        racing = self._ledger.racing[: self._ledger.cursor[RACERS]]
         if all(self._ledger.n[i] >= self.horizon for i in racing):
             return (
                 f"every arm that could be pulled is at the horizon of {self.horizon} pulls; "
@@ -354,7 +354,7 @@ class Session:
     def _note_drops(self) -> None:
         """Keep the numbers that decided, for every arm that has just been dropped."""
         ledger = self._ledger
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        crew = ledger.racing[: ledger.cursor[RACERS]]
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
         chosen = max if self.policy.decides_after_sweeps() else min
         rival = chosen(crew, key=lambda i: (ledger.rating[i], -i))
