@@ -15,7 +15,7 @@ from latebloomer.cli import app
 from latebloomer.core.compiling import cpu_jit
 from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
 from latebloomer.policies import REGISTRY, SuccessiveHalving, make_policy, split_policies
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import label_of
 from latebloomer.problems import problem
 from latebloomer.simulation import rounds as module
 

@@ -16,7 +16,7 @@ from latebloomer.cli.race_commands import register as register_race
 from latebloomer.cli.reproduce_command import register as register_lab
 from latebloomer.errors import LatebloomerError, SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
-from latebloomer.policies.auto import policy_for
+from latebloomer.policies.registry import policy_for
 from latebloomer.version import __version__
 
 app = typer.Typer(

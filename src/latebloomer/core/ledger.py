@@ -2,7 +2,7 @@
 
 A plan is a list of phases, "keep the best k arms and bring each to n pulls"; `ANY` opens the rest
 of the budget to whichever arm the policy picks. Everything here is kernel Python: a session holds
-the ledger as lists, the compiled engines as arrays.
+the ledger as lists, compiled code as arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Ledger(NamedTuple):
 
     n: Ints  # pulls
     last: Floats  # the newest reward
-    rating: Floats  # what the policy made of the arm at its newest pull
+    rating: Floats  # what the policy ranks the arm by, made at its newest pull
     memo: Floats  # one number per arm for the policy's own use
     S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m

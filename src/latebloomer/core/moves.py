@@ -124,7 +124,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
 
 @kernel
 def recommend(game: Game, ledger: Ledger) -> int:
-    """The racing arm that is worth most; OVER before the first pull."""
+    """The racing arm with the best final rating; OVER before the first pull."""
     best, top = OVER, -inf
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latebloomer.core.statistics import pooled_noise
 from latebloomer.paper import drawing, series
 from latebloomer.paper.claims import over, short
 from latebloomer.paper.claims_appendix import successes
@@ -46,8 +47,7 @@ def make_table(bench: Bench) -> Made:
 
 def _sigma() -> float:
     """Noise by second differences, pooled over the arms: sum d^2 / (6 m)."""
-    second = np.diff(IMDB.problem().means(IMDB_BUDGETS[-1]), n=2, axis=1)
-    return float(np.sqrt(np.mean(second**2) / 6))
+    return pooled_noise(IMDB.problem().means(IMDB_BUDGETS[-1]))
 
 
 def _draw_table(rows: Sequence[Row], optimal: Sequence[int]) -> Draw:

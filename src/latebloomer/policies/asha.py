@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger
@@ -78,6 +78,10 @@ class ASHA(Policy):
                     if behind == OVER or ledger.n[i] < ledger.n[behind]:
                         behind = i
         return fresh if fresh != OVER and running < self.workers else behind
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(eta=2, grace=2, workers=3)]
 
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any

@@ -18,21 +18,21 @@ class Numbers(NamedTuple):
 
     bracket: Ints  # by arm
     upto: Ints  # pulls at rung k of bracket b, in cell b * width + k
-    kept: Ints  # arms of bracket b that play rung k
+    keep: Ints  # arms of bracket b that play rung k
     width: int  # rungs of the longest bracket
 
 
 class Bracket(NamedTuple):
-    """Successive Halving over some of the arms: `kept[k]` of them are brought to `upto[k]`."""
+    """Successive Halving over some of the arms: `keep[k]` of them are brought to `upto[k]`."""
 
     upto: tuple[int, ...]
-    kept: tuple[int, ...]
+    keep: tuple[int, ...]
 
     @property
     def cost(self) -> int:
         return sum(
             k * (n - before)
-            for k, n, before in zip(self.kept, self.upto, (0, *self.upto), strict=False)
+            for k, n, before in zip(self.keep, self.upto, (0, *self.upto), strict=False)
         )
 
 
@@ -51,7 +51,7 @@ class Hyperband(Policy):
     >>> deal(arms=8, longest=52, eta=3)  # s = 3, 2, 1, 0
     [4, 2, 1, 1]
     >>> Hyperband().brackets(arms=8, budget=208, horizon=52)[:2]  # four arms and two
-    [Bracket(upto=(1, 5, 16, 50), kept=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), kept=(2, 1, 1))]
+    [Bracket(upto=(1, 5, 16, 50), keep=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), keep=(2, 1, 1))]
     """
 
     eta: int = 3  # one in eta goes on
@@ -81,11 +81,11 @@ class Hyperband(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         brackets = self.brackets(arms, budget, horizon)
         width = len(brackets[0].upto)
-        upto, kept = np.zeros((2, len(brackets), width), np.int64)
+        upto, keep = np.zeros((2, len(brackets), width), np.int64)
         for b, bracket in enumerate(brackets):
-            upto[b, : len(bracket.upto)], kept[b, : len(bracket.kept)] = bracket
-        owner = np.repeat(np.arange(len(brackets)), [bracket.kept[0] for bracket in brackets])
-        return Numbers(owner, upto.ravel(), kept.ravel(), width)
+            upto[b, : len(bracket.upto)], keep[b, : len(bracket.keep)] = bracket
+        owner = np.repeat(np.arange(len(brackets)), [bracket.keep[0] for bracket in brackets])
+        return Numbers(owner, upto.ravel(), keep.ravel(), width)
 
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
@@ -129,9 +129,9 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     for b, size in enumerate(sizes):
         s = len(sizes) - 1 - b
         upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
-        kept = tuple(max(1, size // eta**k) for k in range(s + 1))
+        keep = tuple(max(1, size // eta**k) for k in range(s + 1))
         if size:
-            found.append(Bracket(upto, kept))
+            found.append(Bracket(upto, keep))
     return found
 
 
@@ -160,7 +160,7 @@ def promote_all(self: Numbers, ledger: Ledger) -> bool:
         rung = highest_rung(self, ledger, b)
         cell = b * self.width + rung + 1
         if rung + 1 < self.width and self.upto[cell] > 0:
-            for _ in range(self.kept[cell]):
+            for _ in range(self.keep[cell]):
                 if promote_best(self, ledger, b, rung):
                     moved = True
     return moved

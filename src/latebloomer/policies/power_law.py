@@ -1,14 +1,14 @@
 r"""What `ExploreThenCommit` and `RestSure` share: a power law fitted to losses [Cella21].
 
 The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\rho} + \beta` with
-:math:`\rho` known. This is the reconstruction from the seed paper and its authors' code.
+:math:`\rho` known. This is reconstructed from [Mussi24] and its authors' code.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -73,6 +73,10 @@ class PowerLawPolicy(Policy):
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each arm to fit its power law"
 
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(width_scale=1e-4)]  # the published width never drops an arm
+
 
 @kernel
 def decay(self: Numbers, m: int) -> float:
@@ -106,7 +110,7 @@ def confidence_width(self: Numbers, tau: int) -> float:
 
 @kernel
 def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
-    """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
+    """Rate the racing arms by their predicted reward at m pulls; the place of the best."""
     best, decay_m = 0, decay(self, m)
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]

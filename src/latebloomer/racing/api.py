@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from latebloomer.errors import NothingYet, OtherRace
-from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import is_auto
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import files as opening
 from latebloomer.racing.journal.journal import Journal

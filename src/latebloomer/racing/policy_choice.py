@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from latebloomer.errors import need_whole
-from latebloomer.policies.auto import favoured, is_auto
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import make_policy
+from latebloomer.policies.registry import favoured, is_auto, make_policy
 from latebloomer.session.delivery import check_share, kept
 
 

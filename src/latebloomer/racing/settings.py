@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from latebloomer.errors import OtherRace, SettingError, need_number, require
-from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import REGISTRY, make_policy
+from latebloomer.policies.registry import REGISTRY, is_auto, make_policy
 from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
 

@@ -24,8 +24,8 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.policies.auto import policy_for
 from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import policy_for
 from latebloomer.session.reasons import DONE, OUT, RACING, Drop, Explanation, Standing, Verdict
 from latebloomer.theory.certificate import Certificate, certificate
 

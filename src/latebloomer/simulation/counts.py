@@ -12,7 +12,7 @@ from typing import Any
 
 from latebloomer.core import statistics as intervals
 from latebloomer.core.statistics import Estimate
-from latebloomer.policies.labels import rank
+from latebloomer.policies.registry import rank
 from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation.histogram import Histogram
 from latebloomer.simulation.run_ranges import Ranges, need_same

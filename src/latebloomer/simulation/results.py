@@ -14,8 +14,7 @@ import numpy as np
 
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
-from latebloomer.policies.labels import label_of, rank
-from latebloomer.policies.registry import make_policy
+from latebloomer.policies.registry import label_of, make_policy, rank
 from latebloomer.problems.problem import Problem, leaders
 from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation.comparison import Comparison, comparison_row

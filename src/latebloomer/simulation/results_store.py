@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from latebloomer.errors import ResultsError, SettingError
-from latebloomer.policies.labels import rank
+from latebloomer.policies.registry import rank
 from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation.counts import Cell, Pair
 from latebloomer.simulation.results import File, Results, changes_in

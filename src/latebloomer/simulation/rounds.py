@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import ChunkError, SettingError, need_whole
 from latebloomer.policies import UCBE, Policy
-from latebloomer.policies.auto import policy_for
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.simulation.counts import Cell, Pair
 from latebloomer.simulation.cpu import Player, Task, compiled_player, plain_player, play_chunk
