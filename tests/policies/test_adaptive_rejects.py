@@ -13,7 +13,6 @@ from latebloomer.policies.adaptive_rejects import AdaptiveRejects, cost, power_l
 from latebloomer.policies.adaptive_window import WINDOW
 from latebloomer.problems import Exponential, Problem
 from latebloomer.session.field import FINISHED, Field
-from latebloomer.session.policy_contract import check_policy
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
@@ -33,11 +32,6 @@ def weighed(rewards, policy=OURS):
     ledger.cursor[SWEEPS] = n
     AdaptiveRejects.rate_jointly(policy, ledger, n)
     return ledger
-
-
-def test_it_keeps_the_contract():
-    assert len(check_policy(OURS, compiled=True)) == 10
-    check_policy(AdaptiveRejects(power=1, shortest=0.25), compiled=False)
 
 
 # --- the plan ---

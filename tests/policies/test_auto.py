@@ -119,7 +119,8 @@ def test_plan_shows_what_a_race_would_do():
 
 
 def test_the_simulator_chooses_for_each_budget():
-    found = simulate("paper-a", ["auto", "r-sr"], [60, 400], 20, horizon=100, progress=False)
+    both = ["auto", "adaptive-rejects"]
+    found = simulate("paper-a", both, [60, 400], 20, horizon=100, progress=False)
     settings = {row["budget"]: row["settings"] for row in found.rows() if row["policy"] == "auto"}
     assert settings == {60: repr(EVEN), 400: repr(STEEP)}
     played = simulate("paper-a", STEEP, 400, 20, horizon=100, progress=False)

@@ -16,6 +16,7 @@ from rich.console import Console
 from latebloomer.errors import BudgetError, SettingError, TellError
 from latebloomer.page.report import page
 from latebloomer.policies import REGISTRY, RisingSR
+from latebloomer.policies.registry import label_of
 from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal.journal import Journal
@@ -25,7 +26,7 @@ from latebloomer.racing.settings import Settings
 from latebloomer.session.delivery import kept
 from latebloomer.session.field import FAILED, FINISHED, Field
 
-SPECS = ["auto", *(f"{name}:exploration=1" if name == "ucb-e" else name for name in REGISTRY)]
+SPECS = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 ARMS = 5
 
 

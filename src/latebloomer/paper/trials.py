@@ -18,7 +18,7 @@ from latebloomer.paper.as_published import Trial
 from latebloomer.paper.experiments import AS_PUBLISHED, Setting
 from latebloomer.paper.table_rows import Row
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.problem import leaders
+from latebloomer.theory.complexity import TIE, best_arms
 
 KERNELS: dict[str, Callable[[Trial, Any], int]] = {
     "RR": published.round_robin,
@@ -106,7 +106,7 @@ def rows(
 ) -> list[Row]:
     """The tidy rows of one budget; intervals are mean +- round(2 sd / sqrt(trials), 2)."""
     means = setting.published_means(budget)
-    best = int(leaders(means)[budget])
+    best = int(best_arms(means, TIE)[budget])
     against = best if setting.scored is None else setting.scored(budget)
     found = play(setting, algorithms, budget, trials)
     return [

@@ -61,19 +61,19 @@ def by_name(policies: Iterable[type[Policy]]) -> dict[str, type[Policy]]:
 
 
 def _name_of(cls: type[Policy]) -> str:
-    name = getattr(cls, "name", None)
+    name: Any = getattr(cls, "name", None)
     if name is None:
         likely = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
         raise ContractError(
             f"{cls.__name__} has no name to be asked for by: give the class one, "
             f'name: ClassVar[str] = "{likely}"'
         )
-    if name == AUTO or not re.fullmatch("[a-z0-9-]+", str(name)):
+    if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name) or name == AUTO:
         raise ContractError(
             f"{cls.__name__} is called {name!r}, but a name is made of a-z, 0-9 and -, for "
             f"settings follow it (name:key=value), and is not {AUTO!r}, which stands for others"
         )
-    return str(name)
+    return name
 
 
 REGISTRY = by_name(POLICIES)

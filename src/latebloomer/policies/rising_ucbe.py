@@ -111,8 +111,8 @@ class RisingUCBE(Policy):
     @classmethod
     def examples(cls) -> list[Self]:
         return [
-            cls(exploration=2.0, noise=0.02),
             cls(),
+            cls(exploration=2.0, noise=0.02),
             cls(exploration=2.0, noise=0.02, window=0.1, recommend="bound"),
             cls(exploration=0.0, window=0.5, recommend="pulls"),
         ]

@@ -15,13 +15,14 @@ import numpy as np
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
-from latebloomer.problems.problem import Problem, leaders
+from latebloomer.problems.problem import Problem
 from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation.comparison import Comparison, comparison_row
 from latebloomer.simulation.counts import Cell, Pair
 from latebloomer.simulation.run_ranges import Ranges, need_same
 from latebloomer.simulation.tally import Floats, Tally, means_digest
 from latebloomer.simulation.text_tables import align, number, span
+from latebloomer.theory.complexity import TIE, best_arms
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def origin_of(problem: Problem, seed: int) -> Origin:
 
 def changes_in(means: Floats) -> tuple[tuple[int, int], ...]:
     """Where the best arm changes, in a table of means: (horizon, arm that is best from there)."""
-    best = leaders(means)
+    best = best_arms(means, TIE)
     return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
 
 

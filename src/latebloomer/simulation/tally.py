@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy
-from latebloomer.problems.problem_report import TIE
 from latebloomer.simulation import run_ranges as ranges
 from latebloomer.simulation.counts import Cell, Pair
 from latebloomer.simulation.histogram import Counters
 from latebloomer.simulation.run_ranges import Ranges, need_same
+from latebloomer.theory.complexity import TIE
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]

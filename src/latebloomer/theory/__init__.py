@@ -19,6 +19,7 @@ from latebloomer.theory.assumptions import (
     increments,
     largest_beta,
     smallest_c,
+    violations,
 )
 from latebloomer.theory.certificate import Certificate, certificate
 from latebloomer.theory.complexity import best_arm, best_arm_changes, gaps, h1, h2
@@ -71,5 +72,6 @@ __all__ = [
     "round_robin_window",
     "smallest_c",
     "theory_exploration",
+    "violations",
     "y_bound",
 ]

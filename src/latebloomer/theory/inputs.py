@@ -138,11 +138,6 @@ def need_polynomial(beta: float, c: float | None = None) -> None:
         require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
 
 
-def window_length(window: float, pulls: int) -> int:
-    """h(n) = floor(eps n), as the policies compute it."""
-    return int(window * pulls)
-
-
 def exponential(exponent: float) -> float:
     """exp, with 0 for minus infinity and infinity where it would overflow."""
     return math.exp(exponent) if exponent < 709 else math.inf

@@ -112,7 +112,7 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
 
 
 def window_lengths(pulls: ArrayLike, window: float) -> Ints:
-    """h(n) = floor(eps n), for one count or many.
+    """h(n) = floor(eps n) for many counts at once: `window_length` of each.
 
     >>> window_lengths([3, 4, 11], window=0.25)
     array([0, 1, 2])
