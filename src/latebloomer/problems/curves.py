@@ -42,7 +42,7 @@ def _need_rise(start: float, limit: float) -> None:
 
 @dataclass(frozen=True)
 class PaperF(Curve):
-    r"""The paper's family, from 0 up to c, with the paper's names [Mussi24, Sec. 8].
+    r"""The paper's family, from 0 up to c, with the paper's names [Mussi24, App. G].
 
     .. math:: f(n) = c \Bigl( 1 - \frac{b}{(b^{1/\psi} + n)^{\psi}} \Bigr)
 

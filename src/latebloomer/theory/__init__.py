@@ -22,7 +22,7 @@ from latebloomer.theory.assumptions import (
     violations,
 )
 from latebloomer.theory.certificate import Certificate, certificate
-from latebloomer.theory.complexity import best_arm, best_arm_changes, gaps, h1, h2
+from latebloomer.theory.complexity import best_arm, best_arm_changes, best_arms, gaps, h1, h2
 from latebloomer.theory.exploration import (
     NoExploration,
     exploration_limit,
@@ -48,6 +48,7 @@ __all__ = [
     "Violation",
     "best_arm",
     "best_arm_changes",
+    "best_arms",
     "certificate",
     "check_rising_concave",
     "exploration_limit",

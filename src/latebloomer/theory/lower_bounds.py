@@ -82,7 +82,7 @@ def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, ar
 def concavity_lower_bound(noise: float = 1.0) -> float:
     r"""Without concavity every algorithm errs this often on some instance, whatever the budget.
 
-    .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, Prop. on concavity]}
+    .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, App. F]}
 
     The paper takes sigma = 1: the instances' means differ by 1/2, so KL = (1/2)^2 / (2 sigma^2).
 
@@ -142,7 +142,7 @@ def lower_bound_instance(
 
 
 def concavity_instances(budget: int) -> tuple[Floats, Floats]:
-    """The two problems that only a convex last step tells apart [Mussi24, Prop. on concavity].
+    """The two problems that only a convex last step tells apart [Mussi24, App. F].
 
     >>> nu, other = concavity_instances(budget=3)
     >>> nu[0], other[0], nu[1]
