@@ -50,7 +50,7 @@ def paper_b() -> Problem:
 
 
 def imdb() -> Problem:
-    """Seven online learners on IMDB reviews: recorded accuracies of 50,000 steps [Mussi24, App. H].
+    """Seven online learners on IMDB reviews, 50,000 recorded accuracies each [Mussi24, App. H].
 
     Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
     step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they

@@ -74,13 +74,8 @@ def violations(
     >>> falls, bends_up
     ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
     """
-    require(
-        0 <= tolerance < math.inf,
-        "tolerance",
-        tolerance,
-        "finite and at least 0",
-        "it is the largest violation to forgive",
-    )
+    require(0 <= tolerance < math.inf, "tolerance", tolerance, "finite and at least 0",
+            "it is the largest violation to forgive")  # fmt: skip
     steps = increments(curves)
     return _first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance)
 
