@@ -34,6 +34,11 @@ def weighed(rewards, policy=OURS):
     return ledger
 
 
+def test_a_whole_number_for_a_setting_is_no_other_type_to_the_compiler():
+    numbers = AdaptiveRejects(power=2, shortest=0).settings(5, 100, 100)
+    assert [type(number) for number in numbers] == [float, float] and numbers == (2.0, 0.0)
+
+
 # --- the plan ---
 
 

@@ -198,9 +198,14 @@ rating = Policy.rating  # `update_rating` names it; `moves_of` binds it to the p
 
 
 def numbers_of(policy: Policy) -> Any:
-    """The numeric fields of a policy as a named tuple."""
-    made = type(policy).Numbers
-    return made(*(getattr(policy, name) for name in made._fields))
+    """The numeric fields of a policy as a named tuple.
+
+    A whole number where the class says float becomes one: `power=1` and `power=1.0` are then the
+    same types to a compiler, and one compilation.
+    """
+    types = {field.name: field.type for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
+    values = ((getattr(policy, name), types[name]) for name in type(policy).Numbers._fields)
+    return type(policy).Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
