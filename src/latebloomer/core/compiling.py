@@ -29,14 +29,14 @@ def cpu_jit() -> Any:
 
 def _compiler(options: dict[str, Any]) -> Any:
     numba = extra("numba", "simulations", "sim")
-    kept, fleeting = numba.njit(**options), numba.njit(**options | {"cache": False})
+    cached, uncached = numba.njit(**options), numba.njit(**options | {"cache": False})
 
     def jit(fn: Any) -> Any:
         try:
-            return kept(fn)
+            return cached(fn)
         except RuntimeError:
             # numba keeps compiled code beside its source file. A policy that was typed in, or
             # sent from the machine where its file is, has none here: each process compiles it.
-            return fleeting(fn)
+            return uncached(fn)
 
     return jit

@@ -112,13 +112,13 @@ def keep_best(ledger: Ledger, k: int) -> None:
 @kernel
 def close_ranks(ledger: Ledger) -> None:
     """Take the arms that are out from `racing`."""
-    kept = 0
+    racers = 0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         if ledger.out[i] == 0:
-            ledger.racing[kept] = i
-            kept += 1
-    ledger.cursor[RACERS] = kept
+            ledger.racing[racers] = i
+            racers += 1
+    ledger.cursor[RACERS] = racers
 
 
 @kernel

@@ -75,14 +75,14 @@ class Policy(ABC):
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """By what arms are kept, or pulled next: a pure function of arm i's history."""
+        """What arms are ranked by, to be kept or pulled next: a pure function of i's history."""
         raise NotImplementedError
 
     # --- what some policies define ---
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        """By what the recommended arm is the best of the racing ones; the rating by default."""
+        """What racing arms are ranked by when one is recommended; the rating by default."""
         return ledger.rating[i]
 
     @kernel
@@ -113,9 +113,10 @@ class Policy(ABC):
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Up to `count` distinct arms to pull at once where the plan says ANY, `held` among them.
+        """Up to `count` distinct arms to pull at once where the plan says ANY.
 
-        Plain Python, for sessions that ask for several pulls before the first is told.
+        `held`, whose pulls are under way, come first. Plain Python, for sessions that ask for
+        several pulls before the first is told.
         """
         open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
         more = count - len(held)

@@ -6,6 +6,7 @@ The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\r
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple, Self
@@ -37,7 +38,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerLawPolicy(Policy):
-    """Sweep over arms whose losses fall like a power law; subclasses say when to stop."""
+    """Sweep over arms whose losses fall like a power law; a subclass says when to stop."""
 
     rho: float = 0.8
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
@@ -72,6 +73,11 @@ class PowerLawPolicy(Policy):
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each arm to fit its power law"
+
+    @abstractmethod
+    @kernel
+    def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
+        """Rate the racing arms by their fits; commit to one, or drop some, where that is sure."""
 
     @classmethod
     def examples(cls) -> list[Self]:
