@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from latebloomer.core.estimators import (
     exploration_bonus,
-    pooled_noise,
+    newest_bend,
     projected_mean,
     recent_mean,
-    second_difference,
     window_length,
 )
 from latebloomer.core.ledger import remember_slopes
@@ -76,9 +75,9 @@ def test_the_papers_recurrences_give_the_same_estimates(rewards, window, horizon
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=40))
-def test_second_difference_equals_its_definition(rewards):
+def test_the_newest_bend_equals_its_definition(rewards):
     x, y, z = rewards[-3:]
-    assert second_difference(told(rewards), 0) == pytest.approx(z - 2 * y + x, abs=1e-13)
+    assert newest_bend(told(rewards), 0) == pytest.approx(z - 2 * y + x, abs=1e-13)
 
 
 # --- worked by hand ---
@@ -134,16 +133,3 @@ def test_a_million_updates_stay_within_1e_9_of_the_definition(window, rng):
     for further in (horizon, 4 * horizon):
         definition = mu_check(x, h, further)
         assert projected_mean(ledger, 0, h, further) == pytest.approx(definition, abs=1e-9)
-
-
-# --- noise ---
-
-
-def test_pooled_second_differences_estimate_the_noise(rng):
-    # Neighbouring second differences correlate by -4/6 and 1/6, so the mean of m squares has
-    # relative sd sqrt(2 (1 + 2 (16 + 1)/36) / m) and its root half of that, .00099 for m = 10^6:
-    # off by more than 4.9 sd once in a million.
-    n = np.arange(1, 1_000_001)
-    rewards = n / (n + 50) + 0.03 * rng.standard_normal(len(n))
-    d = np.diff(rewards, 2)
-    assert pooled_noise(float(d @ d), len(d)) == pytest.approx(0.03, rel=4.9 * 0.00099)

@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from latebloomer.core.statistics import Z, beta_share, mcnemar, mean, paired_share, share, student
+from latebloomer.core.statistics import (
+    Z,
+    beta_share,
+    mcnemar,
+    mean,
+    noise_freedom,
+    noise_variance,
+    paired_share,
+    pooled_noise,
+    share,
+    student,
+    student_tail,
+)
 
 
 def test_z_is_the_normal_quantile():
@@ -40,6 +52,12 @@ def test_the_rule_of_three():
 @pytest.mark.parametrize("df", [1, 2, 3, 5, 10, 99, 200, 201, 1000, 10**6])
 def test_students_quantile(df):
     assert student(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
+
+
+@pytest.mark.parametrize("freedom", [10, 30, 300])
+@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-6])
+def test_students_quantile_of_any_tail(freedom, tail):
+    assert student_tail(tail, freedom) == pytest.approx(stats.t.isf(tail, freedom), rel=0.01)
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=50))
@@ -151,3 +169,24 @@ def test_mcnemar_raises_no_more_false_alarms_than_it_says(rng):
     alarms = sum(mcnemar(int(b), int(c)) <= 0.05 for b, c, _ in counts)
     limit = stats.binom.isf(1e-6, tries, 0.05)
     assert alarms <= limit, f"{alarms} of {tries}; 5 % would give more than {limit} once in 10^6"
+
+
+# --- noise from second differences ---
+
+
+def test_pooled_second_differences_estimate_the_noise(rng):
+    # Neighbouring second differences correlate by -4/6 and 1/6, so the mean of m squares has
+    # relative sd sqrt(2 (1 + 2 (16 + 1)/36) / m) and its root half of that, .00099 for m = 10^6:
+    # off by more than 4.9 sd once in a million.
+    n = np.arange(1, 1_000_001)
+    rewards = n / (n + 50) + 0.03 * rng.standard_normal(len(n))
+    d = np.diff(rewards, 2)
+    assert pooled_noise([rewards]) == pytest.approx(0.03, rel=4.9 * 0.00099)
+    assert noise_variance(float(d @ d), len(d)) == pytest.approx(pooled_noise([rewards]) ** 2)
+
+
+def test_the_degrees_of_freedom_are_those_of_overlapping_differences(rng):
+    # A level with f degrees of freedom has squares of relative variance 2 / f; over 20,000 tries
+    # that is known to sqrt(2 / 20,000) = 1 % or so (its tails are a little heavier): allow 6 %.
+    level = np.array([pooled_noise([x]) for x in rng.standard_normal((20_000, 42))])
+    assert 2 / np.var(level**2) == pytest.approx(noise_freedom(40), rel=0.06)

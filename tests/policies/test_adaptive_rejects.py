@@ -6,14 +6,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from latebloomer.core.ledger import DUE
+from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects, cost, power_levels, windows_at
 from latebloomer.policies.adaptive_window import WINDOW
 from latebloomer.problems import Exponential, Problem
-from latebloomer.session.field import FINISHED, Field
-from latebloomer.session.policy_contract import check_policy
+from latebloomer.session.events import FINISHED, Left
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
@@ -30,14 +29,14 @@ def weighed(rewards, policy=OURS):
             ledger.S[i].append(0.0)
             ledger.Q[i].append(0.0)
             observe(game, ledger, i, float(x))
-    ledger.cursor[DUE] = n
+    ledger.cursor[SWEEPS] = n
     AdaptiveRejects.rate_jointly(policy, ledger, n)
     return ledger
 
 
-def test_it_keeps_the_contract():
-    assert len(check_policy(OURS, compiled=True)) == 10
-    check_policy(AdaptiveRejects(power=1, shortest=0.25), compiled=False)
+def test_a_whole_number_for_a_setting_is_no_other_type_to_the_compiler():
+    numbers = AdaptiveRejects(power=2, shortest=0).settings(5, 100, 100)
+    assert [type(number) for number in numbers] == [float, float] and numbers == (2.0, 0.0)
 
 
 # --- the plan ---
@@ -180,26 +179,26 @@ def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
     while not session.over:
         arm = session.ask()
         session.tell(arm, float(X[arm, session.pulls[arm]]))
-    plan, crew, pulls = OURS.plan(arms, budget, horizon), list(range(arms)), [0] * arms
+    plan, racing, pulls = OURS.plan(arms, budget, horizon), list(range(arms)), [0] * arms
     for keep, upto in zip(plan.keep, plan.upto, strict=True):
         if keep < arms:
-            rating = by_definition(X[crew][:, : max(pulls)])[0]
-            crew = sorted(sorted(crew, key=lambda i: -rating[crew.index(i)])[:keep])
-        for i in crew:
+            rating = by_definition(X[racing][:, : max(pulls)])[0]
+            racing = sorted(sorted(racing, key=lambda i: -rating[racing.index(i)])[:keep])
+        for i in racing:
             pulls[i] = upto
-    assert session.pulls == tuple(pulls) and session.recommend().arm == crew[0]
+    assert session.pulls == tuple(pulls) and session.recommend().arm == racing[0]
 
 
 def test_a_learner_that_ends_early_is_passed_by_and_does_not_stop_the_race():
-    field = Field(OURS, 4, 120, 40)
+    session = Session(OURS, 4, 120, 40)
     for pull in range(8):
-        arm = field.ask()
-        field.tell(arm, 0.1 * arm + 0.01 * pull)
-    field.retire(2, FINISHED)
-    while not field.over:
-        arm = field.ask()
-        field.tell(arm, 0.1 * arm + 0.01 * field.pulls[arm])
-    assert field.pulls[2] == 2 and field.recommend().arm in (2, 3)
+        arm = session.ask()
+        session.tell(arm, 0.1 * arm + 0.01 * pull)
+    session.apply(Left(2, FINISHED))
+    while not session.over:
+        arm = session.ask()
+        session.tell(arm, 0.1 * arm + 0.01 * session.pulls[arm])
+    assert session.pulls[2] == 2 and session.recommend().arm in (2, 3)
 
 
 # --- the guarantee ---

@@ -1,7 +1,9 @@
 """The default policy: what "auto" becomes, where it is known, and what is said where it is not."""
 
 import json
+import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,10 +96,12 @@ def test_a_policy_that_was_named_is_not_taken_for_auto(tmp_path):
 
 
 def test_a_journal_from_before_opens_and_its_policy_was_named(tmp_path):
-    path, verdict = tmp_path / "race.db", run(tmp_path / "race.db", policy="r-sr")
+    kept = Path(__file__).parents[1] / "racing" / "journals_v1" / "finished.db"
+    path = Path(shutil.copy(kept, tmp_path / "race.db"))
+    before = look(path).summary()
     with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM settings WHERE key = 'auto'")
-    assert look(path).summary() == verdict.summary()
+        db.execute("DELETE FROM settings WHERE key IN ('auto', 'deliver')")
+    assert look(path).summary() == before
     with pytest.raises(OtherRace, match="was named: leave policy out"):
         resume(path, LEARNERS, policy="auto")
 
@@ -119,7 +123,8 @@ def test_plan_shows_what_a_race_would_do():
 
 
 def test_the_simulator_chooses_for_each_budget():
-    found = simulate("paper-a", ["auto", "r-sr"], [60, 400], 20, horizon=100, progress=False)
+    both = ["auto", "adaptive-rejects"]
+    found = simulate("paper-a", both, [60, 400], 20, horizon=100, progress=False)
     settings = {row["budget"]: row["settings"] for row in found.rows() if row["policy"] == "auto"}
     assert settings == {60: repr(EVEN), 400: repr(STEEP)}
     played = simulate("paper-a", STEEP, 400, 20, horizon=100, progress=False)

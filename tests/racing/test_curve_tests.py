@@ -10,7 +10,6 @@ from latebloomer.racing.verdict.curve_tests import (
     FALLS,
     PLATEAU,
     check_curves,
-    student,
 )
 
 NAMES = ["a", "b", "c", "d"]
@@ -75,9 +74,3 @@ def test_where_it_falls_is_said_and_in_which_pulls():
 def test_short_arms_are_not_tested():
     assert check_curves(NAMES, [np.linspace(1, 0, 11)] * 4) == ()
     assert check_curves(NAMES, [np.empty(0)] * 4) == ()
-
-
-@pytest.mark.parametrize("freedom", [10, 30, 300])
-@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-6])
-def test_students_quantile(freedom, tail):
-    assert student(tail, freedom) == pytest.approx(stats.t.isf(tail, freedom), rel=0.01)

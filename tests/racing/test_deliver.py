@@ -17,6 +17,7 @@ from rich.console import Console
 from latebloomer.errors import BudgetError, SettingError, TellError
 from latebloomer.page import race_html
 from latebloomer.policies import REGISTRY
+from latebloomer.policies.registry import label_of
 from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
@@ -27,7 +28,7 @@ from latebloomer.session.delivery import set_aside
 from latebloomer.session.events import FAILED, FINISHED, Left, Named, Planned
 from latebloomer.session.session import Session
 
-SPECS = ["auto", *(f"{name}:exploration=1" if name == "ucb-e" else name for name in REGISTRY)]
+SPECS = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 ARMS = 5
 
 

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer.policies import REGISTRY, make_policy
+from latebloomer.policies.registry import label_of
 from latebloomer.session.events import FAILED, FINISHED, Left, Planned
 from latebloomer.session.replanning import Position, cost, largest_that_fits
 from latebloomer.session.session import Session
 
 ARMS, BUDGET = 5, 120
 STOPPING = ("asha", "hyperband")  # by their rules the budget need not be used up
-SPECS = [f"{name}:exploration=1" if name == "ucb-e" else name for name in REGISTRY]
+SPECS = [label_of(kind.examples()[0]) for kind in REGISTRY.values()]
 policies = pytest.mark.parametrize("policy", SPECS)
 
 

@@ -23,8 +23,7 @@ from latebloomer.policies import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
-from latebloomer.policies.labels import label_of, title
-from latebloomer.policies.registry import make_policy
+from latebloomer.policies.registry import label_of, make_policy, title
 from latebloomer.problems import Problem
 from latebloomer.problems.paper_settings import paper_a
 from latebloomer.simulation.results import Results

@@ -17,7 +17,7 @@ SETTING_A = [
     (1, 0.78),
     (10, 0.7),
     (20, 0.5),
-]  # (b, c), psi = 1 [Mussi24, App.]
+]  # (b, c), psi = 1 [Mussi24, App. G]
 
 some_gaps = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(lambda g: [0.0, *g])
 

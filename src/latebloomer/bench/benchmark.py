@@ -13,8 +13,7 @@ from latebloomer.bench.curve_sets import Curves, Skipped, names_of, read_sets
 from latebloomer.bench.losses import Losses
 from latebloomer.errors import need_whole, require
 from latebloomer.policies import Policy, make_policy
-from latebloomer.policies.auto import favoured, is_auto
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import favoured, is_auto, label_of
 from latebloomer.simulation.local_runs import cores
 
 # The best on the public sets of the 13 settings in docs/research-log.md.

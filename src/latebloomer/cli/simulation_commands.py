@@ -10,7 +10,7 @@ import typer
 
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
-from latebloomer.policies.auto import policy_for
+from latebloomer.policies.registry import policy_for
 
 Number = TypeVar("Number", int, float)
 

@@ -11,6 +11,7 @@ from math import sqrt
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Ledger
+from latebloomer.core.statistics import second_difference
 
 
 @kernel
@@ -65,22 +66,7 @@ def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float
 
 
 @kernel
-def second_difference(ledger: Ledger, i: int) -> float:
-    """X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3.
-
-    On a curve that bends little in three pulls it is pure noise of variance 6 sigma^2.
-    """
+def newest_bend(ledger: Ledger, i: int) -> float:
+    """The second difference X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3."""
     n, S = ledger.n[i], ledger.S[i]
-    return ledger.last[i] - 2.0 * (S[n - 1] - S[n - 2]) + (S[n - 2] - S[n - 3])
-
-
-@kernel
-def pooled_noise(sum_of_squares: float, count: float) -> float:
-    r"""Noise level from second differences :math:`d` pooled over arms.
-
-    .. math:: \hat\sigma = \sqrt{\sum d^2 / (6 m)}
-
-    >>> pooled_noise(sum_of_squares=1.5, count=25)
-    0.1
-    """
-    return sqrt(sum_of_squares / (6.0 * count))
+    return second_difference(ledger.last[i], S[n - 1] - S[n - 2], S[n - 2] - S[n - 3])

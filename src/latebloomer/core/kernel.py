@@ -37,6 +37,9 @@ OWNED = frozenset(("self", "game"))  # parameters whose types belong to one poli
 def lower(fn: Callable[..., Any], jit: Jit, *, owner: str = "", **bound: Any) -> Any:
     """Return `fn` for the target of `jit`, with the kernels named in `bound` replaced.
 
+    Where `jit` has an attribute `inner`, that compiles the kernels under `fn`, which nothing but
+    kernels can call then.
+
     The copy's name ends in a digest of all the code under it: numba's disk cache, which is
     keyed by name, then never serves a rule that has since been edited. The digest of a kernel
     that takes a policy's numbers has the policy, `owner`, in it too: one file of the cache names
@@ -57,10 +60,12 @@ def _lower(
     scope, digest = dict(fn.__globals__), hashlib.sha256(repr(_essence(fn)).encode())
     if OWNED.intersection(fn.__code__.co_varnames[: fn.__code__.co_argcount]):
         digest.update(owner.encode())
+    if hasattr(jit, "inner"):  # what Python can call is another file of the cache
+        digest.update(b"entry")
     for name in sorted(_globals_of(fn)):
         callee: Any = bound.get(name, scope.get(name))
         if getattr(callee, "__kernel__", False):
-            scope[name] = _lower(callee, jit, bound, owner, done)
+            scope[name] = _lower(callee, getattr(jit, "inner", jit), bound, owner, done)
             digest.update(scope[name].__qualname__.encode())
         elif isinstance(callee, int | float | tuple | np.ndarray):  # compiled in as a constant
             value = callee.tobytes() if isinstance(callee, np.ndarray) else repr(callee).encode()

@@ -2,7 +2,7 @@
 
 A plan is a list of phases, "keep the best k arms and bring each to n pulls"; `ANY` opens the rest
 of the budget to whichever arm the policy picks. Everything here is kernel Python: a session holds
-the ledger as lists, the compiled engines as arrays.
+the ledger as lists, compiled code as arrays.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ OVER = -1  # no arm is due: the session is over
 # The cells of `Ledger.cursor`.
 PULLS = 0  # rewards seen in all
 PHASE = 1  # the phase of the plan that is being played
-CREW = 2  # how many arms are still racing
-BASE = 3  # pulls that every racing arm had when the phase began
-DUE = 4  # pulls that every racing arm has had in full sweeps
-HEAD = 5  # the place in the crew that the running sweep has reached
+RACERS = 2  # how many arms are still racing: the first entries of `Ledger.racing`
+PHASE_START = 3  # pulls that every racing arm had when the phase began
+SWEEPS = 4  # full sweeps over the racing arms so far: each has had that many pulls
+SWEEP_PLACE = 5  # the entry of `Ledger.racing` that the running sweep has reached
 STALE = 6  # 1 when ratings of other arms than the pulled one have changed
 CELLS = 7
 
@@ -43,11 +43,11 @@ class Ledger(NamedTuple):
 
     n: Ints  # pulls
     last: Floats  # the newest reward
-    rating: Floats  # what the policy made of the arm at its newest pull
+    rating: Floats  # what the policy ranks the arm by, made at its newest pull
     memo: Floats  # one number per arm for the policy's own use
     S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m
-    crew: Ints  # the racing arms in index order, the first `cursor[CREW]` entries
+    racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
     out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
     work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
     pool: Floats  # four numbers for the policy's own use
@@ -62,13 +62,13 @@ def reset(ledger: Ledger) -> None:
         ledger.last[i] = 0.0
         ledger.rating[i] = inf
         ledger.memo[i] = 0.0
-        ledger.crew[i] = i
+        ledger.racing[i] = i
         ledger.out[i] = 0
     for j in range(len(ledger.pool)):
         ledger.pool[j] = 0.0
     for j in range(CELLS):
         ledger.cursor[j] = 0
-    ledger.cursor[CREW] = len(ledger.n)
+    ledger.cursor[RACERS] = len(ledger.n)
 
 
 # --- memory: what a reward leaves behind (a policy picks one as its `remember`) ---
@@ -97,8 +97,8 @@ def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 @kernel
 def keep_best(ledger: Ledger, k: int) -> None:
-    """Drop the worst-rated racing arms until `k` are left; the crew stays in index order."""
-    size = ledger.cursor[CREW]
+    """Drop the worst-rated racing arms until `k` are left, in index order."""
+    size = ledger.cursor[RACERS]
     if size <= k:
         return
     heapify_worst(ledger, size)
@@ -111,21 +111,21 @@ def keep_best(ledger: Ledger, k: int) -> None:
 
 @kernel
 def close_ranks(ledger: Ledger) -> None:
-    """Take the arms that are out from the crew."""
-    kept = 0
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    """Take the arms that are out from `racing`."""
+    racers = 0
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if ledger.out[i] == 0:
-            ledger.crew[kept] = i
-            kept += 1
-    ledger.cursor[CREW] = kept
+            ledger.racing[racers] = i
+            racers += 1
+    ledger.cursor[RACERS] = racers
 
 
 @kernel
 def heapify_worst(ledger: Ledger, size: int) -> None:
-    """Make `work` a heap of the crew with the worst arm on top."""
+    """Make `work` a heap of the racing arms with the worst on top."""
     for place in range(size):
-        ledger.work[place] = ledger.crew[place]
+        ledger.work[place] = ledger.racing[place]
     for root in range(size // 2 - 1, -1, -1):
         sift(ledger, root, size)
 

@@ -17,16 +17,16 @@ import numpy as np
 from latebloomer.core.kernel import Jit, kernel, lower, plain
 from latebloomer.core.ledger import (
     ANY,
-    BASE,
     CELLS,
-    CREW,
-    DUE,
     FAN,
-    HEAD,
     OVER,
     PHASE,
+    PHASE_START,
     PULLS,
+    RACERS,
     STALE,
+    SWEEP_PLACE,
+    SWEEPS,
     Ledger,
     Plan,
     keep_best,
@@ -98,7 +98,7 @@ def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
         if due != OVER:  # a budget that ends with a sweep or a phase still ends it
             return OVER if spent else due
         cursor[PHASE] = phase + 1
-        cursor[BASE] = cursor[DUE]
+        cursor[PHASE_START] = cursor[SWEEPS]
         cursor[STALE] = 1
         rate_jointly(game.rule, ledger, game.horizon)
         if phase + 1 < phases and plan.keep[phase + 1] != ANY:
@@ -110,24 +110,24 @@ def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
 def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
     """The next racing arm that has not had its pull of the running sweep; OVER at `upto` pulls."""
     cursor = ledger.cursor
-    while cursor[DUE] < upto:
-        while cursor[HEAD] < cursor[CREW]:
-            i = ledger.crew[cursor[HEAD]]
-            if ledger.n[i] == cursor[DUE]:
+    while cursor[SWEEPS] < upto:
+        while cursor[SWEEP_PLACE] < cursor[RACERS]:
+            i = ledger.racing[cursor[SWEEP_PLACE]]
+            if ledger.n[i] == cursor[SWEEPS]:
                 return i
-            cursor[HEAD] += 1
-        cursor[HEAD] = 0
-        cursor[DUE] += 1
+            cursor[SWEEP_PLACE] += 1
+        cursor[SWEEP_PLACE] = 0
+        cursor[SWEEPS] += 1
         after_sweep(game.rule, ledger, game.budget, game.horizon)
     return OVER
 
 
 @kernel
 def recommend(game: Game, ledger: Ledger) -> int:
-    """The racing arm that is worth most; OVER before the first pull."""
+    """The racing arm with the best final rating; OVER before the first pull."""
     best, top = OVER, -inf
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if ledger.n[i] > 0:
             value = final_rating(game.rule, ledger, i, game.budget, game.horizon)
             if best == OVER or value > top:
@@ -186,7 +186,7 @@ def _listed(value: Any) -> Any:
 def lists_for(arms: int) -> Ledger:
     """An empty ledger whose rows grow with the pulls."""
     cursor = [0] * CELLS
-    cursor[CREW] = arms
+    cursor[RACERS] = arms
     return Ledger(
         n=[0] * arms,
         last=[0.0] * arms,
@@ -194,7 +194,7 @@ def lists_for(arms: int) -> Ledger:
         memo=[0.0] * arms,
         S=[[0.0] for _ in range(arms)],
         Q=[[0.0] for _ in range(arms)],
-        crew=list(range(arms)),
+        racing=list(range(arms)),
         out=[0] * arms,
         work=[0] * (2 * arms + FAN),
         pool=[0.0] * POOL,
@@ -219,7 +219,7 @@ def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
         memo=np.zeros(arms),
         S=np.zeros((arms, longest + 1 if levels else 1)),
         Q=np.zeros((arms, longest + 1 if slopes else 1)),
-        crew=np.zeros(arms, np.int64),
+        racing=np.zeros(arms, np.int64),
         out=np.zeros(arms, np.int64),
         work=np.zeros(2 * arms + FAN, np.int64),
         pool=np.zeros(POOL),

@@ -1,7 +1,7 @@
 """Phases of successive rejects: how many pulls each survivor has at each phase's end.
 
-Plain host-side Python, shared by `policies/` (which plays the phases) and `theory/` (which bounds
-what they do); the two may not import each other.
+Plain host-side Python, shared by `policies/`, which plays the phases, and `theory/`, which bounds
+what they do and may not import policies.
 """
 
 from __future__ import annotations

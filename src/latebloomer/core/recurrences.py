@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from latebloomer.core.estimators import window_length
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Floats
 
@@ -70,7 +71,7 @@ def follow(rewards: Floats, window: float) -> Sums:
     """The running sums after all `rewards` (a plain loop, for reading and for tests)."""
     sums = Sums(0, 0.0, 0.0, 0.0, 0.0)
     for n in range(1, len(rewards) + 1):
-        h = int(window * n)
+        h = window_length(window, n)
         if h > sums.h:
             sums = grow(sums, n, rewards[n - 1], rewards[n - 2 * h])
         elif h > 0:

@@ -1,14 +1,23 @@
-"""Estimates with 95 % intervals, from whole numbers: how many, how many wrong, sums, squares.
+"""Estimates with 95 % intervals, Student's quantiles, and noise from second differences.
 
 No SciPy: these few functions need one special function, the incomplete beta integral, and run
-wherever the library does.
+wherever the library does. Intervals are made from whole numbers: how many, how many wrong, sums,
+squares.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from math import exp, expm1, inf, lgamma, log, log1p, nan, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from latebloomer.core.kernel import kernel
+from latebloomer.errors import SettingError
 
 Z = 1.959963984540054  # P(|N(0, 1)| > Z) = 0.05
 TINY = 1e-300
@@ -24,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def share(count: int, of: int) -> Estimate:
-    r"""A probability from `count` successes in `of` trials: Wilson's rating interval.
+    r"""A probability from `count` successes in `of` trials: Wilson's score interval.
 
     .. math:: \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
               + \frac{z^2}{4 n^2}}}{1 + z^2 / n}
@@ -100,18 +109,40 @@ def student(df: int) -> float:
     >>> round(student(10), 4)
     2.2281
     """
-    if df > 200:  # Cornish and Fisher; the next term is below 1e-9
-        z, n = Z, float(df)
-        first = (z**3 + z) / 4
-        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-        return z + first / n + second / n**2 + third / n**3
+    if df > 200:  # the next term is below 1e-9
+        return _cornish_fisher(Z, float(df), terms=3)
     low, high = 1.0, 13.0
     for _ in range(50):  # 12 / 2^50 is below 1e-14
         t = (low + high) / 2
         both_tails = beta_share(df / 2, 0.5, df / (df + t * t))
         low, high = (t, high) if both_tails > 0.05 else (low, t)
     return t
+
+
+def student_tail(tail: float, freedom: float) -> float:
+    """What Student's t exceeds with probability `tail`, for any degrees of freedom.
+
+    Without search, so less exact than `student`: within 0.2 % from 10 degrees of freedom on, 7 %
+    low in the far tail of 5.
+
+    >>> [round(student_tail(*case), 2) for case in ((0.025, 10), (0.001, 30))]  # 2.228, 3.385
+    [2.23, 3.39]
+    """
+    return _cornish_fisher(NormalDist().inv_cdf(1 - tail), freedom, terms=4)
+
+
+def _cornish_fisher(z: float, freedom: float, terms: int) -> float:
+    """Student's quantile from the Gaussian's, z (Abramowitz and Stegun 26.7.5)."""
+    series = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    value = z
+    for power, term in enumerate(series[:terms], start=1):
+        value += term / freedom**power
+    return value
 
 
 def beta_share(a: float, b: float, x: float) -> float:
@@ -149,3 +180,55 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 def _not_zero(x: float) -> float:
     return x if abs(x) > TINY else TINY
+
+
+# --- noise from second differences, which show little else where a curve bends little ---
+
+
+@kernel
+def second_difference(new: float, middle: float, old: float) -> float:
+    """Of three rewards in a row; of independent noise it has variance (1 + 4 + 1) sigma^2.
+
+    >>> second_difference(0.5, 0.25, 0.5)
+    0.5
+    """
+    return new - 2.0 * middle + old
+
+
+@kernel
+def noise_variance(sum_of_squares: float, count: float) -> float:
+    r"""The variance of the noise from `count` second differences :math:`d` of rewards.
+
+    .. math:: \hat\sigma^2 = \sum d^2 / (6 m)
+
+    >>> noise_variance(sum_of_squares=1.5, count=25)
+    0.01
+    """
+    return sum_of_squares / (6.0 * count)
+
+
+def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
+    """The noise level that the second differences of all arms' rewards show.
+
+    A smooth curve adds next to nothing to it (it is right to 1e-4 on the recorded IMDB curves).
+
+    >>> pooled_noise([[0.0, 1.0, 0.0], [2.0]])  # d = -2: sqrt(4 / 6)
+    0.816496580927726
+    """
+    pieces = [np.diff(np.asarray(x, dtype=np.float64), n=2) for x in rewards]
+    bends = np.concatenate([d for d in pieces if d.size] or [np.empty(0)])
+    if bends.size == 0:
+        raise SettingError(
+            "noise=None, but noise must be a number here: no arm has the three rewards that an "
+            "estimate needs"
+        )
+    return sqrt(noise_variance(float(np.mean(bends**2)), 1))
+
+
+def noise_freedom(differences: int) -> float:
+    """The degrees of freedom of a noise level from that many second differences of one arm.
+
+    They overlap: their squares have lag correlations (2/3)^2 and (1/6)^2, which makes k of them
+    worth k / (1 + 2 (4/9 + 1/36)) = 18 k / 35.
+    """
+    return 18 * differences / 35

@@ -16,7 +16,7 @@ from latebloomer.paper.experiments import AS_PUBLISHED, Setting
 from latebloomer.paper.figure import Row
 from latebloomer.paper.published_algorithms import Trial
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.problem import leaders
+from latebloomer.theory.complexity import TIE, best_arms
 
 KERNELS: dict[str, Callable[[Trial, Any], int]] = {
     "RR": published.round_robin,
@@ -98,7 +98,7 @@ def rows(
 ) -> list[Row]:
     """The tidy rows of one budget; intervals are mean +- round(2 sd / sqrt(trials), 2)."""
     means = setting.published_means(budget)
-    best = int(leaders(means)[budget])
+    best = int(best_arms(means, TIE)[budget])
     against = best if setting.scored is None else setting.scored(budget)
     found = play(setting, algorithms, budget, trials)
     return [

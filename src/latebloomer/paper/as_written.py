@@ -18,7 +18,7 @@ from latebloomer.policies import (
     RoundRobinWindow,
     SuccessiveRejects,
 )
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import label_of
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.simulation.simulate import simulate
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latebloomer.core.statistics import pooled_noise
 from latebloomer.paper import drawing, series
 from latebloomer.paper.claims import short
 from latebloomer.paper.experiments import AS_PUBLISHED, IMDB, IMDB_BUDGETS, THEORY
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.problems.curves import Floats
-from latebloomer.theory import pooled_noise
 
 ORDER = ("R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure", THEORY)
 RIGHT, WRONG, HEAD = "#d8f0dc", "#ffffff", "#eef1f4"

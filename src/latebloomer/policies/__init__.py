@@ -1,14 +1,13 @@
-"""One file per algorithm, a plan and a rating: `base.py` the contract, `names.py` the registry."""
+"""One file per algorithm, a plan and a rating: `base.py` the contract, `registry.py` the list."""
 
 from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.asha import ASHA
-from latebloomer.policies.auto import choose_policy
 from latebloomer.policies.base import Policy
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
 from latebloomer.policies.hyperband import Hyperband
 from latebloomer.policies.plan_text import Description, describe
 from latebloomer.policies.prob_one import ProbOne
-from latebloomer.policies.registry import REGISTRY, make_policy, split_policies
+from latebloomer.policies.registry import REGISTRY, choose_policy, make_policy, split_policies
 from latebloomer.policies.rest_sure import RestSure
 from latebloomer.policies.rising_sr import RisingSR
 from latebloomer.policies.rising_ucbe import RisingUCBE

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, Ledger
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
 from latebloomer.errors import need_number, require
 from latebloomer.policies.adaptive_window import (
-    JUDGED,
+    NOISE_PULLS,
     WINDOW,
     best_window,
     complete,
-    judged,
+    count_complete,
     late_mean,
 )
 from latebloomer.policies.base import Policy
@@ -37,7 +37,7 @@ class AdaptiveRejects(Policy):
     first phases to the few of the last, which are harder to tell apart and whose curves may still
     cross; on recorded curves that pays from a budget of about 1.5 full trainings on.
 
-    *Rate.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
+    *Rating.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
     window of slope. A lag that all arms share is harmless; its spread over arms is not. So h
     minimises :math:`\sigma^2/h + V h^2/4`, V the variance of the survivors' slopes:
 
@@ -80,23 +80,27 @@ class AdaptiveRejects(Policy):
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Between decisions: by the window of the last one."""
+        """Between decisions: the mean over the window of the last one."""
         ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        n = ledger.cursor[DUE]
-        size = judged(ledger, n)
-        if n >= JUDGED and size > 1:
+        n = ledger.cursor[SWEEPS]
+        size = count_complete(ledger, n)
+        if n >= NOISE_PULLS and size > 1:
             ledger.pool[WINDOW] = max(best_window(ledger, n, size), int(self.shortest * n))
-        for place in range(ledger.cursor[CREW]):
-            i = ledger.crew[place]
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
             if complete(ledger, i, n):
                 ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        upto = [scaled(JUDGED, arms, m, self.power) for m in range(arms, 1, -1)]
-        return cost(upto), f"{JUDGED} pulls of each arm before the first is dropped"
+        upto = [scaled(NOISE_PULLS, arms, m, self.power) for m in range(arms, 1, -1)]
+        return cost(upto), f"{NOISE_PULLS} pulls of each arm before the first is dropped"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(power=1.0, shortest=0.25)]
 
     def error_bound(self, gaps: Sequence[float], budget: int, horizon: int, noise: float) -> float:
         r"""Error probability where the best arm has nearly risen when it is judged.
@@ -175,6 +179,6 @@ def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
 
 def windows_at(n: int, shortest: float) -> range:
     """The windows that can be chosen at level n."""
-    if n < JUDGED:
+    if n < NOISE_PULLS:
         return range(n, n + 1)
     return range(max(1, int(shortest * n)), n // 2 + 1)

@@ -1,4 +1,4 @@
-"""The window that `AdaptiveRejects` judges arms on: long where noise rules, short where slopes do.
+"""The window that `AdaptiveRejects` rates arms by: long where noise rules, short where slopes do.
 
 A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
 slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is least at h^3 = 2 sigma^2/V.
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, Ledger
+from latebloomer.core.ledger import RACERS, Ledger
+from latebloomer.core.statistics import noise_variance, second_difference
 
-JUDGED = 3  # pulls from which noise can be told from slope: one second difference
-WINDOW = 0  # the cell of `Ledger.pool` with the window that the survivors were last judged on
+NOISE_PULLS = 3  # pulls from which noise can be told from slope: one second difference
+WINDOW = 0  # the cell of `Ledger.pool` with the window that the survivors were last rated by
 
 
 @kernel
 def late_mean(ledger: Ledger, i: int, h: int) -> float:
     """Mean of arm i's last h rewards, at most its later half (that half where h is 0)."""
     n = ledger.n[i]
-    if n < JUDGED:
+    if n < NOISE_PULLS:
         return recent_mean(ledger, i, n)
     half = n // 2
     return recent_mean(ledger, i, min(h, half) if h > 0 else half)
@@ -34,21 +35,21 @@ def complete(ledger: Ledger, i: int, n: int) -> bool:
 
 
 @kernel
-def judged(ledger: Ledger, n: int) -> int:
+def count_complete(ledger: Ledger, n: int) -> int:
     """How many racing arms have had all n pulls of the phase."""
     size = 0
-    for place in range(ledger.cursor[CREW]):
-        if complete(ledger, ledger.crew[place], n):
+    for place in range(ledger.cursor[RACERS]):
+        if complete(ledger, ledger.racing[place], n):
             size += 1
     return size
 
 
 @kernel
 def best_window(ledger: Ledger, n: int, size: int) -> int:
-    """The h in [1, n/2] that minimises sigma^2/h + V h^2/4 over the `size` judged arms."""
+    """The h in [1, n/2] that minimises sigma^2/h + V h^2/4 over the `size` complete arms."""
     half = n // 2
-    m = max(JUDGED, half)
-    noise = noise_variance(ledger, n, n if n < 2 * JUDGED else m, size)
+    m = max(NOISE_PULLS, half)
+    noise = late_noise(ledger, n, n if n < 2 * NOISE_PULLS else m, size)
     own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
     spread = slope_variance(ledger, n, m, size) - own
     if not spread * half * half * half > 2.0 * noise:  # also where the spread is not positive
@@ -57,25 +58,26 @@ def best_window(ledger: Ledger, n: int, size: int) -> int:
 
 
 @kernel
-def noise_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
-    """Mean squared second difference over 6, of the judged arms' last m pulls."""
+def late_noise(ledger: Ledger, n: int, m: int, size: int) -> float:
+    """The variance of the noise in the last m pulls of the complete arms, `size` in number."""
     total = 0.0
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if complete(ledger, i, n):
             S = ledger.S[i]
             for k in range(n - m + 3, n + 1):
-                d = (S[k] - S[k - 1]) - 2.0 * (S[k - 1] - S[k - 2]) + (S[k - 2] - S[k - 3])
-                total += d * d
-    return total / (6.0 * size * (m - 2))
+                old, middle, new = S[k - 2] - S[k - 3], S[k - 1] - S[k - 2], S[k] - S[k - 1]
+                bend = second_difference(new, middle, old)
+                total += bend * bend
+    return noise_variance(total, size * (m - 2))
 
 
 @kernel
 def slope_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
-    """Variance, over the judged arms, of the least-squares slopes of their last m pulls."""
+    """Variance, over the complete arms, of the least-squares slopes of their last m pulls."""
     seen, mean, squares = 0, 0.0, 0.0
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if complete(ledger, i, n):
             s = late_slope(ledger, i, n, m)
             seen += 1

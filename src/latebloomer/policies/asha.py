@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, CREW, OVER, Ledger
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.base import Policy
 
@@ -68,8 +68,8 @@ class ASHA(Policy):
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         running, behind, fresh = 0, OVER, OVER
-        for place in range(ledger.cursor[CREW]):
-            i = ledger.crew[place]
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
             if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
                 if ledger.n[i] == 0:
                     fresh = i if fresh == OVER else fresh
@@ -79,13 +79,17 @@ class ASHA(Policy):
                         behind = i
         return fresh if fresh != OVER and running < self.workers else behind
 
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(eta=2, grace=2, workers=3)]
+
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Workers train on what runs; those that are free begin with the next arms."""
-        crew = ledger.crew[: ledger.cursor[CREW]]
+        racing = ledger.racing[: ledger.cursor[RACERS]]
         trainable = [
-            i for i in crew
+            i for i in racing
             if i not in held and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
         ]  # fmt: skip
         begun = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
@@ -114,4 +118,10 @@ def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
             seen += 1
             if ledger.Q[j][n] > ledger.Q[i][n]:
                 better += 1
+    return is_cut(better, seen, eta)
+
+
+@kernel
+def is_cut(better: int, seen: int, eta: int) -> bool:
+    """Whether one of `seen` arms is not among the best of eta, `better` ones being ahead."""
     return better >= max(1, seen // eta)

@@ -1,9 +1,9 @@
 """The contract: a policy is a plan (data, made once) and a rating (a pure function of one arm).
 
-A subclass is a frozen dataclass of settings with two methods, `levels` (the plan) and `rating`;
-the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain Python), in the
-CPU simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named tuple that
-`settings` returns.
+A subclass is a frozen dataclass of settings with a `name` and two methods, `levels` (the plan)
+and `rating`; the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain
+Python), in the CPU simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named
+tuple that `settings` returns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,9 +33,9 @@ from latebloomer.errors import BudgetError, need_number, require
 if TYPE_CHECKING:
     from latebloomer.policies.plan_text import Description
 
-# The kernels a policy may define; the engines' loop calls them by these names.
 NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
+# The kernels a policy may define; the moves of a run (`core/moves.py`) call them by these names.
 HOOKS = (
     "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
 )  # fmt: skip
@@ -62,7 +62,7 @@ class Policy(ABC):
 
     Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
-    cites: ClassVar[tuple[str, ...]] = ()  # keys of docs/refs.bib
+    cites: ClassVar[tuple[str, ...]] = ()  # whose idea it is: keys of src/latebloomer/refs.bib
 
     # --- what every policy defines ---
 
@@ -75,14 +75,14 @@ class Policy(ABC):
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """What decides who is kept, or pulled next: a pure function of arm i's history."""
+        """What arms are ranked by, to be kept or pulled next: a pure function of i's history."""
         raise NotImplementedError
 
     # --- what some policies define ---
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        """What the recommended arm maximises among the racing ones; the rating by default."""
+        """What racing arms are ranked by when one is recommended; the rating by default."""
         return ledger.rating[i]
 
     @kernel
@@ -92,11 +92,11 @@ class Policy(ABC):
 
     @kernel  # noqa: B027
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        """At the end of a phase, before arms are dropped: rating the racing arms anew, jointly."""
+        """At the end of a phase, before arms are dropped: rate the racing arms by each other."""
 
     @kernel  # noqa: B027
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
-        """After each sweep over the racing arms: a rule that compares them jointly drops some."""
+        """After each sweep over the racing arms: drop those that a comparison rules out."""
 
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
@@ -106,27 +106,30 @@ class Policy(ABC):
         """
         return best_open(ledger, pulled, horizon)
 
-    # Whether an arm can be chosen while pulls of others are out: by the ratings of now, which do
-    # not depend on what was handed out before.
+    # Whether `pick` takes the best-rated arm. Then an arm can be chosen while others are being
+    # pulled: the ratings of now do not depend on which pulls are under way.
     picks_by_rating: ClassVar[bool] = False
 
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Up to `count` distinct arms to pull at once where the plan says ANY, `held` among them.
+        """Up to `count` distinct arms to pull at once where the plan says ANY.
 
-        Plain Python, for sessions that hand out several pulls before the first comes back.
+        `held`, whose pulls are under way, come first. Plain Python, for sessions that ask for
+        several pulls before the first is told.
         """
         open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
         more = count - len(held)
         return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.rating[i], i))]
 
+    # What a reward leaves in the ledger; `core/ledger.py` has leaner ones.
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
 
     def rated_window(self, n: int) -> int | None:
         """How many of the newest rewards the rating of an arm with n pulls is the mean of.
 
-        None where the rating is not such a mean; then runs cannot be played in leaps.
+        None where the rating is not such a mean. Where it is, whole phases can be simulated by
+        drawing the sums of their rewards instead of each one.
         """
         return None
 
@@ -134,7 +137,7 @@ class Policy(ABC):
         """The window whose running sums are all that the rating needs of an arm's past.
 
         0 where the sum of all rewards, or the newest one, is enough; None where the past itself
-        must be stored. Where it is not None, a GPU draws past rewards again instead.
+        must be stored. Where it is not None, a GPU draws past rewards anew and stores none.
         """
         return None
 
@@ -149,6 +152,11 @@ class Policy(ABC):
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
         """The fields as a named tuple of numbers: what `self` is inside kernels."""
         return numbers_of(self)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Policies of this kind that can be played as they are; tests play every one of them."""
+        return [cls()]
 
     # --- what every policy gets ---
 
@@ -187,13 +195,18 @@ class Policy(ABC):
         return {hook: getattr(cls, hook) for hook in HOOKS}
 
 
-rating = Policy.rating  # `update_rating` names it; engines bind it to the policy's own
+rating = Policy.rating  # `update_rating` names it; `moves_of` binds it to the policy's own
 
 
 def numbers_of(policy: Policy) -> Any:
-    """The numeric fields of a policy as a named tuple."""
-    made = type(policy).Numbers
-    return made(*(getattr(policy, name) for name in made._fields))
+    """The numeric fields of a policy as a named tuple.
+
+    A whole number where the class says float becomes one: `power=1` and `power=1.0` are then the
+    same types to a compiler, and one compilation.
+    """
+    types = {field.name: field.type for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
+    values = ((getattr(policy, name), types[name]) for name in type(policy).Numbers._fields)
+    return type(policy).Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
@@ -205,13 +218,13 @@ def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
     >>> knockout([(4, 3), (3, 3), (2, 5), (1, 9)], horizon=8)
     Plan(keep=array([4, 2, 1]), upto=array([3, 5, 8]))
     """
-    kept: list[tuple[int, int]] = []
+    phases: list[tuple[int, int]] = []
     for place, (k, n) in enumerate(levels):
-        before = kept[-1][1] if kept else 0
+        before = phases[-1][1] if phases else 0
         last = place == len(levels) - 1
         if min(n, horizon) > before or (last and k != ANY):
-            kept.append((k, max(before, min(n, horizon))))
-    return Plan(*(np.array(column, dtype=np.int64) for column in zip(*kept, strict=True)))
+            phases.append((k, max(before, min(n, horizon))))
+    return Plan(*(np.array(column, dtype=np.int64) for column in zip(*phases, strict=True)))
 
 
 def check_window(window: float) -> None:
@@ -246,11 +259,10 @@ def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> Non
     require(value in choices, name, value, "one of " + ", ".join(map(repr, choices)), why)
 
 
-def least_for_window(arms: int, window: float) -> tuple[int, str]:
+def budget_for_window(arms: int, window: float) -> tuple[int, str]:
     """The smallest budget with which successive rejects fill the window in their first phase.
 
-    With n = `first_full(window)`, N_1 reaches that once
-    T - K > (n - 1) K logbar(K).
+    With n = `first_full(window)`, N_1 reaches n once T - K > (n - 1) K log_bar(K).
     """
     pulls = first_full(window)
     needed = floor(arms + (pulls - 1) * arms * log_bar(arms)) + 1

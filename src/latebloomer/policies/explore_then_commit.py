@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, Ledger
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
 from latebloomer.policies.power_law import (
     PowerLawPolicy,
     commit,
     confidence_width,
     final_reward,
-    predict_crew,
+    predict_racing,
     runner_up,
 )
 
@@ -31,11 +31,11 @@ class ExploreThenCommit(PowerLawPolicy):
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
-        tau = ledger.cursor[DUE]
-        if ledger.cursor[CREW] == 1 or tau < 2:
+        tau = ledger.cursor[SWEEPS]
+        if ledger.cursor[RACERS] == 1 or tau < 2:
             return
-        best = predict_crew(self, ledger, tau, reach(ledger, budget, horizon))
-        margin = ledger.rating[ledger.crew[best]] - runner_up(ledger, best)
+        best = predict_racing(self, ledger, tau, reach(ledger, budget, horizon))
+        margin = ledger.rating[ledger.racing[best]] - runner_up(ledger, best)
         if margin > 2.0 * confidence_width(self, tau):
             commit(ledger, best)
 
@@ -47,4 +47,4 @@ class ExploreThenCommit(PowerLawPolicy):
 @kernel
 def reach(ledger: Ledger, budget: int, horizon: int) -> int:
     """The pulls an arm would end with if it got all that is left after the full sweeps."""
-    return min(horizon, max(1, budget - ledger.cursor[DUE] * (len(ledger.n) - 1)))
+    return min(horizon, max(1, budget - ledger.cursor[SWEEPS] * (len(ledger.n) - 1)))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, CREW, OVER, Ints, Ledger, remember_nothing
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ints, Ledger, remember_nothing
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.base import Policy
 
@@ -18,21 +18,21 @@ class Numbers(NamedTuple):
 
     bracket: Ints  # by arm
     upto: Ints  # pulls at rung k of bracket b, in cell b * width + k
-    kept: Ints  # arms of bracket b that play rung k
+    keep: Ints  # arms of bracket b that play rung k
     width: int  # rungs of the longest bracket
 
 
 class Bracket(NamedTuple):
-    """Successive Halving over some of the arms: `kept[k]` of them are brought to `upto[k]`."""
+    """Successive Halving over some of the arms: `keep[k]` of them are brought to `upto[k]`."""
 
     upto: tuple[int, ...]
-    kept: tuple[int, ...]
+    keep: tuple[int, ...]
 
     @property
     def cost(self) -> int:
         return sum(
             k * (n - before)
-            for k, n, before in zip(self.kept, self.upto, (0, *self.upto), strict=False)
+            for k, n, before in zip(self.keep, self.upto, (0, *self.upto), strict=False)
         )
 
 
@@ -51,7 +51,7 @@ class Hyperband(Policy):
     >>> deal(arms=8, longest=52, eta=3)  # s = 3, 2, 1, 0
     [4, 2, 1, 1]
     >>> Hyperband().brackets(arms=8, budget=208, horizon=52)[:2]  # four arms and two
-    [Bracket(upto=(1, 5, 16, 50), kept=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), kept=(2, 1, 1))]
+    [Bracket(upto=(1, 5, 16, 50), keep=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), keep=(2, 1, 1))]
     """
 
     eta: int = 3  # one in eta goes on
@@ -81,11 +81,11 @@ class Hyperband(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         brackets = self.brackets(arms, budget, horizon)
         width = len(brackets[0].upto)
-        upto, kept = np.zeros((2, len(brackets), width), np.int64)
+        upto, keep = np.zeros((2, len(brackets), width), np.int64)
         for b, bracket in enumerate(brackets):
-            upto[b, : len(bracket.upto)], kept[b, : len(bracket.kept)] = bracket
-        owner = np.repeat(np.arange(len(brackets)), [bracket.kept[0] for bracket in brackets])
-        return Numbers(owner, upto.ravel(), kept.ravel(), width)
+            upto[b, : len(bracket.upto)], keep[b, : len(bracket.keep)] = bracket
+        owner = np.repeat(np.arange(len(brackets)), [bracket.keep[0] for bracket in brackets])
+        return Numbers(owner, upto.ravel(), keep.ravel(), width)
 
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
@@ -104,8 +104,8 @@ class Hyperband(Policy):
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Other arms that are not at their rung yet."""
-        crew = ledger.crew[: ledger.cursor[CREW]]
-        others = [i for i in crew if i not in held and lacking(rule, ledger, i)]
+        racing = ledger.racing[: ledger.cursor[RACERS]]
+        others = [i for i in racing if i not in held and lacking(rule, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
 
@@ -129,9 +129,9 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     for b, size in enumerate(sizes):
         s = len(sizes) - 1 - b
         upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
-        kept = tuple(max(1, size // eta**k) for k in range(s + 1))
+        keep = tuple(max(1, size // eta**k) for k in range(s + 1))
         if size:
-            found.append(Bracket(upto, kept))
+            found.append(Bracket(upto, keep))
     return found
 
 
@@ -146,9 +146,9 @@ def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
 
 @kernel
 def first_lacking(self: Numbers, ledger: Ledger) -> int:
-    for place in range(ledger.cursor[CREW]):
-        if lacking(self, ledger, ledger.crew[place]):
-            return ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        if lacking(self, ledger, ledger.racing[place]):
+            return ledger.racing[place]
     return OVER
 
 
@@ -160,7 +160,7 @@ def promote_all(self: Numbers, ledger: Ledger) -> bool:
         rung = highest_rung(self, ledger, b)
         cell = b * self.width + rung + 1
         if rung + 1 < self.width and self.upto[cell] > 0:
-            for _ in range(self.kept[cell]):
+            for _ in range(self.keep[cell]):
                 if promote_best(self, ledger, b, rung):
                     moved = True
     return moved
@@ -179,8 +179,8 @@ def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
 def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
     """Move the best racing arm at this rung of bracket b up; the lowest index among equals."""
     best = OVER
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         if (self.bracket[i] == b and int(ledger.memo[i]) == rung
                 and (best == OVER or ledger.rating[i] > ledger.rating[best])):  # fmt: skip
             best = i

@@ -1,19 +1,28 @@
 r"""What `ExploreThenCommit` and `RestSure` share: a power law fitted to losses [Cella21].
 
 The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\rho} + \beta` with
-:math:`\rho` known. This is the reconstruction from the seed paper and its authors' code.
+:math:`\rho` known. This is reconstructed from [Mussi24] and its authors' code.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, PULLS, Floats, Ledger, close_ranks, remember_levels
+from latebloomer.core.ledger import (
+    PULLS,
+    RACERS,
+    SWEEPS,
+    Floats,
+    Ledger,
+    close_ranks,
+    remember_levels,
+)
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy, check_not_negative
 
@@ -29,7 +38,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerLawPolicy(Policy):
-    """Sweep over arms whose losses fall like a power law; subclasses say when to stop."""
+    """Sweep over arms whose losses fall like a power law; a subclass says when to stop."""
 
     rho: float = 0.8
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
@@ -65,6 +74,15 @@ class PowerLawPolicy(Policy):
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each arm to fit its power law"
 
+    @abstractmethod
+    @kernel
+    def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
+        """Rate the racing arms by their fits; commit to one, or drop some, where that is sure."""
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(width_scale=1e-4)]  # the published width never drops an arm
+
 
 @kernel
 def decay(self: Numbers, m: int) -> float:
@@ -97,13 +115,13 @@ def confidence_width(self: Numbers, tau: int) -> float:
 
 
 @kernel
-def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
-    """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
+def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
+    """Rate the racing arms by their predicted reward at m pulls; the place of the best."""
     best, decay_m = 0, decay(self, m)
-    for place in range(ledger.cursor[CREW]):
-        i = ledger.crew[place]
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
         ledger.rating[i] = predicted_reward(self, ledger, i, tau, decay_m)
-        if ledger.rating[i] > ledger.rating[ledger.crew[best]]:
+        if ledger.rating[i] > ledger.rating[ledger.racing[best]]:
             best = place
     return best
 
@@ -112,25 +130,25 @@ def predict_crew(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
 def runner_up(ledger: Ledger, best: int) -> float:
     """The highest rating of the racing arms but the one at place `best`."""
     top = -inf
-    for place in range(ledger.cursor[CREW]):
+    for place in range(ledger.cursor[RACERS]):
         if place != best:
-            top = max(top, ledger.rating[ledger.crew[place]])
+            top = max(top, ledger.rating[ledger.racing[place]])
     return top
 
 
 @kernel
 def commit(ledger: Ledger, best: int) -> None:
     """Drop every racing arm but the one at place `best`."""
-    for place in range(ledger.cursor[CREW]):
+    for place in range(ledger.cursor[RACERS]):
         if place != best:
-            ledger.out[ledger.crew[place]] = ledger.cursor[PULLS]
+            ledger.out[ledger.racing[place]] = ledger.cursor[PULLS]
     close_ranks(ledger)
 
 
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
-    tau = min(ledger.cursor[DUE], len(self.powers) - 1)
+    tau = min(ledger.cursor[SWEEPS], len(self.powers) - 1)
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]
     return predicted_reward(self, ledger, i, tau, decay(self, m))

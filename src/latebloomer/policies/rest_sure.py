@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import CREW, DUE, PULLS, Ledger, close_ranks
+from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Ledger, close_ranks
 from latebloomer.policies.power_law import (
     Numbers,
     PowerLawPolicy,
@@ -14,7 +14,7 @@ from latebloomer.policies.power_law import (
     confidence_width,
     decay,
     final_reward,
-    predict_crew,
+    predict_racing,
     predicted_reward,
     runner_up,
 )
@@ -39,14 +39,14 @@ class RestSure(PowerLawPolicy):
 
     @kernel
     def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
-        tau = ledger.cursor[DUE]
-        if ledger.cursor[CREW] == 1 or tau < 2:
+        tau = ledger.cursor[SWEEPS]
+        if ledger.cursor[RACERS] == 1 or tau < 2:
             return
         sure = 2.0 * confidence_width(self, tau)
         m = end(ledger, budget, horizon)
         best_later = later_best(self, ledger, tau, m)
-        best = predict_crew(self, ledger, tau, m)
-        now = ledger.rating[ledger.crew[best]]
+        best = predict_racing(self, ledger, tau, m)
+        now = ledger.rating[ledger.racing[best]]
         if now - runner_up(ledger, best) > sure or now - best_later > sure:
             commit(ledger, best)
         else:
@@ -60,15 +60,15 @@ class RestSure(PowerLawPolicy):
 @kernel
 def end(ledger: Ledger, budget: int, horizon: int) -> int:
     """m = T + tau - t."""
-    return min(horizon, max(1, budget + ledger.cursor[DUE] - ledger.cursor[PULLS]))
+    return min(horizon, max(1, budget + ledger.cursor[SWEEPS] - ledger.cursor[PULLS]))
 
 
 @kernel
 def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
     """The best predicted reward if one more sweep were made first: at m - |A| + 1 pulls."""
-    later = max(1, m - ledger.cursor[CREW] + 1)
-    best = predict_crew(self, ledger, tau, later)
-    return ledger.rating[ledger.crew[best]]
+    later = max(1, m - ledger.cursor[RACERS] + 1)
+    best = predict_racing(self, ledger, tau, later)
+    return ledger.rating[ledger.racing[best]]
 
 
 @kernel
@@ -78,14 +78,14 @@ def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) ->
     `rating` holds the predicted rewards at m; the best of them cannot be beaten there, so one
     arm always stays.
     """
-    size, decay_tau = ledger.cursor[CREW], decay(self, tau)
+    size, decay_tau = ledger.cursor[RACERS], decay(self, tau)
     for place in range(size):
-        i = ledger.crew[place]
+        i = ledger.racing[place]
         ledger.memo[i] = predicted_reward(self, ledger, i, tau, decay_tau)
     for place in range(size):
-        i = ledger.crew[place]
+        i = ledger.racing[place]
         for other in range(size):
-            j = ledger.crew[other]
+            j = ledger.racing[other]
             if (
                 ledger.rating[j] - ledger.rating[i] > sure
                 and ledger.memo[j] - ledger.memo[i] > sure

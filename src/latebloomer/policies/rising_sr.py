@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from latebloomer.core.phases import phase_lengths
-from latebloomer.policies.base import check_choice, check_window, least_for_window
+from latebloomer.policies.base import budget_for_window, check_choice, check_window
 from latebloomer.policies.window_ratings import ByWindow
 
 
@@ -21,7 +21,7 @@ class RisingSR(ByWindow):
 
     pulls [Mussi24, Eq. (chosen_values_nj)]; then the lowest :math:`\hat\mu_i(N_j)` goes
     [Eq. (mu_hat)]. It needs no knowledge of the problem and comes with a bound on its error
-    (`latebloomer.theory.rising_sr_bounds`).
+    (`latebloomer.theory.rising_sr`).
 
     >>> RisingSR().plan(arms=3, budget=12)  # 3 arms to 3 pulls, 2 to 4, the last to the end
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
@@ -48,4 +48,8 @@ class RisingSR(ByWindow):
         return arms + 1, "with fewer pulls its first phase is empty"
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        return least_for_window(arms, self.window)
+        return budget_for_window(arms, self.window)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(window=0.5, leftover="unspent")]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
-from typing import ClassVar, NamedTuple
+from math import sqrt
+from typing import ClassVar, NamedTuple, Self
 
 from latebloomer.core.estimators import (
     exploration_bonus,
-    pooled_noise,
+    newest_bend,
     projected_mean,
     recent_mean,
-    second_difference,
     window_length,
 )
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open
+from latebloomer.core.statistics import noise_variance
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import (
     Policy,
@@ -24,6 +24,7 @@ from latebloomer.policies.base import (
     check_window,
     first_full,
 )
+from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 
 BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
 SQUARES, COUNT, SIGMA, REFRESH = 0, 1, 2, 3  # cells of Ledger.pool
@@ -98,12 +99,23 @@ class RisingUCBE(Policy):
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         a = self.exploration
-        exploration = 10 * log(2 * budget * arms / self.delta) if isinstance(a, str) else float(a)
+        exploration = (
+            theory_exploration(arms, budget, self.delta) if isinstance(a, str) else float(a)
+        )
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
 
     def running_window(self) -> float | None:
         return None if self.noise is None else self.window
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [
+            cls(),
+            cls(exploration=2.0, noise=0.02),
+            cls(exploration=2.0, noise=0.02, window=0.1, recommend="bound"),
+            cls(exploration=0.0, window=0.5, recommend="pulls"),
+        ]
 
     @kernel
     def update_rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
@@ -147,10 +159,10 @@ def watch_noise(ledger: Ledger, i: int) -> float:
     """The noise level with arm i's newest reward pooled in; each doubling calls for new bounds."""
     pool, pulls = ledger.pool, ledger.cursor[PULLS]
     if ledger.n[i] >= 3:
-        change = second_difference(ledger, i)
-        pool[SQUARES] += change * change
+        bend = newest_bend(ledger, i)
+        pool[SQUARES] += bend * bend
         pool[COUNT] += 1.0
-        pool[SIGMA] = pooled_noise(pool[SQUARES], pool[COUNT])
+        pool[SIGMA] = sqrt(noise_variance(pool[SQUARES], pool[COUNT]))
     if pulls >= pool[REFRESH]:
         pool[REFRESH] = 2.0 * pulls
         ledger.cursor[STALE] = 1

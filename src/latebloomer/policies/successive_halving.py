@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from latebloomer.policies.base import check_choice, check_window
 from latebloomer.policies.window_ratings import ByWindow
@@ -55,6 +55,10 @@ class SuccessiveHalving(ByWindow):
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         rounds = rounds_of(arms)
         return arms * rounds, f"one pull of each arm in the first of {rounds} rounds of equal cost"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(judge="window")]
 
 
 def rounds_of(arms: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
@@ -65,6 +65,10 @@ class UCBE(Policy):
 
     def running_window(self) -> float:
         return 0.0
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(exploration=0.5)]
 
     @kernel
     def rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What arms may be judged on: two ratings that several plans share."""
+"""Ratings that several plans share: the mean of all rewards, or of the newest ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from latebloomer.policies.base import Policy
 
 
 class ByAllSamples(Policy):
-    """Arms are judged on the mean of all their rewards."""
+    """Arms are rated by the mean of all their rewards."""
 
     remember = staticmethod(remember_levels)
 
@@ -25,7 +25,7 @@ class ByAllSamples(Policy):
 
 
 class ByWindow(Policy):
-    """Arms are judged on the mean of a share `window` of their newest rewards [Eq. (mu_hat)].
+    """Arms are rated by the mean of a share `window` of their newest rewards [Eq. (mu_hat)].
 
     h = max(1, floor(eps n)): the paper leaves an empty window open while n < 1/eps. A window of 0
     means the newest reward alone.

@@ -1,5 +1,6 @@
 """Where simulated rewards come from: curve families, recorded curves, counter-based noise."""
 
+from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import (
     Curve,
     Exponential,
@@ -25,12 +26,12 @@ from latebloomer.problems.noise import (
 from latebloomer.problems.paper_settings import imdb, lower_bound, paper_a, paper_b
 from latebloomer.problems.problem import Problem
 from latebloomer.problems.problem_names import known_problems, problem
-from latebloomer.problems.problem_report import Report
 from latebloomer.problems.random_families import FAMILIES, random_problem
 from latebloomer.problems.recorded import load
 
 __all__ = [
     "FAMILIES",
+    "AssumptionReport",
     "Bernoulli",
     "Curve",
     "Exponential",
@@ -42,7 +43,6 @@ __all__ = [
     "PiecewiseLinear",
     "PowerLaw",
     "Problem",
-    "Report",
     "SShaped",
     "Stationary",
     "StudentT",

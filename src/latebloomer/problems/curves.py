@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.errors import need_number, require
+from latebloomer.theory.lower_bounds import lower_bound_curve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def _need_rise(start: float, limit: float) -> None:
 
 @dataclass(frozen=True)
 class PaperF(Curve):
-    r"""The paper's family, from 0 up to c, with the paper's names [Mussi24, Sec. 8].
+    r"""The paper's family, from 0 up to c, with the paper's names [Mussi24, App. G].
 
     .. math:: f(n) = c \Bigl( 1 - \frac{b}{(b^{1/\psi} + n)^{\psi}} \Bigr)
 
@@ -185,9 +186,7 @@ class SShaped(Curve):
 
 @dataclass(frozen=True)
 class LowerBound(Curve):
-    r"""An arm of the instance that needs Thm 3's budget [Mussi24, Thm 3, proof].
-
-    .. math:: \mu(n) = \min\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\ \tfrac12 - \Delta \}
+    """An arm of the instance that needs Thm 3's budget: `theory.lower_bounds.lower_bound_curve`.
 
     With gap 0 it is the best arm; `capped=False` drops the second term, which makes this arm the
     best of all once it has been pulled often enough to tell.
@@ -206,6 +205,4 @@ class LowerBound(Curve):
         require(0 <= self.gap <= 0.5, "gap", self.gap, "in [0, 1/2]", "means stay in [0, 1]")
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
-        pulls = np.asarray(n, dtype=np.float64)
-        free = (0.5 + self.gap) * (1 - pulls ** (1 - self.beta))
-        return np.minimum(free, 0.5 - self.gap) if self.capped else free
+        return lower_bound_curve(n, self.beta, self.gap, self.capped)

@@ -26,6 +26,8 @@ IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 def paper_a() -> Problem:
     """Setting A: five arms of the paper's family, of which the last to rise ends highest.
 
+    [Mussi24, Sec. 8], with the parameters of App. G.
+
     >>> paper_a().changes(3200)
     ((1, 2), (70, 1), (188, 0))
     """
@@ -34,7 +36,7 @@ def paper_a() -> Problem:
 
 
 def paper_b() -> Problem:
-    """Setting B: a straight riser, an early one and one that stops at 0.7.
+    """Setting B: a straight riser, an early one and one that stops at 0.7 [Mussi24, App. H].
 
     >>> paper_b().changes(3200)
     ((1, 1), (108, 2), (280, 0))
@@ -48,7 +50,7 @@ def paper_b() -> Problem:
 
 
 def imdb() -> Problem:
-    """Seven online learners on IMDB reviews: recorded accuracies of 50,000 steps.
+    """Seven online learners on IMDB reviews, 50,000 recorded accuracies each [Mussi24, App. H].
 
     Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
     step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they

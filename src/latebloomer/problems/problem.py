@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from latebloomer.core.random import key
 from latebloomer.errors import ArmError, CurveError, extra, require
+from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
-from latebloomer.problems.problem_report import TIE, Report, report
+from latebloomer.theory import assumptions, complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 
@@ -62,29 +63,41 @@ class Problem:
 
     def best(self, horizon: int) -> int:
         """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
-        self._need_pulls("horizon", horizon)
-        return int(leaders(self._at(np.array([horizon])))[0])
+        return complexity.best_arm(self._mean_at(horizon), 1, complexity.TIE)
 
     def gaps(self, horizon: int) -> Floats:
         r"""How far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
-        self._need_pulls("horizon", horizon)
-        means = self._at(np.array([horizon]))[:, 0]
-        return means.max() - means
+        return complexity.gaps(self._mean_at(horizon), 1)
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
         """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
-        best = leaders(self.means(budget))
-        starts = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist()]
-        return tuple((start + 1, int(best[start])) for start in starts)
+        means, tie = self.means(budget), complexity.TIE
+        starts = np.array([1, *complexity.best_arm_changes(means, budget, tie)])
+        arms = complexity.best_arms(means[:, starts - 1], tie)
+        return tuple(zip(starts.tolist(), arms.tolist(), strict=True))
 
-    def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> Report:
+    def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
         """What holds of the problem at this budget; print it.
 
         For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes
         with `beta`.
         """
-        means = self.means(budget)
-        return report(self.label, tuple(self.names), means, self.changes(budget), c, beta)
+        means, changes = self.means(budget), self.changes(budget)
+        falls, bends_up = assumptions.violations(means, complexity.TIE)
+        return AssumptionReport(
+            label=self.label,
+            names=tuple(self.names),
+            budget=budget,
+            falls=tuple(found.pull if found else None for found in falls),
+            bends_up=tuple(found.pull if found else None for found in bends_up),
+            c=c,
+            largest_beta=assumptions.largest_beta(means, c),
+            beta=beta,
+            smallest_c=assumptions.smallest_c(means, beta),
+            best=changes[-1][1],
+            gaps=self.gaps(budget),
+            changes=changes,
+        )
 
     def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
         """The reward of pull number `pull` (1 is the first) of an arm; always the same one."""
@@ -109,6 +122,11 @@ class Problem:
         ax.legend()
         return ax
 
+    def _mean_at(self, horizon: int) -> Floats:
+        """The table (arms, 1) of the means at one horizon."""
+        self._need_pulls("horizon", horizon)
+        return self._at(np.array([horizon]))
+
     def _at(self, pulls: npt.NDArray[np.int64]) -> Floats:
         if self.length is not None:
             return self.curves[:, pulls - 1]
@@ -125,14 +143,6 @@ class Problem:
                 f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
                 "they were recorded no further"
             )
-
-
-def leaders(means: Floats) -> npt.NDArray[np.int64]:
-    """The best arm at each pull count; means apart by rounding only are equal, the lowest wins.
-
-    In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
-    """
-    return np.argmax(means >= means.max(axis=0) - TIE, axis=0)
 
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:

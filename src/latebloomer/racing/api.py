@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from latebloomer.errors import JournalError, NothingYet, OtherRace
-from latebloomer.policies.auto import is_auto
 from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import is_auto
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import files

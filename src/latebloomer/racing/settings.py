@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from latebloomer.errors import OtherRace, SettingError, need_number, need_whole, require
-from latebloomer.policies.auto import favoured, is_auto
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import REGISTRY, make_policy
+from latebloomer.policies.registry import REGISTRY, favoured, is_auto, make_policy
 from latebloomer.session.delivery import check_share, set_aside
 from latebloomer.version import __version__
 

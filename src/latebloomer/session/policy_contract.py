@@ -151,5 +151,7 @@ def _check_least(policy: Policy) -> None:
     except BudgetError:
         pass
     else:
-        raise ContractError(f"a budget of {least - 1} is accepted, but least(4) says {least}")
+        raise ContractError(
+            f"a budget of {least - 1} is accepted, but smallest_budget(4) says {least}"
+        )
     Session(policy, 4, least)

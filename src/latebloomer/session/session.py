@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.ledger import CREW, OVER
+from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.core.text import brief
 from latebloomer.errors import (
     ArmError,
@@ -22,8 +22,8 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.policies.auto import policy_for
 from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import policy_for
 from latebloomer.session.delivery import Naming, check_share, set_aside
 from latebloomer.session.events import (
     FAILED,
@@ -157,9 +157,9 @@ class Session:
             raise TellError(self._not_asked(i))
         self._told_arms.append(i)
         self._told_scores.append(value)
-        racing = turns.ledger.cursor[CREW]
+        racing = turns.ledger.cursor[RACERS]
         new_phase = turns.take(i, value if self.maximize else -value)
-        if turns.ledger.cursor[CREW] != racing:
+        if turns.ledger.cursor[RACERS] != racing:
             self._note_drops()
         if new_phase and turns.departed:
             turns.fit_phase()

@@ -14,14 +14,14 @@ from typing import Any
 
 from latebloomer.core.ledger import (
     ANY,
-    BASE,
-    CREW,
-    DUE,
-    HEAD,
     OVER,
     PHASE,
+    PHASE_START,
     PULLS,
+    RACERS,
     STALE,
+    SWEEP_PLACE,
+    SWEEPS,
     close_ranks,
     fresh_leader,
 )
@@ -67,12 +67,12 @@ class Turns:
 
     @property
     def racing_count(self) -> int:
-        return int(self.ledger.cursor[CREW])
+        return int(self.ledger.cursor[RACERS])
 
     @property
     def racing(self) -> list[int]:
         """The arms that may still be recommended."""
-        return list(self.ledger.crew[: self.ledger.cursor[CREW]])
+        return list(self.ledger.racing[: self.ledger.cursor[RACERS]])
 
     @property
     def trainable(self) -> list[int]:
@@ -150,7 +150,7 @@ class Turns:
         if self.departed:
             return i in self.remaining()
         ledger, (upto, more) = self.ledger, self._shares()
-        place = bisect_left(ledger.crew, i, 0, ledger.cursor[CREW])
+        place = bisect_left(ledger.racing, i, 0, ledger.cursor[RACERS])
         return ledger.out[i] == 0 and ledger.n[i] < upto + (place < more)
 
     def remaining(self) -> dict[int, int]:
@@ -177,9 +177,9 @@ class Turns:
         """
         cursor = self.ledger.cursor
         # With one arm left there is nothing to decide after a sweep.
-        sweep = cursor[CREW] > 1 and self.policy.decides_after_sweeps()
-        base = cursor[DUE] if sweep else cursor[BASE]
-        moment = (cursor[PHASE], cursor[CREW], base)
+        sweep = cursor[RACERS] > 1 and self.policy.decides_after_sweeps()
+        base = cursor[SWEEPS] if sweep else cursor[PHASE_START]
+        moment = (cursor[PHASE], cursor[RACERS], base)
         if self._quota is None or self._quota[0] != moment:
             upto = base + 1 if sweep else self._game.plan.upto[cursor[PHASE]]
             self._quota = moment, self._shared_out(base, upto)
@@ -272,11 +272,11 @@ class Turns:
     def _go_on(self) -> None:
         """Fit the plan to what is left, then find whose turn it is."""
         ledger = self.ledger
-        cursor, size = ledger.cursor, ledger.cursor[CREW]
+        cursor, size = ledger.cursor, ledger.cursor[RACERS]
         self._fit_plan()
         if not self.decides_every_pull and size:
             cursor[PHASE] = phase_of(self._game.plan, size)
-        cursor[HEAD], cursor[STALE], self._quota = 0, 1, None
+        cursor[SWEEP_PLACE], cursor[STALE], self._quota = 0, 1, None
         if self.batch:
             self.due = self.batch[0]
         else:
@@ -287,7 +287,7 @@ class Turns:
         self._planned_budget = self.budget
         if not self.decides_every_pull and not self.policy.decides_after_sweeps():
             ledger, trainable = self.ledger, self.trainable
-            level = ledger.cursor[DUE]
+            level = ledger.cursor[SWEEPS]
             ahead = sum(ledger.n[i] - level for i in trainable)
             left = self.budget - self.spent + ahead
             position = Position(self.racing_count, len(trainable), level, left)
@@ -314,7 +314,7 @@ class Turns:
             self._observe(self._game, new, i, reward)
         for i in self.departed:
             self._stand_in(growing, i)
-        self.ledger = new._replace(crew=old.crew, out=old.out, cursor=old.cursor)
+        self.ledger = new._replace(racing=old.racing, out=old.out, cursor=old.cursor)
         self._growing = rows_in_use(self.policy, self.ledger)
 
     def _stand_in(self, growing: Any, i: int) -> None:
@@ -341,9 +341,9 @@ class Turns:
     def _next_by_rating(self, pulled: int) -> int:
         """For rules that rate every arm by its history: arms that have left lose by rating."""
         ledger, game = self.ledger, self._game
-        cursor, crew, trainable = ledger.cursor, list(ledger.crew), self.trainable
-        size = cursor[CREW]
-        ledger.crew[: len(trainable)], cursor[CREW] = trainable, len(trainable)
+        cursor, crew, trainable = ledger.cursor, list(ledger.racing), self.trainable
+        size = cursor[RACERS]
+        ledger.racing[: len(trainable)], cursor[RACERS] = trainable, len(trainable)
         unpulled = [i for i in self.departed if ledger.n[i] == 0]
         for i in unpulled:  # see `_stand_in`
             ledger.n[i] = 1
@@ -355,7 +355,7 @@ class Turns:
             due = due if ledger.rating[due] > -inf else OVER
         for i in unpulled:
             ledger.n[i] = 0
-        ledger.crew[:], cursor[CREW] = crew, size
+        ledger.racing[:], cursor[RACERS] = crew, size
         return int(due)
 
     def _remembers(self) -> bool:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from latebloomer.core import statistics as intervals
 from latebloomer.core.statistics import Estimate
 from latebloomer.errors import ResultsError, require
-from latebloomer.policies.labels import rank
+from latebloomer.policies.registry import rank
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Ranges: TypeAlias = tuple[tuple[int, int], ...]  # sorted, disjoint [first, last) that never touch

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from latebloomer.core.ledger import ANY, Floats
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies import UCBE, Policy
-from latebloomer.policies.auto import policy_for
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.noise import Noise
 from latebloomer.simulation.counts import Counts

@@ -8,7 +8,7 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.errors import extra, require
-from latebloomer.policies.labels import title
+from latebloomer.policies.registry import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,11 @@ import numpy as np
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
-from latebloomer.policies.labels import label_of, rank
-from latebloomer.policies.registry import make_policy
-from latebloomer.problems.problem import Problem, leaders
+from latebloomer.policies.registry import label_of, make_policy, rank
+from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
 from latebloomer.simulation.tally import Floats, Tally, means_digest
+from latebloomer.theory.complexity import TIE, best_arms
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def origin_of(problem: Problem, seed: int) -> Origin:
 
 def changes_in(means: Floats) -> Changes:
     """Where the best arm changes, in a table of means."""
-    best = leaders(means)
+    best = best_arms(means, TIE)
     return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
 
 

@@ -33,7 +33,7 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from latebloomer.errors import ResultsError, SettingError
-from latebloomer.policies.labels import rank
+from latebloomer.policies.registry import rank
 from latebloomer.simulation.counts import (
     SETTINGS,
     Cell,

@@ -11,8 +11,7 @@ import numpy as np
 from latebloomer.core.random import RUNS, key
 from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.policies import Policy, make_policy
-from latebloomer.policies.auto import is_auto
-from latebloomer.policies.labels import label_of
+from latebloomer.policies.registry import is_auto, label_of
 from latebloomer.problems import Problem
 from latebloomer.problems import problem as problem_of
 from latebloomer.simulation.experiment import CountedRuns, MissingRuns, experiment_of

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy
-from latebloomer.problems.problem_report import TIE
 from latebloomer.simulation.counts import (
     Cell,
     Counts,
@@ -28,6 +27,7 @@ from latebloomer.simulation.counts import (
     join_ranges,
     need_same,
 )
+from latebloomer.theory.complexity import TIE
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]

@@ -14,11 +14,11 @@ import numpy as np
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
-    BASE,
-    CREW,
-    DUE,
     PHASE,
+    PHASE_START,
     PULLS,
+    RACERS,
+    SWEEPS,
     Floats,
     Ints,
     Ledger,
@@ -64,17 +64,19 @@ def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int
         increments.reached[i] = 0
     for phase in range(len(game.plan.keep)):
         keep_best(ledger, game.plan.keep[phase])
-        size, unspent = cursor[CREW], game.budget - cursor[PULLS]
-        each, more = game.plan.upto[phase] - cursor[BASE], 0
+        size, unspent = cursor[RACERS], game.budget - cursor[PULLS]
+        each, more = game.plan.upto[phase] - cursor[PHASE_START], 0
         if size * each > unspent:  # the budget ends within this phase
             each, more = unspent // size, unspent % size
         for place in range(size):
-            i = ledger.crew[place]
-            draw_sums(increments, ledger, game.seed, run, i, cursor[BASE] + each + (place < more))
+            i = ledger.racing[place]
+            draw_sums(
+                increments, ledger, game.seed, run, i, cursor[PHASE_START] + each + (place < more)
+            )
             update_rating(game.rule, ledger, i, game.horizon)
         cursor[PULLS] += size * each + more
-        cursor[BASE] += each
-        cursor[DUE] = cursor[BASE]
+        cursor[PHASE_START] += each
+        cursor[SWEEPS] = cursor[PHASE_START]
         cursor[PHASE] = phase + 1
         rate_jointly(game.rule, ledger, game.horizon)
     return recommend(game, ledger)

@@ -7,6 +7,7 @@ guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what 
 """
 
 from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.core.statistics import pooled_noise
 from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
@@ -18,9 +19,10 @@ from latebloomer.theory.assumptions import (
     increments,
     largest_beta,
     smallest_c,
+    violations,
 )
-from latebloomer.theory.certificate import Certificate, certificate, pooled_noise
-from latebloomer.theory.complexity import best_arm, best_arm_changes, gaps, h1, h2
+from latebloomer.theory.certificate import Certificate, certificate
+from latebloomer.theory.complexity import best_arm, best_arm_changes, best_arms, gaps, h1, h2
 from latebloomer.theory.exploration import (
     NoExploration,
     exploration_limit,
@@ -46,6 +48,7 @@ __all__ = [
     "Violation",
     "best_arm",
     "best_arm_changes",
+    "best_arms",
     "certificate",
     "check_rising_concave",
     "exploration_limit",
@@ -70,5 +73,6 @@ __all__ = [
     "round_robin_window",
     "smallest_c",
     "theory_exploration",
+    "violations",
     "y_bound",
 ]

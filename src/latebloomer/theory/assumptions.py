@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from latebloomer.errors import require
 from latebloomer.theory.inputs import Floats, as_curves, need_polynomial
@@ -60,15 +61,23 @@ def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingC
     >>> check_rising_concave([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
     RisingConcave(falls=None, bends_up=Violation(arm=1, pull=1, amount=0.25))
     """
-    require(
-        0 <= tolerance < math.inf,
-        "tolerance",
-        tolerance,
-        "finite and at least 0",
-        "it is the largest violation to forgive",
-    )
+    falls, bends_up = violations(curves, tolerance)
+    return RisingConcave(_earliest(falls), _earliest(bends_up))
+
+
+def violations(
+    curves: ArrayLike, tolerance: float = 1e-12
+) -> tuple[list[Violation | None], list[Violation | None]]:
+    """By arm, where it first falls and where it first bends up [Mussi24, Assumption 1].
+
+    >>> falls, bends_up = violations([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
+    >>> falls, bends_up
+    ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
+    """
+    require(0 <= tolerance < math.inf, "tolerance", tolerance, "finite and at least 0",
+            "it is the largest violation to forgive")  # fmt: skip
     steps = increments(curves)
-    return RisingConcave(_first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance))
+    return _first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance)
 
 
 def smallest_c(curves: ArrayLike, beta: float) -> float:
@@ -110,10 +119,19 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     return float(np.min(np.log(c / steep[later]) / np.log(later + 1.0), initial=math.inf))
 
 
-def _first(excess: Floats, tolerance: float) -> Violation | None:
-    """The earliest entry above the tolerance; rows are arms, column n - 1 is pull n."""
-    found = np.argwhere((excess > tolerance).T)
-    if len(found) == 0:
-        return None
-    index, arm = (int(k) for k in found[0])
-    return Violation(arm, index + 1, float(excess[arm, index]))
+def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
+    """By arm, its first entry above the tolerance; rows are arms, column n - 1 is pull n."""
+    over = excess > tolerance
+    return [
+        Violation(arm, n + 1, float(excess[arm, n])) if over[arm].any() else None
+        for arm, n in enumerate(_first_true(over))
+    ]
+
+
+def _first_true(over: NDArray[np.bool_]) -> list[int]:
+    return np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
+
+
+def _earliest(found: Iterable[Violation | None]) -> Violation | None:
+    """The one at the earliest pull, the lowest arm among equals."""
+    return min((v for v in found if v), key=lambda v: (v.pull, v.arm), default=None)

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latebloomer.errors import ArmError, BudgetError, RewardError, SettingError, require
+from latebloomer.core.statistics import pooled_noise
+from latebloomer.errors import ArmError, BudgetError, RewardError, require
 from latebloomer.theory.inputs import (
     Floats,
     Ints,
@@ -120,25 +121,6 @@ def certificate(
     ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
     return Certificate(lower, upper, horizon, delta, level, noise is None)
-
-
-def pooled_noise(rewards: Sequence[ArrayLike]) -> float:
-    r"""Noise level from second differences d of all arms: :math:`\sqrt{\sum d^2 / (6 m)}`.
-
-    A second difference of independent noise has variance (1 + 4 + 1) sigma^2, and a smooth curve
-    adds next to nothing (it is right to 1e-4 on the recorded IMDB curves).
-
-    >>> pooled_noise([[0.0, 1.0, 0.0], [2.0]])  # d = -2: sqrt(4 / 6)
-    0.816496580927726
-    """
-    pieces = [np.diff(np.asarray(x, dtype=np.float64), n=2) for x in rewards]
-    bends = np.concatenate([d for d in pieces if d.size] or [np.empty(0)])
-    if bends.size == 0:
-        raise SettingError(
-            "noise=None, but noise must be a number here: no arm has the three rewards that an "
-            "estimate needs"
-        )
-    return math.sqrt(float(np.mean(bends**2)) / 6)
 
 
 def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tuple[float, float]:

@@ -8,24 +8,39 @@ from numpy.typing import ArrayLike
 from latebloomer.errors import require
 from latebloomer.theory.inputs import Floats, Ints, as_gaps, as_problem
 
+TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
 
-def best_arm(curves: ArrayLike, budget: int) -> int:
+
+def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
     r"""The arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties [Mussi24, Sec. 2].
+
+    Means apart by no more than `tie` count as equal.
 
     >>> curves = [[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]]
     >>> best_arm(curves, budget=2), best_arm(curves, budget=3)
     (1, 0)
     """
-    return int(np.argmax(as_problem(curves, budget)[:, budget - 1]))
+    return int(best_arms(as_problem(curves, budget)[:, budget - 1 : budget], tie)[0])
 
 
-def best_arm_changes(curves: ArrayLike, budget: int) -> Ints:
+def best_arms(means: Floats, tie: float = 0.0) -> Ints:
+    """i*(T) by column of a table of means, whose columns are budgets.
+
+    In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
+
+    >>> best_arms(np.array([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]]))
+    array([1, 1, 0])
+    """
+    return np.argmax(means >= np.max(means, axis=0) - tie, axis=0)
+
+
+def best_arm_changes(curves: ArrayLike, budget: int, tie: float = 0.0) -> Ints:
     """Budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
 
     >>> best_arm_changes([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]], budget=3)
     array([3])
     """
-    best = np.argmax(as_problem(curves, budget)[:, :budget], axis=0)
+    best = best_arms(as_problem(curves, budget)[:, :budget], tie)
     return np.flatnonzero(np.diff(best)).astype(np.int64) + 2
 
 

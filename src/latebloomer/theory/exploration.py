@@ -22,6 +22,7 @@ from latebloomer.theory.inputs import (
     power,
 )
 from latebloomer.theory.rising_ucbe_bounds import growth, minimum_budget, order
+from latebloomer.theory.widths import window_lengths
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def exploration_limit_polynomial(
     Departure from the paper: where this has (1-iota) T^(1-1/q), Cor. 1 prints
     ((1-iota)^-1 T)^(1-1/q) and its proof ((1-iota) T)^(1-1/q). But the proof's line before,
     (1-iota) T - (K-1) - (...)^(1/q) H > 0, divided by T^(1/q), gives what is here, and the other
-    two let the sum of y_i(a*) exceed (1-iota) T (a case is in tests/test_theory_exploration.py).
+    two let the sum of y_i(a*) exceed (1-iota) T (a case is in tests/theory/test_exploration.py).
     All three agree for iota = 0.
 
     >>> exploration_limit_polynomial([0, 1.0], 27, noise=0.5, window=0.25, beta=2, c=0.25)
@@ -167,7 +168,7 @@ def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> 
     at = np.floor((1 - 2 * window) * y).astype(np.int64)  # at most T - 1: mu(T) is enough
     gamma = np.diff(means, axis=1, prepend=-np.inf)[:, at]  # gamma(n) in column n; gamma(0) = inf
     missing = np.maximum(gaps_of(means, budget)[:, None] - budget * gamma, 0.0)
-    h = np.floor(window * y)
+    h = window_lengths(y, window).astype(np.float64)
     alone = np.maximum(h, 1) ** 3 * _smallest_bonus(missing, 2 * budget * noise)
     alone = np.where(h == 0, 0.0, alone)  # an empty window: the left side is infinite
     return np.minimum.accumulate(alone[:, ::-1], axis=1)[:, ::-1]  # some y' >= y is enough

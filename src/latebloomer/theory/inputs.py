@@ -56,13 +56,8 @@ def as_gaps(gaps: ArrayLike) -> Floats:
     """Gaps in increasing order, Delta_(1) = 0 first."""
     array = np.asarray(gaps, dtype=np.float64)
     given = array.tolist()
-    require(
-        array.ndim == 1 and array.size >= 2,
-        "gaps",
-        given,
-        "one number per arm, two or more",
-        "a gap is a distance to the best of several arms",
-    )
+    require(array.ndim == 1 and array.size >= 2, "gaps", given, "one number per arm, two or more",
+            "a gap is a distance to the best of several arms")  # fmt: skip
     array = np.sort(array)
     require(
         bool(np.isfinite(array).all()) and array[0] == 0,
@@ -86,20 +81,10 @@ def need_budget(budget: int, name: str = "budget") -> None:
 def need_window(window: float, below_half: bool = False) -> None:
     """Raise unless the window is in (0, 1/2], or in (0, 1/2) where 1 - 2 eps divides."""
     if below_half:
-        require(
-            0 < window < 0.5,
-            "window",
-            window,
-            "in (0, 1/2)",
-            "the bound grows as (1 - 2 window)^-beta",
-        )
-    require(
-        0 < window <= 0.5,
-        "window",
-        window,
-        "in (0, 1/2]",
-        "an estimate looks at two windows, which must fit into the rewards",
-    )
+        require(0 < window < 0.5, "window", window, "in (0, 1/2)",
+                "the bound grows as (1 - 2 window)^-beta")  # fmt: skip
+    require(0 < window <= 0.5, "window", window, "in (0, 1/2]",
+            "an estimate looks at two windows, which must fit into the rewards")  # fmt: skip
 
 
 def need_noise(noise: float) -> None:
@@ -116,13 +101,8 @@ def need_delta(delta: float) -> None:
 
 def need_share(iota: float) -> None:
     """Raise unless iota is in [0, 1]."""
-    require(
-        0 <= iota <= 1,
-        "iota",
-        iota,
-        "in [0, 1]",
-        "it is the share of the budget promised to the best arm",
-    )
+    require(0 <= iota <= 1, "iota", iota, "in [0, 1]",
+            "it is the share of the budget promised to the best arm")  # fmt: skip
 
 
 def need_polynomial(beta: float, c: float | None = None) -> None:
@@ -136,11 +116,6 @@ def need_polynomial(beta: float, c: float | None = None) -> None:
     )
     if c is not None:
         require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
-
-
-def window_length(window: float, pulls: int) -> int:
-    """h(n) = floor(eps n), as the policies compute it."""
-    return int(window * pulls)
 
 
 def exponential(exponent: float) -> float:

@@ -1,6 +1,6 @@
 """What no algorithm can do.
 
-[Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and the appendix on concavity].
+[Mussi24, Thm 3 (thr:lb_minimumT), Thm 4 (thr:lb_error_prob) and App. F on concavity].
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, ar
 def concavity_lower_bound(noise: float = 1.0) -> float:
     r"""Without concavity every algorithm errs this often on some instance, whatever the budget.
 
-    .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, Prop. on concavity]}
+    .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, App. F]}
 
     The paper takes sigma = 1: the instances' means differ by 1/2, so KL = (1/2)^2 / (2 sigma^2).
 
@@ -92,14 +92,26 @@ def concavity_lower_bound(noise: float = 1.0) -> float:
     return _quarter(1.0, 1, noise, 8.0)
 
 
+def lower_bound_curve(pulls: ArrayLike, beta: float, gap: float, capped: bool = True) -> Floats:
+    r"""An arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at the pulls n >= 1.
+
+    .. math:: \mu(n) = \min\bigl\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\
+              \tfrac12 - \Delta \bigr\}
+
+    The best arm has gap 0; `capped=False` drops the second term: nu' and nu^(i) let one arm go on
+    rising to 1/2 + Delta.
+
+    >>> lower_bound_curve([1, 2, 4], beta=2, gap=0.25)
+    array([0.  , 0.25, 0.25])
+    """
+    free = (0.5 + gap) * (1 - np.asarray(pulls, dtype=np.float64) ** (1 - beta))
+    return np.minimum(free, 0.5 - gap) if capped else free
+
+
 def lower_bound_instance(
     gaps: ArrayLike, beta: float, length: int, better: int | None = None
 ) -> Floats:
-    r"""Curves of the instances nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
-
-    .. math:: \mu_1(n) = \tfrac12 (1 - n^{1-\beta}), \qquad
-              \mu_i(n) = \min\bigl\{ (\tfrac12 + \Delta_i)(1 - n^{1-\beta}),\
-              \tfrac12 - \Delta_i \bigr\}
+    """Curves of the instances nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
 
     `gaps` are the gaps at infinity, 0 for arm 0, in (0, 1/2] for the others. `better` names the
     arm that goes on rising to 1/2 + Delta_i: nu' and nu^(i); None or 0 gives nu = nu^(1).
@@ -124,16 +136,13 @@ def lower_bound_instance(
     )
     if better is not None and not 0 <= better < len(limits):
         raise ArmError(f"better={better}, but there are arms 0 to {len(limits) - 1}")
-    rising = 1 - np.arange(1, length + 1, dtype=np.float64) ** (1 - beta)
-    free = (0.5 + limits)[:, None] * rising
-    curves = np.minimum(free, (0.5 - limits)[:, None])
-    if better is not None:
-        curves[better] = free[better]
-    return curves
+    pulls = np.arange(1, length + 1)
+    arms = enumerate(limits)
+    return np.array([lower_bound_curve(pulls, beta, gap, i != better) for i, gap in arms])
 
 
 def concavity_instances(budget: int) -> tuple[Floats, Floats]:
-    """The two problems that only a convex last step tells apart [Mussi24, Prop. on concavity].
+    """The two problems that only a convex last step tells apart [Mussi24, App. F].
 
     >>> nu, other = concavity_instances(budget=3)
     >>> nu[0], other[0], nu[1]

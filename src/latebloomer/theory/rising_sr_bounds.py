@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.core.estimators import window_length
 from latebloomer.core.phases import log_bar, phase_lengths
 from latebloomer.errors import require
 from latebloomer.theory.complexity import best_arm, gaps, h2
@@ -19,7 +20,6 @@ from latebloomer.theory.inputs import (
     need_window,
     power,
     signal_to_noise,
-    window_length,
 )
 
 

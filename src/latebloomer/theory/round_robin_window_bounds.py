@@ -1,10 +1,11 @@
-"""Guarantees of RR-SW [Mussi24, Thm thr:ub_error_us in the appendix on the baseline]."""
+"""Guarantees of RR-SW, the baseline [Mussi24, App. E, Thm thr:ub_error_us]."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.core.estimators import window_length
 from latebloomer.theory.complexity import best_arm, gaps
 from latebloomer.theory.inputs import (
     Floats,
@@ -17,7 +18,6 @@ from latebloomer.theory.inputs import (
     need_window,
     power,
     signal_to_noise,
-    window_length,
 )
 
 

@@ -112,7 +112,7 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
 
 
 def window_lengths(pulls: ArrayLike, window: float) -> Ints:
-    """h(n) = floor(eps n), for one count or many.
+    """h(n) = floor(eps n) for many counts at once: `window_length` of each.
 
     >>> window_lengths([3, 4, 11], window=0.25)
     array([0, 1, 2])
@@ -124,13 +124,8 @@ def window_lengths(pulls: ArrayLike, window: float) -> Ints:
 def _counts(pulls: ArrayLike, horizon: int) -> Floats:
     need_budget(horizon, "horizon")
     n = np.asarray(pulls, dtype=np.float64)
-    require(
-        bool(np.all((n >= 0) & (n <= horizon))),
-        "pulls",
-        n.tolist(),
-        f"in [0, {horizon}]",
-        "an estimate at the horizon uses rewards up to the horizon",
-    )
+    require(bool(np.all((n >= 0) & (n <= horizon))), "pulls", n.tolist(), f"in [0, {horizon}]",
+            "an estimate at the horizon uses rewards up to the horizon")  # fmt: skip
     return n
 
 

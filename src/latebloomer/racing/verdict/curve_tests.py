@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import NormalDist
 
 import numpy as np
 
+from latebloomer.core.statistics import noise_freedom, pooled_noise, student_tail
 from latebloomer.racing.verdict.history import Floats
 
 ALARM = 0.01  # chance of a false alarm per race
@@ -86,14 +86,14 @@ def check_curves(names: Sequence[str], rewards: Sequence[Floats]) -> tuple[Findi
 def _check(name: str, x: Floats, alarm: float, spread: float) -> list[Finding]:
     if len(x) < CUTS[0] * SHORTEST:
         return []
-    sigma, freedom = noise_of(x)
+    sigma, freedom = pooled_noise([x]), noise_freedom(len(x) - 2)
     cuts = [m for m in CUTS if len(x) // m >= SHORTEST]
     pairs = sum(m * (m - 1) // 2 for m in cuts)
     triples = sum(m - 2 for m in cuts)
     found = [
         _strongest(name, FALLS, [_falls(x, m, sigma) for m in cuts], alarm / pairs, freedom),
         _strongest(name, BENDS_UP, [_bends(x, m, sigma) for m in cuts], alarm / triples, freedom),
-        _plateau(name, x, sigma, spread, student(alarm, freedom)),
+        _plateau(name, x, sigma, spread, student_tail(alarm, freedom)),
     ]
     return [finding for finding in found if finding is not None]
 
@@ -105,7 +105,7 @@ def _strongest(
     name: str, kind: str, peaks: list[Peak], alarm: float, freedom: float
 ) -> Finding | None:
     deviations, amount, first, last = max(peaks)
-    if deviations <= student(alarm, freedom):
+    if deviations <= student_tail(alarm, freedom):
         return None
     return Finding(name, kind, first, last, amount, deviations)
 
@@ -155,31 +155,3 @@ def _over(amount: float, scale: float) -> float:
 def _spread(rewards: Sequence[Floats]) -> float:
     late = [float(x[-max(1, len(x) // 4) :].mean()) for x in rewards if len(x)]
     return max(late) - min(late) if late else 0.0
-
-
-def noise_of(x: Floats) -> tuple[float, float]:
-    """An arm's noise level from second differences, and its degrees of freedom.
-
-    The differences overlap: their squares have lag correlations (2/3)^2 and (1/6)^2, which makes
-    k of them worth k / (1 + 2 (4/9 + 1/36)) = 18 k / 35.
-    """
-    bends = np.diff(x, n=2)
-    return sqrt(float(np.mean(bends**2)) / 6), 18 * len(bends) / 35
-
-
-def student(tail: float, freedom: float) -> float:
-    """Student's upper quantile by Cornish-Fisher (Abramowitz and Stegun 26.7.5).
-
-    Within 0.2 % from 10 degrees of freedom on, 7 % low in the far tail of 5.
-
-    >>> round(student(0.025, 10), 2), round(student(0.001, 30), 2)  # tables: 2.228, 3.385
-    (2.23, 3.39)
-    """
-    z, f = NormalDist().inv_cdf(1 - tail), freedom
-    return (
-        z
-        + (z**3 + z) / (4 * f)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * f**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * f**3)
-        + (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * f**4)
-    )

@@ -1,21 +1,15 @@
-"""What holds of a problem at a budget: the paper's assumptions, the gaps, who is best when."""
+"""What holds of a problem at a budget, to print; `theory` finds it, `Problem.check` asks."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from latebloomer.errors import require
-from latebloomer.problems.curves import Floats
-
-TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
+from latebloomer.theory.inputs import Floats
 
 
 @dataclass(frozen=True)
-class Report:
-    """Facts about a problem's curves up to a budget; `print` it."""
+class AssumptionReport:
+    """The paper's assumptions, the gaps and who is best when, up to a budget; `print` it."""
 
     label: str
     names: tuple[str, ...]
@@ -69,50 +63,6 @@ class Report:
         if self.largest_beta is None:
             return f"c = {self.c:g} is below the first increment; {needed}"
         return f"c = {self.c:g} allows beta <= {self.largest_beta:.5g}; {needed}"
-
-
-def report(
-    label: str,
-    names: tuple[str, ...],
-    means: Floats,
-    changes: tuple[tuple[int, int], ...],
-    c: float,
-    beta: float,
-) -> Report:
-    """The report on the table of means up to the budget."""
-    require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
-    require(beta > 1, "beta", beta, "above 1", "Assumption 2 asks for it")
-    steps = np.diff(means, axis=1)
-    steep = np.max(steps, axis=0, initial=0.0)  # of the steepest arm, n = 1, 2, ...
-    return Report(
-        label=label,
-        names=names,
-        budget=means.shape[1],
-        falls=_first(-steps),
-        bends_up=_first(np.diff(steps, axis=1)),
-        c=c,
-        largest_beta=_largest_beta(steep, c),
-        beta=beta,
-        smallest_c=float(np.max(steep * np.arange(1, len(steep) + 1.0) ** beta, initial=0.0)),
-        best=changes[-1][1],
-        gaps=means[:, -1].max() - means[:, -1],
-        changes=changes,
-    )
-
-
-def _largest_beta(steep: Floats, c: float) -> float | None:
-    """From gamma(n) <= c n^-beta: beta <= log(c / gamma(n)) / log n for n >= 2."""
-    if len(steep) and steep[0] > c:
-        return None
-    n = np.flatnonzero(steep[1:] > 0) + 2.0
-    rising = steep[1:][steep[1:] > 0]
-    return float(np.min(np.log(c / rising) / np.log(n), initial=math.inf))
-
-
-def _first(excess: Floats) -> tuple[int | None, ...]:
-    """By arm, the first n at which the excess is more than rounding."""
-    over = excess > TIE
-    return tuple(int(np.argmax(row)) + 1 if row.any() else None for row in over)
 
 
 def _some(items: list[str], most: int = 12) -> str:

@@ -1,0 +1,104 @@
+"""CONTRIBUTING.md on adding a policy, followed to the letter, and what is said where it is not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from latebloomer.citation import cite
+from latebloomer.errors import ContractError
+from latebloomer.policies.registry import POLICIES, REGISTRY, by_name
+from latebloomer.policies.round_robin import RoundRobin
+from latebloomer.policies.window_ratings import ByAllSamples
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SECTION = GUIDE.split("## To add a policy")[1].split("\n## ")[0]
+EXAMPLE, TRY_IT = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+IMPORT = "from latebloomer.policies.best_of_late import BestOfLate\n"
+COMMAND = """
+from latebloomer.cli import app
+app("plan --policy best-of-late:newest=3 --arms 6 --budget 120".split())
+"""
+
+
+def run(*words, **settings):
+    ran = subprocess.run(words, capture_output=True, text=True, **settings)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def registered(text):
+    """registry.py after "import it, and add `BestOfLate,` to `POLICIES`"."""
+    last_import = text.rindex("from latebloomer.policies.")
+    text = text[:last_import] + IMPORT + text[last_import:]
+    end_of_list = text.index("\n)", text.index("\nPOLICIES"))
+    return text[:end_of_list] + "\n    BestOfLate," + text[end_of_list:]
+
+
+def test_the_guide_followed_to_the_letter_works_at_the_first_try(tmp_path):
+    assert len(EXAMPLE.splitlines()) <= 40
+    package = tmp_path / "latebloomer"
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "latebloomer", package, ignore=without)
+    (package / "policies" / "best_of_late.py").write_text(EXAMPLE)
+    registry = package / "policies" / "registry.py"
+    registry.write_text(registered(registry.read_text()))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    said = run(sys.executable, "-c", TRY_IT + COMMAND, cwd=tmp_path, env=environment)
+    assert "bring 2 arms to 40 pulls each" in said
+    assert said.count("the same pulls and the same arm by compiled code") == 5
+    assert "\nBestOfLate(newest=3)\nover 6 arms with a budget of 120 pulls" in said
+
+
+@pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is not installed")
+def test_the_types_of_the_guides_example_are_right(tmp_path):
+    (tmp_path / "best_of_late.py").write_text(EXAMPLE)
+    run(sys.executable, "-m", "mypy", tmp_path / "best_of_late.py", cwd=ROOT)
+
+
+# --- the registry ---
+
+
+@dataclass(frozen=True)
+class NoName(ByAllSamples):
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // arms)]
+
+
+def named(called):
+    return dataclass(frozen=True)(type("Named", (NoName,), {"name": called}))
+
+
+def test_a_policy_without_a_name_is_told_which_line_is_missing():
+    with pytest.raises(ContractError, match=r'NoName has no name .*: ClassVar\[str\] = "no-name"'):
+        by_name([*POLICIES, NoName])
+
+
+@pytest.mark.parametrize("name", ["auto", "a:b", "a,b", "a b", "Loud", "", 3])
+def test_a_name_that_cannot_be_asked_for_is_refused(name):
+    with pytest.raises(ContractError, match=r"Named is called .*, but a name is made of a-z"):
+        by_name([named(name)])
+
+
+def test_two_policies_of_one_name_are_refused():
+    with pytest.raises(ContractError, match="RoundRobin and Named are both 'rr'"):
+        by_name([RoundRobin, named("rr")])
+
+
+def test_the_registry_lists_each_policy_once_in_order():
+    assert list(REGISTRY.values()) == list(POLICIES)
+
+
+def test_a_policy_that_cites_nobody_can_be_cited():
+    class Alone(NoName):
+        name: ClassVar[str] = "alone"
+
+    assert Alone.cites == () and cite(Alone()).startswith("@inproceedings{Mussi24")
