@@ -50,6 +50,7 @@ def race(
     durability: str = "normal",
     deliver: float = 0.0,
     callbacks: Sequence[Callback] | None = None,
+    isolate: bool = False,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -60,6 +61,8 @@ def race(
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
     `deliver=0.3` keeps that share of the budget to train the winner on once it is named. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
+    With `isolate=True` each learner has a local process of its own: one that crashes in compiled
+    code or is killed fails like any other, instead of ending the race.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -80,7 +83,7 @@ def race(
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability,
     )  # fmt: skip
-    functions, made = check_callbacks(callbacks), make_runner(runner)
+    functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     names = tuple(entry.name for entry in entries)
     created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
@@ -96,6 +99,7 @@ def resume(
     runner: str | Runner = "local",
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
+    isolate: bool = False,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -105,7 +109,7 @@ def resume(
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
     now on.
     """
-    functions, made = check_callbacks(callbacks), make_runner(runner)
+    functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
         state = RaceState.replayed(opened.read(), policy)
@@ -207,7 +211,7 @@ def _set_aside(driver: Driver) -> str:
 def _repeats(driver: Driver) -> str:
     """What restoring the learners will cost."""
     session, race, states = driver.session, driver.race, driver.states
-    needed = [session.recommend().arm] if session.over else session.trainable
+    needed = [session.best_arm] if session.over else session.trainable
     pulls, time, away = 0, 0.0, 0
     for arm in needed:
         n = session.pulls_of(arm)

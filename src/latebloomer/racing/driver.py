@@ -77,6 +77,7 @@ class Driver:
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
+        self._unreleased = set(range(len(entries)))
         self._rescued = False  # whether the journal was lost once
 
     # --- the race ---
@@ -219,9 +220,9 @@ class Driver:
         """Learners that are out need no more memory."""
         winner = self.session.winner
         needed = set(self.session.racing) if winner is None else {winner}
-        for arm in range(len(self.entries)):
-            if arm not in needed:
-                self.runner.release(arm)
+        for arm in sorted(self._unreleased - needed):
+            self.runner.release(arm)
+        self._unreleased &= needed
 
     # --- the clock, and the winner ---
 
@@ -328,7 +329,7 @@ class Driver:
 
     def winner(self) -> Any:
         """The recommended learner, restored where it is not live, and saved where it can be."""
-        arm = self.session.recommend().arm
+        arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
         try:
             learner = self.runner.learner(arm, pulls)

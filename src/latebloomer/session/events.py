@@ -94,7 +94,7 @@ class PullFailed:
 
     arm: int
     n: int  # in this pull of the arm
-    kind: str  # exception, score, timeout, restore or lost
+    kind: str  # exception, score, timeout, restore, lost or died
     reason: str
     details: str = ""  # the traceback
     seconds: float = 0.0  # that the attempt took

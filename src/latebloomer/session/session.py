@@ -357,6 +357,10 @@ class Session:
         """The arms that may still be recommended."""
         return self._turns.racing
 
+    def is_racing(self, arm: int) -> bool:
+        """Whether an arm may still be recommended."""
+        return self._turns.ledger.out[arm] == 0
+
     @property
     def racing_count(self) -> int:
         """How many arms may still be recommended."""
@@ -396,7 +400,7 @@ class Session:
 
     def recommend(self) -> Recommendation:
         """The arm to keep, by what is known now."""
-        arm = self._best()
+        arm = self.best_arm
         return Recommendation(
             arm=arm,
             name=self.names[arm],
@@ -408,7 +412,9 @@ class Session:
             reason=self.reason,
         )
 
-    def _best(self) -> int:
+    @property
+    def best_arm(self) -> int:
+        """The arm to keep, by what is known now: `recommend().arm` without the rest."""
         if self.spent == 0:
             raise NothingYet(
                 "no reward was told yet, but a recommendation needs one: ask and tell"
@@ -425,7 +431,7 @@ class Session:
         """Who is named the best and what stood then; that is now, unless it is trained on."""
         if self._naming is not None:
             return self._naming
-        arm, n = self._best(), self._turns.ledger.n
+        arm, n = self.best_arm, self._turns.ledger.n
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         budget, departed = self._turns.budget, dict(self._turns.departed)
         return Naming(arm, self.spent, n[arm], budget, estimates, departed)
@@ -508,7 +514,7 @@ class Session:
             return self._explained(i, drop, "dropped")
         if self._turns.ledger.n[i] == 0:
             return self._explained(i, Drop(self._judged_at(), nan, i, nan), "not pulled yet")
-        best = self._best()
+        best = self.best_arm
         numbers = Drop(self._judged_at(), self._estimate(i), best, self._estimate(best))
         return self._explained(i, numbers, "recommended" if i == best else "passed over")
 

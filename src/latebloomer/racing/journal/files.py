@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, OtherRace
 from latebloomer.racing.journal.journal import (
+    DAMAGE,
     FileJournal,
     Journal,
     MemoryJournal,
@@ -41,8 +43,12 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
             _make_tables(db)
         journal = FileJournal(db, file, lock)
         journal.append(created)
-    except BaseException:
+    except BaseException as error:
         lock.close()
+        if isinstance(error, sqlite3.Error):
+            raise JournalError(
+                f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
+            ) from error
         raise
     return journal
 
@@ -138,9 +144,11 @@ def read(path: str | os.PathLike[str]) -> Journal:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         _need_ours(file, application, version, tables)
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         db.close()
-        raise JournalError(f"{near(file)} is not a journal of a race ({error})") from error
+        raise JournalError(
+            f"{near(file)} is not a journal of a race, or is damaged ({one_line(str(error))})"
+        ) from error
     except JournalError:
         db.close()
         raise
@@ -191,7 +199,7 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
                 "folder that can be written"
             ) from error
         db = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # `read` asks again and says what is wrong
     return db
 

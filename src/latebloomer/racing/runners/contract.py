@@ -43,7 +43,7 @@ class Trouble(NamedTuple):
     """A pull has failed; it is not counted."""
 
     arm: int
-    kind: str  # exception, score, timeout, restore or lost
+    kind: str  # exception, score, timeout, restore, lost or died
     reason: str
     details: str = ""
     hopeless: bool = False  # no use to try again
@@ -188,8 +188,17 @@ def directly(pull: Callable[[], Any]) -> Any:
     return pull()
 
 
-def make_runner(runner: str | Runner) -> Runner:
+def make_runner(runner: str | Runner, isolate: bool = False) -> Runner:
     """The runner that a name means; a runner itself is returned as it is."""
+    if isolate and runner != "local":
+        raise SettingError(
+            f"isolate=True with runner={runner!r}, but it is for runner='local': on Ray every "
+            "learner has a process of its own anyway"
+        )
+    if isolate:
+        from latebloomer.racing.runners.isolated import IsolatedRunner
+
+        return IsolatedRunner()
     if isinstance(runner, Runner):
         return runner
     if runner == "local":

@@ -111,7 +111,7 @@ def _state(session: Session, i: int, best: int) -> str:
     how = session.departure(i)
     if how == FAILED:
         return FAILED
-    if i not in session.racing and how is None:
+    if not session.is_racing(i) and how is None:
         return OUT
     return FINISHED if how == FINISHED else RACING
 

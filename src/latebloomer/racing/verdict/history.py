@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,13 @@ class History:
 
     def scores_of(self, arm: int) -> Floats:
         """An arm's scores, pull by pull."""
-        return self.scores[self.arms == arm]
+        return self._by_arm[arm]
+
+    @cached_property
+    def _by_arm(self) -> list[Floats]:
+        order = np.argsort(self.arms, kind="stable")
+        counts = np.bincount(self.arms, minlength=len(self.names))
+        return np.split(self.scores[order], np.cumsum(counts)[:-1])
 
     def times_of(self, arm: int) -> Ints:
         """The numbers in the race, from 1, of an arm's pulls."""
@@ -51,7 +58,8 @@ class History:
         """
         half, rewards = len(self.arms) // 2, self.rewards()
         if swept:
-            early = [x[: _level([len(x) for x in rewards], half)] for x in rewards]
+            level = _level([len(x) for x in rewards], half)
+            early = [x[:level] for x in rewards]
         else:
             pulls = np.bincount(self.arms[:half], minlength=len(self.names))
             early = [x[:n] for x, n in zip(rewards, pulls, strict=True)]

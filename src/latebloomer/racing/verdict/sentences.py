@@ -18,12 +18,12 @@ def _decided(session: Session, arm: int) -> str:
     told = session.explain(arm)
     if told.pulls == 0:
         return "was not pulled"
-    if arm == session.recommend().arm:
+    if arm == session.best_arm:
         text = f"recommended with {told.rating:.6g}"
         if session.winner is None:
             return text
         return f"{text}, then trained on for {session.pulls_of(arm) - told.pulls} pulls"
-    word = "passed over" if arm in session.racing else "dropped"
+    word = "passed over" if session.is_racing(arm) else "dropped"
     text = f"{word} at pull {told.at} with {told.rating:.6g}"
     if told.rival is None or told.rival_rating is None:
         return text

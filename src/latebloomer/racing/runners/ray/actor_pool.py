@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any
 
 from latebloomer.racing.runners.contract import Stage
-from latebloomer.racing.runners.ray.actor import SLICE, ActorSettings, TrainingActor
 from latebloomer.racing.runners.ray.slots import Slot, Slots
+from latebloomer.racing.runners.training_actor import SLICE, ActorSettings, TrainingActor
 from latebloomer.session.events import Saved
 
 START, RESTORE, TRAIN, SAVE = "start", "restore", "train", "save"  # kinds of call

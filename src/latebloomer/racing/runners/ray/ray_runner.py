@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any, ClassVar
 
 from latebloomer.cluster import Cluster
-from latebloomer.core.text import reason_of
 from latebloomer.errors import ClusterError, LearnerError, need_whole, require
-from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored, storage_at
-from latebloomer.racing.learner import trained
 from latebloomer.racing.runners.contract import (
     Order,
     Orders,
@@ -26,9 +22,9 @@ from latebloomer.racing.runners.contract import (
     Trouble,
     Unsaved,
     Waiting,
-    directly,
 )
-from latebloomer.racing.runners.ray.actor import Batch, Ready
+from latebloomer.racing.runners.handover import hand_over
+from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
     RESTORE,
@@ -39,9 +35,9 @@ from latebloomer.racing.runners.ray.actor_pool import (
     Call,
     Worker,
 )
-from latebloomer.racing.runners.ray.packing import pack, unpack
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
+from latebloomer.racing.runners.training_actor import Batch, Ready
 from latebloomer.session.events import Noted, Restored, Saved, Told
 
 TICK = 1.0  # seconds between two looks at what has not come back
@@ -273,21 +269,15 @@ class RayRunner(Runner):
 
     def _fetched(self, arm: int, pulls: int) -> Any:
         worker = self._worker_at(arm, pulls)
-        answer = why = self._get(worker.actor.fetch.remote(), worker)
-        if isinstance(answer, bytes):
-            try:
-                return pickle.loads(answer)  # of our own actor
-            except Exception as error:  # of a GPU or a module that is not here
-                why = reason_of(error)
-        try:
-            return self._by_load(worker)
-        except LearnerError:
-            text = (
-                f"it was trained in another process and cannot be handed over ({why}): give it "
-                "save(folder) and load(folder), or let a generator yield (score, model)"
-            )
-            self.pending.append(Noted(arm, text))
-            return None
+        fetched = self._get(worker.actor.fetch.remote(), worker)
+        entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
+
+        def save() -> Any:
+            return self._get(worker.actor.save.remote(), worker)
+
+        found = hand_over(self._stage, entry, (arm, pulls), fetched, save)
+        self.pending += found.events
+        return found.learner
 
     def _worker_at(self, arm: int, pulls: int) -> Worker:
         """The learner after `pulls` pulls: live where it stands there, else restored."""
@@ -315,23 +305,6 @@ class RayRunner(Runner):
             if worker.slot.node is None:
                 raise self._ray.exceptions.RayActorError
         return self._ray.get(ref)
-
-    def _by_load(self, worker: Worker) -> Any:
-        """A winner that cannot be pickled, by its own save and load."""
-        arm, pulls, states = worker.arm, worker.done, self._stage.states
-        saved = states.newest(arm, pulls)
-        if saved is None or saved.n != pulls:
-            stored = self._get(worker.actor.save.remote(), worker)
-            if not isinstance(stored, Stored):
-                raise LearnerError(stored or "it has no save and load")
-            saved = saved_event(arm, pulls, stored)
-            self.pending.append(saved)
-        entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
-        target = Target(entry, pulls, saved, self._stage.recorded(arm), states.storage)
-        try:
-            return trained(restore(target, directly, lambda learner: 0).learner)
-        except Exception as error:  # the learner's own: what it needs is not on this machine
-            raise LearnerError(reason_of(error)) from error
 
     # --- the end ---
 

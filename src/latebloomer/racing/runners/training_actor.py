@@ -1,7 +1,7 @@
 """One learner in a process of its own: what the actor does there.
 
 It answers calls with plain values and never decides anything. An exception of the learner is an
-answer too: only the loss of the process itself is Ray's to report.
+answer too: only the loss of the process itself is seen from outside.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from latebloomer.core.text import reason_of
-from latebloomer.errors import LearnerError, extra
+from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
@@ -26,7 +26,7 @@ from latebloomer.racing.runners.contract import (
     trouble_of,
 )
 from latebloomer.racing.runners.local import Bounded
-from latebloomer.racing.runners.ray.packing import PackedLearners, unpack
+from latebloomer.racing.runners.packing import PackedLearners, dumps, unpack
 from latebloomer.session.events import Saved, Told
 
 HELLO = "hello"
@@ -137,8 +137,7 @@ class TrainingActor:
 
     def fetch(self) -> bytes | str:
         """The trained learner, pickled; or why it cannot be."""
-        cloudpickle = extra("ray.cloudpickle", "races on Ray", "ray")
         try:
-            return bytes(cloudpickle.dumps(trained(self._learner)))
+            return dumps(trained(self._learner))
         except Exception as error:  # of the learner's own pickling
             return reason_of(error)

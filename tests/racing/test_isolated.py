@@ -1,0 +1,154 @@
+"""Learners in processes of their own: one that dies takes nobody along."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from itertools import count
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from latebloomer.errors import SettingError
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.runners.isolated import IsolatedRunner
+from latebloomer.racing.runners.runner_contract import check_runner
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def rising(best):
+    return lambda: ((best * n / (n + 5), n) for n in count(1))
+
+
+GOOD = {"a": rising(0.9), "b": rising(0.7)}
+
+
+def after_two(then):
+    def scores():
+        yield 0.1, 1
+        yield 0.2, 2
+        then()
+        yield 0.3, 3
+
+    return scores
+
+
+DEATHS = {
+    "exits at once": (lambda: os._exit(3), "its process exited with code 3"),
+    "crashes": (lambda: os.kill(os.getpid(), signal.SIGSEGV), "its process was ended by SIGSEGV"),
+    "is killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), "was ended by SIGKILL"),
+    "exits": (lambda: sys.exit(0), "SystemExit: 0"),
+    "raises": (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+}
+
+
+def test_it_keeps_the_contract_of_runners():
+    assert len(check_runner(IsolatedRunner)) == 4
+
+
+@pytest.mark.parametrize("what", DEATHS)
+def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
+    die, text = DEATHS[what]
+    path = tmp_path / "race.db"
+    verdict = race(GOOD | {"odd": after_two(die)}, 40, journal=path, progress=False, isolate=True)
+    assert verdict.spent == 40 and verdict.name == "a"
+    assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
+    assert "pull 3 failed twice: " in verdict["odd"].why and text in verdict["odd"].why
+    assert look(path).summary() == verdict.summary()
+
+
+def test_a_pull_that_hangs_is_ended_with_its_process(monkeypatch):
+    monkeypatch.setattr("latebloomer.racing.runners.isolated.GRACE", 0.1)
+    hangs = after_two(threading.Event().wait)
+    verdict = race(
+        GOOD | {"odd": hangs}, 30, journal=None, progress=False, isolate=True, timeout=0.2,
+        retries=0,
+    )  # fmt: skip
+    assert verdict["odd"].why == "pull 3 failed once: a pull took longer than timeout=0.2 s"
+    assert verdict.spent == 30
+
+
+def test_the_winner_comes_back_trained():
+    verdict = race(GOOD, 40, journal=None, progress=False, isolate=True)
+    assert verdict.learner == verdict.pulls["a"]  # the model that came with the newest score
+
+
+def test_it_is_the_race_of_the_local_runner(tmp_path):
+    here = race(GOOD, 40, journal=tmp_path / "here.db", progress=False)
+    there = race(GOOD, 40, journal=tmp_path / "there.db", progress=False, isolate=True)
+    assert there.summary() == here.summary()
+    again = resume(tmp_path / "here.db", GOOD, progress=False, isolate=True)
+    assert again.summary() == here.summary()
+
+
+def test_isolation_is_for_local_races():
+    with pytest.raises(SettingError, match="isolate=True with runner='ray'"):
+        race(GOOD, 40, runner="ray", isolate=True, journal=None)
+
+
+KILLED = """
+import os, sys
+from itertools import count
+from latebloomer import race
+
+def tells(name):
+    def scores():
+        for n in count(1):
+            print(os.getpid(), flush=True)
+            yield n / (n + 3), n
+            if name == "b" and n == 3:
+                os.kill(os.getppid(), 9)
+    return scores
+
+race({"a": tells("a"), "b": tells("b")}, 40, journal=None, progress=False, isolate=True)
+"""
+
+
+def test_processes_end_with_a_race_that_is_killed():
+    ran = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+    pids = {int(line) for line in ran.stdout.split()}
+    until = monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and monotonic() < until:
+        threading.Event().wait(0.05)
+    assert len(pids) == 2 and not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+CRASHES = """
+import os, sys
+from itertools import count
+from latebloomer import race, resume
+
+def rising(best):
+    return lambda: (best * n / (n + 5) for n in count(1))
+
+def crashes():
+    yield 0.1
+    os._exit(1)
+
+learners = {"a": rising(0.9), "crashes": crashes, "b": rising(0.7)}
+if os.path.exists("race.db"):
+    resume("race.db", learners)
+else:
+    race(learners, 30)
+"""
+
+
+def test_after_the_third_crash_in_one_pull_the_learner_is_named(tmp_path):
+    said = []
+    for _ in range(5):
+        ran = subprocess.run(
+            [sys.executable, "-c", CRASHES], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert ran.returncode == 1
+        said.append("crashes: the last processes of this race all ended in its pull" in ran.stderr)
+    assert said == [False, False, False, True, True]
+    learners = GOOD | {"crashes": after_two(lambda: None)}
+    before = look(tmp_path / "race.db")
+    assert before.spent == 4 and not before.over  # nothing is dropped by itself
+    assert json.loads(json.dumps(before.pulls)) == {"a": 2, "crashes": 1, "b": 1}
+    assert set(learners) == set(before.pulls)

@@ -1,0 +1,245 @@
+"""Journals that are deleted, replaced, damaged or forged, and what lies beside them."""
+
+import os
+import random
+import sqlite3
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from latebloomer.errors import JournalError, LatebloomerError
+from latebloomer.racing import clock, look, race, resume
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal import journal as journal_module
+from latebloomer.racing.journal.schema import checksum
+from latebloomer.racing.runners import contract, local
+from latebloomer.session.events import Saved, Told
+
+
+def rising(best, at=None, do=None):
+    def scores():
+        for n in count(1):
+            if n == at:
+                do()
+            yield best * n / (n + 5)
+
+    return scores
+
+
+def learners(at=None, do=None):
+    return {"a": rising(0.9, at, do), "b": rising(0.7), "c": rising(0.5), "d": rising(0.4)}
+
+
+class Saves:
+    def __init__(self, best):
+        self.best, self.n = best, 0
+
+    def pull(self):
+        self.n += 1
+        return self.best * self.n / (self.n + 5)
+
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+# --- deleted or replaced while a race runs ---
+
+
+def lose(path, how):
+    if how == "deleted":
+        for file in path.parent.glob("race.db*"):
+            if file.is_file():
+                file.unlink()
+    elif how == "replaced":
+        other = path.with_name("other.db")
+        race(learners(), 40, journal=other, progress=False)
+        os.replace(other, path)
+    else:
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
+    path = tmp_path / "race.db"
+    whole = race(learners(), 80, journal=tmp_path / "whole.db", progress=False)
+    verdict = race(learners(4, lambda: lose(path, how)), 80, journal=path, progress=False)
+    rescued = tmp_path / "race.rescued.db"
+    assert verdict.journal == str(rescued) and verdict.summary() == whole.summary()
+    assert any(
+        "race.db was deleted or replaced during the race: all of it is in" in warning
+        for warning in verdict.warnings
+    )
+    assert look(rescued).summary() == whole.summary()
+    assert resume(rescued, learners(), progress=False).summary() == whole.summary()
+
+
+def test_checkpoints_move_along(tmp_path):
+    path = tmp_path / "race.db"
+
+    class Loses(Saves):
+        def pull(self):
+            if self.n == 9:
+                path.unlink()
+            return super().pull()
+
+    given = {"a": lambda: Loses(0.9), "b": lambda: Saves(0.7), "c": lambda: Saves(0.5)}
+    verdict = race(given, 60, journal=path, progress=False, checkpoint_every=5)
+    folder = Path(f"{verdict.journal}.checkpoints")
+    assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
+    later = {name: (lambda name=name: Saves(0.5)) for name in given}
+    assert resume(verdict.journal, later, progress=False).learner.n == verdict.delivered.pulls
+
+
+# --- looked at while it is written ---
+
+
+@pytest.mark.parametrize("settings", [{"budget": 200, "deliver": 0.5}, {"seconds": 1.0}])
+def test_looking_at_any_moment_is_a_snapshot(tmp_path, monkeypatch, settings):
+    path, seen, ticks = tmp_path / "race.db", [], count()
+    for module in (clock, local, contract):  # a clock that goes on by 1 ms when it is looked at
+        monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
+
+    def nosy():
+        for n in count(1):
+            if seen or n > 1:
+                seen.append(look(path).spent)
+            yield 0.95 * n / (n + 5)
+
+    race(learners() | {"nosy": nosy}, journal=path, progress=False, **settings)
+    assert len(seen) > 10 and seen == sorted(seen)
+
+
+def test_a_clock_that_is_set_back_changes_no_times(tmp_path, monkeypatch, cut):
+    path, now = tmp_path / "race.db", [1e9]
+    monkeypatch.setattr(journal_module, "time", lambda: now[0])
+    cut(20, lambda: race(learners(), seconds=5, journal=path, progress=False))
+    opened = files.read(path)
+    before = list(opened.read())[-1].elapsed
+    opened.close()
+    now[0] -= 3600
+    resume(path, learners(), progress=False)
+    opened = files.read(path)
+    times = [entry.elapsed for entry in opened.read()]
+    opened.close()
+    assert before > 0 and times == sorted(times) and times[-1] > before
+
+
+# --- damage ---
+
+
+@pytest.fixture
+def finished(tmp_path):
+    path = tmp_path / "race.db"
+    race(learners(), 80, journal=path, progress=False, deliver=0.3)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def test_garbage_is_always_an_error_of_this_library_or_no_damage(finished):
+    whole, good = look(finished).summary(), finished.read_bytes()
+    rng, refused = random.Random(0), 0
+    for _ in range(150):
+        data = bytearray(good)
+        start, length = rng.randrange(len(data)), rng.choice([1, 16, 512, 4096])
+        data[start : start + length] = rng.randbytes(len(data[start : start + length]))
+        finished.write_bytes(bytes(data))
+        try:
+            assert look(finished).summary() == whole
+        except LatebloomerError:
+            refused += 1
+    assert refused > 50
+
+
+def test_every_flipped_bit_is_noticed_or_does_no_harm(finished):
+    whole, good = look(finished).summary(), finished.read_bytes()
+    rng = random.Random(1)
+    for _ in range(250):
+        data = bytearray(good)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        finished.write_bytes(bytes(data))
+        try:
+            found = look(finished).summary()
+        except LatebloomerError:
+            continue
+        assert found == whole
+
+
+def test_a_file_cut_short_is_an_error_that_says_what_can_be_kept(finished):
+    good = finished.read_bytes()
+    for length in (0, 10, 100, 1000, 5000, len(good) // 2, len(good) - 1):
+        finished.write_bytes(good[:length])
+        with pytest.raises(JournalError):
+            look(finished)
+
+
+def test_what_is_sound_can_be_repaired_and_gone_on_with(finished, tmp_path):
+    whole = look(finished).summary()
+    with sqlite3.connect(finished) as db:
+        db.execute("UPDATE events SET score = 0.123 WHERE id = 30")
+    with pytest.raises(JournalError, match=r"before its pull .* is complete .*latebloomer repair"):
+        look(finished)
+    pulls, wrong = files.repair(finished, tmp_path / "sound.db")
+    assert 0 < pulls < 80 and "its checksum differs" in wrong
+    assert look(tmp_path / "sound.db").spent == pulls
+    again = resume(tmp_path / "sound.db", learners(), progress=False)
+    assert again.summary() == whole
+
+
+def test_a_checkpoint_outside_the_races_own_folder_is_refused(finished, tmp_path):
+    opened = files.read(finished)
+    entries = list(opened.read())
+    opened.close()
+    forged = files.create(tmp_path / "forged.db", entries[0].event)
+    forged.append(Told(0, 0.1))
+    forged.append(Saved(0, 1, "../../elsewhere", "0" * 64, 1, 0.0))
+    forged.close()
+    with pytest.raises(JournalError, match="no place of this race"):
+        resume(tmp_path / "forged.db", learners(), progress=False)
+
+
+def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
+    told = (5, "told", 1, None, 0.5, 0.1, None, *[None] * 7, 9.0, 1.0, 0)
+    other = (6, "left", 1, *[None] * 8, "failed", "why", None, 9.0, 1.0, 0)
+    for row in (told, other):
+        seen = {checksum(0, row), checksum(1, row)}
+        for place, value in ((0, 7), (2, 2), (14, 8.0), (15, 2.0)):
+            seen.add(checksum(0, (*row[:place], value, *row[place + 1 :])))
+        assert len(seen) == 6
+
+
+# --- beside it ---
+
+
+@pytest.mark.parametrize("junk", [b"", b"junk", b"x" * 5000])
+def test_a_stale_or_junk_lock_is_no_lock(tmp_path, junk):
+    path = tmp_path / "race.db"
+    Path(f"{path}.lock").write_bytes(junk)
+    assert race(learners(), 40, journal=path, progress=False).spent == 40
+
+
+def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
+    path = tmp_path / "race.db"
+
+    def broken(db):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_make_tables", broken)
+        with pytest.raises(JournalError, match="disk I/O error"):
+            race(learners(), 40, journal=path, progress=False)
+    assert race(learners(), 40, journal=path, progress=False).spent == 40
+
+
+def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):
+    path = tmp_path / "race.db"
+    given = {"a": lambda: Saves(0.9), "b": lambda: Saves(0.7)}
+    cut(30, lambda: race(given, 60, journal=path, progress=False, checkpoint_every=4))
+    draft = Path(f"{path}.checkpoints") / "0001" / "9.1234abcd.draft"
+    draft.mkdir(parents=True)
+    resume(path, given, progress=False)
+    assert not draft.exists()
