@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,9 @@ class transaction_to_read:
         self._db.execute("BEGIN")
 
     def __exit__(self, *_: object) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+        with suppress(sqlite3.ProgrammingError):  # closed meanwhile, and the transaction with it
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
 
 def migrate(

@@ -1,0 +1,197 @@
+"""`make storm`: races killed a thousand times at random moments; each must end as if undisturbed.
+
+    python tests/storm.py [--local 900] [--ray 100] [--seed 0]
+
+A local victim is forked for each life of a race and ended by SIGKILL at a random moment: while the
+journal is made or migrated, before and after pulls and commits, in a save, around a naming. Then
+it is taken up again, by the local runner or with a process per learner, perhaps killed again, and
+at last resumed to its end. On Ray actors, nodes and drivers die (`racing/ray_faults.py`). Prints
+one line per storm; code 1 if anything was lost, counted twice or decided otherwise.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent / "racing"
+sys.path.insert(0, str(HERE))
+
+import test_kill as kill  # noqa: E402
+
+from latebloomer import look, race, resume  # noqa: E402
+from latebloomer.racing.journal import files, migrate  # noqa: E402
+
+CREATION = ("before the tables", "before the first event", "after the first event")
+MIGRATION = ("before the copy", "in the migration", "before its commit")
+IN_LEARNERS = ("before the pull", "after the pull", "in a save", "before the rename")
+MOST_LIVES = 6  # of one race, before it is left in peace
+
+
+def arm_all_moments():
+    """Those of the kill test, and those of making and migrating a journal."""
+    kill.arm_moments()
+    make, keep, write = files._make_tables, migrate._keep_copy, migrate.FileJournal.write
+
+    def making(db):
+        kill.reach("before the tables")
+        make(db)
+        kill.reach("before the first event")
+
+    def keeping(*args):
+        kill.reach("before the copy")
+        keep(*args)
+
+    def writing(self, entries):
+        kill.reach("in the migration")
+        made = write(self, entries)
+        kill.reach("after the first event")
+        kill.reach("before its commit")
+        return made
+
+    files._make_tables, migrate._keep_copy, migrate.FileJournal.write = making, keeping, writing
+
+
+def live(path, settings, isolate):
+    """One life: begin the race, or go on with it."""
+    if path.exists() and begun(path):
+        resume(path, kill.LEARNERS, progress=False, isolate=isolate)
+    else:
+        race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5, isolate=isolate,
+             **settings)  # fmt: skip
+
+
+def begun(path):
+    """Whether a journal has anything that a new race would overwrite or refuse."""
+    try:
+        opened = files.read(path)
+    except files.Blank:
+        return False
+    try:
+        return any(True for _ in opened.read())
+    finally:
+        opened.close()
+
+
+def lives_of(path, settings, rng, moments):
+    """Let a race be killed again and again; how often it was."""
+    kills = 0
+    for _ in range(rng.randint(1, MOST_LIVES)):
+        isolate = rng.random() < 0.2
+        # A learner's own process that dies is that learner's failure, as it should be.
+        moment = rng.choice([m for m in moments if not (isolate and m in IN_LEARNERS)])
+        often = rng.randrange(kill.BUDGET if "pull" in moment or "commit" in moment else 4)
+        kill.doomed = (moment, often)
+        code = kill.died(live, path, settings, isolate)
+        kill.doomed = None
+        if code not in (0, -signal.SIGKILL):
+            raise SystemExit(f"a life of {path} ended with code {code} at {moment}, {often}")
+        kills += code != 0
+    return kills
+
+
+def judge(path, settings, calm, rng):
+    """Resume to the end and compare: pulls lost, counted twice, another verdict."""
+    if path.exists() and begun(path):
+        verdict = resume(path, kill.LEARNERS, progress=False, isolate=rng.random() < 0.2)
+    else:
+        verdict = race(
+            kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5, **settings
+        )
+    pulls, summary = calm
+    after = kill.told(path)
+    keys = [row[1:3] for row in after]
+    lost = kill.BUDGET - len(set(keys))
+    double = len(keys) - len(set(keys))
+    other = after != pulls or verdict.summary() != summary or look(path).summary() != summary
+    return max(0, lost), double, int(other)
+
+
+def local_storm(wanted, seed):
+    """Kill local races until `wanted` deaths have happened."""
+    arm_all_moments()
+    rng, total = random.Random(seed), {"kills": 0, "lost": 0, "double": 0, "other verdicts": 0}
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        folder, calm = Path(place), []
+        for way, settings in enumerate(kill.WAYS):
+            path = folder / f"calm-{way}.db"
+            verdict = race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5,
+                           **settings)  # fmt: skip
+            calm.append((kill.told(path), verdict.summary()))
+        number = 0
+        while total["kills"] < wanted:
+            number += 1
+            way = rng.randrange(len(kill.WAYS))
+            path = folder / f"{number}.db"
+            moments = (*kill.MOMENTS, *CREATION)
+            total["kills"] += lives_of(path, kill.WAYS[way], rng, moments)
+            add(total, judge(path, kill.WAYS[way], calm[way], rng))
+            for file in folder.glob(f"{number}.db*"):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+        add(total, migration_storm(folder, rng, total))
+        return total | {"races": number}
+
+
+def migration_storm(folder, rng, total):
+    """Journals of version 1, killed while they are migrated and after."""
+    import test_version_one as old
+
+    lost = double = other = 0
+    for name in old.UNFINISHED:
+        for k in range(10):
+            path = folder / f"{name}-{k}.db"
+            for kept in old.KEPT.glob(f"{name}.db*"):
+                target = Path(str(path) + kept.name[len(f"{name}.db") :])
+                shutil.copytree(kept, target) if kept.is_dir() else shutil.copy(kept, target)
+            for _ in range(3):
+                kill.doomed = (rng.choice(MIGRATION), 0)
+                code = kill.died(lambda p=path: resume(p, old.LEARNERS, progress=False))
+                kill.doomed = None
+                total["kills"] += code == -signal.SIGKILL
+            verdict = resume(path, old.LEARNERS, progress=False)
+            other += old.plain(verdict.summary()) != old.VERDICTS[name]
+            keys = [row[1:3] for row in kill.told(path)]
+            lost += max(0, verdict.spent - len(set(keys)))
+            double += len(keys) - len(set(keys))
+    return lost, double, other
+
+
+def add(total, found):
+    for name, value in zip(("lost", "double", "other verdicts"), found, strict=True):
+        total[name] += value
+
+
+def ray_storm(wanted, seed):
+    """The storms on Ray, in a process of their own."""
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        ran = subprocess.run(
+            [sys.executable, HERE / "ray_faults.py", "storm", place, str(wanted), str(seed)],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    if ran.returncode:
+        raise SystemExit(f"the storm on Ray ended with code {ran.returncode}")
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--local", type=int, default=900)
+    parser.add_argument("--ray", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    wanted = parser.parse_args()
+    found = {"local": local_storm(wanted.local, wanted.seed)}
+    print("local:", json.dumps(found["local"]), flush=True)
+    if wanted.ray:
+        found["ray"] = ray_storm(wanted.ray, wanted.seed)
+        print("ray:", json.dumps(found["ray"]), flush=True)
+    bad = ("lost", "double", "other verdicts")
+    sys.exit(any(one[name] for one in found.values() for name in bad))
+
+
+if __name__ == "__main__":
+    main()
