@@ -193,15 +193,17 @@ class Session:
     # --- what besides a score changes it ---
 
     def _hand_out(self, event: HandedOut) -> None:
-        open_now = self._turns.due != OVER and self._picks_one_by_one()
-        if not open_now or event.more != bool(self._turns.batch):
-            raise TellError(f"{event}, but arms cannot be handed out now: {self.reason}")
+        open_now, size = self._turns.due != OVER, _batch_size(event.size)
+        open_now = open_now and self._picks_one_by_one()
+        more = bool(self._turns.batch)
+        if not open_now or event.more is not more or size < len(self._turns.batch):
+            raise TellError(f"{size} arms cannot be handed out now: {self.reason}")
         self._turns.hand_out(event)
 
     def _let_leave(self, event: Left) -> None:
         i, turns = self._index(event.arm), self._turns
-        known = event.how in (FAILED, FINISHED)
-        require(known, "how", event.how, f"{FAILED!r} or {FINISHED!r}", "an arm leaves so")
+        if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
+            raise SettingError(f"how={brief(event.how)}, but an arm has {FAILED} or {FINISHED}")
         if i in turns.departed:
             raise TellError(f"{self.names[i]} has left already ({turns.departed[i]})")
         if event.how == FINISHED and not turns.ledger.n[i]:

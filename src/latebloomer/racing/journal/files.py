@@ -38,7 +38,7 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
     lock = _lock(file)
     try:
         _make_way(file)
-        db = _connect(file, str(created.settings["durability"]))
+        db = _connect(file, durability_of(created))
         with transaction(db):
             _make_tables(db)
         journal = FileJournal(db, file, lock)
@@ -51,6 +51,11 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
             ) from error
         raise
     return journal
+
+
+def durability_of(created: Created) -> str:
+    """How a race asked its journal to be written."""
+    return str(created.settings.get("durability", "normal"))
 
 
 def rescue(journal: Journal, events: Iterable[Event]) -> FileJournal:
@@ -113,16 +118,14 @@ def reopen(path: str | os.PathLike[str]) -> FileJournal:
     """A journal to go on with; no other process may have it. One of version 1 is migrated."""
     file = Path(path).absolute()
     looked = read(file)  # says what is wrong with the file before anything is touched
-    durability = next(
-        str(entry.event.settings["durability"])
-        for entry in looked.read()
-        if isinstance(entry.event, Created)
-    )
+    with closing(looked):
+        first = next(looked.read(), None)
+    if first is None or not isinstance(first.event, Created):
+        raise JournalError(f"{near(file)} does not begin with a race: nothing can be resumed")
     old = isinstance(looked, VersionOneReader)
-    looked.close()
     lock = _lock(file)
     try:
-        db = _connect(file, durability)
+        db = _connect(file, durability_of(first.event))
         if old:
             migrate(db, file, _make_tables)
         return FileJournal(db, file, lock)

@@ -36,6 +36,7 @@ INSERT_TOLD = (
     f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?)"
 )
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
+INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum) VALUES (1, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
 
 
@@ -131,6 +132,7 @@ class FileJournal(Journal):
             mark = checksum(mark, (*row, 0))
             rows.append((*row, mark))
         self._db.executemany(INSERT, rows)
+        self._db.execute(INSERT_TAIL, (number, mark))
         return number, mark
 
     def _cannot_write(self, event: Event, error: sqlite3.Error) -> JournalError:
@@ -154,6 +156,8 @@ class FileJournal(Journal):
         """One statement, so that it is a snapshot, also while another process writes."""
         number, pulls = after, 0
         try:
+            # Before the events: a race that goes on meanwhile has more of them, never fewer.
+            (last,) = self._db.execute("SELECT coalesce(max(id), 1) FROM tail").fetchone()
             mark = self._checksum_at(after)
             for row in self._db.execute(SELECT, (after,)):
                 mark = checksum(mark, row)
@@ -162,6 +166,8 @@ class FileJournal(Journal):
                 entry = Entry(row[0], row[14], row[15], event_of(row))
                 number, pulls = row[0], pulls + (row[1] == TOLD)
                 yield entry
+            if number < last:
+                raise ValueError(f"those up to {last} are missing")
         except DAMAGE as error:
             raise damaged(self.path, number, pulls, error) from error
 

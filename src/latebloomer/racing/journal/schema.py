@@ -69,6 +69,9 @@ CREATE TABLE events (
     elapsed REAL NOT NULL, -- seconds of the race so far, by a clock that is never set
     checksum INTEGER NOT NULL -- CRC-32 of this row and of the checksum before
 );
+CREATE TABLE tail ( -- one row: the newest event but for pulls, so that a lost end is noticed
+    only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL, checksum INTEGER NOT NULL
+);
 CREATE VIEW pulls AS SELECT
     row_number() OVER (ORDER BY id) AS t, arm,
     row_number() OVER (PARTITION BY arm ORDER BY id) AS n,
