@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 RACING, OUT, AT_HORIZON = "racing", "out", "at the horizon"
@@ -70,3 +71,19 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.sentence
+
+
+def explained(
+    i: int, names: Sequence[str], state: str, pulls: int, judged: Drop, word: str, budget: int
+) -> Explanation:
+    """An arm's explanation from the numbers that it was judged by; `word` says what came of it."""
+    own = f"after {pulls} pulls of its own"
+    sentence = f"{names[i]}: {word} at pull {judged.at} of {budget} {own}"
+    rival = None if judged.rival == i else judged.rival
+    if rival is not None:
+        against = f"{judged.rival_rating:.6g} of {names[rival]}"
+        sentence += f", with {judged.rating:.6g} against {against}"
+    elif pulls:
+        sentence += f", with {judged.rating:.6g}"
+    bar = None if pulls == 0 else judged.rival_rating
+    return Explanation(i, names[i], state, pulls, judged.rating, rival, bar, judged.at, sentence)

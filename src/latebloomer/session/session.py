@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -24,6 +25,7 @@ from latebloomer.errors import (
 )
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
+from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
 from latebloomer.session.delivery import Naming, check_share, set_aside
 from latebloomer.session.events import (
     FAILED,
@@ -44,6 +46,7 @@ from latebloomer.session.reasons import (
     Explanation,
     Recommendation,
     Standing,
+    explained,
 )
 from latebloomer.session.turns import Turns
 from latebloomer.theory.certificate import Certificate, certificate
@@ -81,7 +84,7 @@ class Session:
         deliver: float = 0.0,
     ) -> None:
         check_share(deliver)
-        self.names = _names(arms)
+        self.names = arm_names(arms)
         self.budget = need_whole("budget", budget)  # pulls in all
         deciding = self.budget - set_aside(self.budget, deliver)
         # Without a horizon, arms are compared at the whole budget, what is set aside included: the
@@ -134,7 +137,7 @@ class Session:
 
         Only a policy that decides after every pull hands out arms; the pulls of a phase are free.
         """
-        size, turns = _batch_size(batch), self._turns
+        size, turns = batch_size(batch), self._turns
         size = min(size, turns.budget - turns.spent)
         if turns.due == OVER or not self._picks_one_by_one():
             return None
@@ -147,7 +150,7 @@ class Session:
         turns = self._turns
         due = turns.due
         i = arm if arm is due and due >= 0 else self._index(arm)
-        value = score if type(score) is float else _number(score)
+        value = score if type(score) is float else as_number(score)
         if not -LARGEST <= value <= LARGEST:
             raise RewardError(
                 f"reward={brief(score)} for arm {self.names[i]}, but a reward must be a finite "
@@ -193,7 +196,7 @@ class Session:
     # --- what besides a score changes it ---
 
     def _hand_out(self, event: HandedOut) -> None:
-        open_now, size = self._turns.due != OVER, _batch_size(event.size)
+        open_now, size = self._turns.due != OVER, batch_size(event.size)
         open_now = open_now and self._picks_one_by_one()
         more = bool(self._turns.batch)
         if not open_now or event.more is not more or size < len(self._turns.batch):
@@ -250,7 +253,7 @@ class Session:
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
             if arm not in self._arm_of:
-                raise ArmError(f"arm={arm!r}, but the arms are {_listed(self.names)}")
+                raise ArmError(f"arm={arm!r}, but the arms are {listed(self.names)}")
             return self._arm_of[arm]
         try:
             i = operator.index(arm)
@@ -457,7 +460,8 @@ class Session:
         rows = [self._standing(i) for i in range(len(self.names))]
 
         def place(row: Standing) -> tuple[float, float]:
-            return -(row.out_at or inf), -_low_if_nan(self._sign * row.estimate)
+            unknown = row.estimate != row.estimate
+            return -(row.out_at or inf), inf if unknown else -self._sign * row.estimate
 
         return sorted(rows, key=place)
 
@@ -524,21 +528,11 @@ class Session:
         return self.spent if self._naming is None else self._naming.at
 
     def _explained(self, i: int, judged: Drop, word: str) -> Explanation:
-        named = self._naming is not None and i == self._naming.arm
-        n = self._naming.pulls if self._naming is not None and named else self.pulls_of(i)
-        at = min(judged.at, self._judged_at())
-        own = f"after {n} pulls of its own"
-        sentence = f"{self.names[i]}: {word} at pull {at} of {self.budget} {own}"
-        rival = None if judged.rival == i else judged.rival
-        if rival is not None:
-            against = f"{judged.rival_rating:.6g} of {self.names[rival]}"
-            sentence += f", with {judged.rating:.6g} against {against}"
-        elif n:
-            sentence += f", with {judged.rating:.6g}"
-        bar = None if n == 0 else judged.rival_rating
-        return Explanation(
-            i, self.names[i], self._state(i), n, judged.rating, rival, bar, at, sentence
-        )
+        n = self.pulls_of(i)
+        if self._naming is not None and i == self._naming.arm:
+            n = self._naming.pulls
+        judged = replace(judged, at=min(judged.at, self._judged_at()))
+        return explained(i, self.names, self._state(i), n, judged, word, self.budget)
 
     # --- the same again ---
 
@@ -584,44 +578,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"
-
-
-def _batch_size(batch: int) -> int:
-    batch = need_whole("batch", batch)
-    require(batch >= 1, "batch", batch, "at least 1", "it is how many arms may be pulled at once")
-    return batch
-
-
-def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
-    if hasattr(arms, "__index__"):
-        count = need_whole("arms", arms)
-        require(count >= 2, "arms", count, "at least 2", "with one arm there is nothing to choose")
-        return tuple(map(str, range(count)))
-    listed = isinstance(arms, Sequence) and not isinstance(arms, str)
-    if not listed or not all(isinstance(name, str) for name in arms):
-        raise SettingError(f"arms={arms!r}, but arms must be a number or a list of names")
-    twice = [name for name, count in Counter(arms).items() if count > 1]
-    require(not twice, "arms", list(arms), "named differently", f"{_listed(twice)} stands twice")
-    return tuple(arms)
-
-
-def _number(score: object) -> float:
-    if isinstance(score, str | bytes | bytearray):
-        raise RewardError(f"reward={brief(score)}, but a reward must be a number, not text")
-    if isinstance(score, complex | np.complexfloating):  # NumPy would drop the imaginary part
-        raise RewardError(f"reward={brief(score)}, but a reward must be a real number")
-    try:
-        return float(score)  # type: ignore[arg-type]
-    except OverflowError:
-        return inf  # a whole number beyond the range of a double: `tell` says what is allowed
-    except Exception:  # whatever the value's own code raises
-        raise RewardError(f"reward={brief(score)}, but a reward must be a number") from None
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
-
-
-def _low_if_nan(value: float) -> float:
-    return -inf if value != value else value

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from time import time
 
 from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, OtherRace
@@ -20,7 +21,7 @@ from latebloomer.racing.journal.journal import (
     transaction,
 )
 from latebloomer.racing.journal.migrate import VersionOneReader, migrate
-from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION
+from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
 from latebloomer.session.events import Began, Created, Decided, Event, Told
 
 CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
@@ -41,8 +42,8 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
         db = _connect(file, durability_of(created))
         with transaction(db):
             _make_tables(db)
+            FileJournal(db, file).write([Entry(1, time(), 0.0, created)])
         journal = FileJournal(db, file, lock)
-        journal.append(created)
     except BaseException as error:
         lock.close()
         if isinstance(error, sqlite3.Error):

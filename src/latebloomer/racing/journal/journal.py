@@ -157,7 +157,7 @@ class FileJournal(Journal):
         number, pulls = after, 0
         try:
             # Before the events: a race that goes on meanwhile has more of them, never fewer.
-            (last,) = self._db.execute("SELECT coalesce(max(id), 1) FROM tail").fetchone()
+            (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM tail").fetchone()
             mark = self._checksum_at(after)
             for row in self._db.execute(SELECT, (after,)):
                 mark = checksum(mark, row)

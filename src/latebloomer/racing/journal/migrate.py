@@ -119,6 +119,8 @@ def events_in(db: sqlite3.Connection) -> Iterator[Stamped]:
     legs = db.execute("SELECT process, versions, began, ended FROM legs ORDER BY id").fetchall()
     settings.setdefault("deliver", 0.0)  # written before there was such a thing
     settings.setdefault("auto", False)
+    if not all(isinstance(text, str) for text in (*settings, *names)):
+        raise ValueError("a name that is no text")
     yield legs[0][2] if legs else 0.0, Created(race, settings, names)
     share = float(settings["deliver"])
     rest = [*_legs(legs), *_failures(db), *_saved(db)]
