@@ -1,4 +1,4 @@
-"""What the documents and scripts name exists: modules, files, other documents and their headings."""
+"""What documents and scripts name exists: modules, files, other documents and their headings."""
 
 import re
 from importlib import import_module
