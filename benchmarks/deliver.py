@@ -16,7 +16,7 @@ from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.bench.losses import ALL, Line, Losses
 from latebloomer.policies import AdaptiveRejects
 from latebloomer.problems.curves import Floats
-from latebloomer.session.delivery import kept
+from latebloomer.session.delivery import set_aside
 
 POLICY, DRAWS, SEED = AdaptiveRejects(), 10, 0
 SHARES = (0.0, 0.1, 0.3, 0.5)
@@ -26,7 +26,7 @@ BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 def costs(curves: Curves, share: float, budget: float) -> Floats:
     """Rank loss of the pick, regret of what is delivered, error, spent, left out: draws' means."""
     whole = curves.pulls_of(budget)
-    given = whole - kept(whole, share)
+    given = whole - set_aside(whole, share)
     tables, order = shuffled(curves, DRAWS, SEED)
     played = play(POLICY, curves, tables, given, DRAWS, SEED)
     picks = order[np.arange(DRAWS), played.picks]

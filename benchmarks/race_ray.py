@@ -132,7 +132,7 @@ def resident() -> float:
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if b"ray::Trainer" in (folder / "cmdline").read_bytes():
+            if b"ray::TrainingActor" in (folder / "cmdline").read_bytes():
                 lines = (folder / "smaps_rollup").read_text().splitlines()
                 total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1024

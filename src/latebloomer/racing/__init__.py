@@ -13,6 +13,7 @@ from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.learner import Learner
 from latebloomer.racing.learner_contract import LearnerCheck, check_learner
 from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.runners.runner_contract import check_runner
 from latebloomer.racing.verdict.verdict import ArmResult, Verdict
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Runner",
     "Verdict",
     "check_learner",
+    "check_runner",
     "look",
     "race",
     "resume",

@@ -16,7 +16,7 @@ about 18 k / 35 degrees of freedom (they overlap), and Student's quantile takes 
 place. Bends of the curve only raise it. Each of the K arms and each of the three kinds gets a
 share of `ALARM`, divided again by the number of comparisons (Bonferroni): over a whole race whose
 curves meet the assumptions a false alarm comes with probability at most 1 %, and in fact much less
-often. `tests/test_race_assumptions.py` holds it to that.
+often. `tests/racing/test_curve_tests.py` holds it to that.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""docs/race.md: its example of callbacks runs, and its tables name all that there is."""
+
+import contextlib
+import dataclasses
+import io
+import re
+from pathlib import Path
+from typing import get_args
+
+from latebloomer.racing.callbacks import RaceView
+from latebloomer.session import events
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "race.md").read_text(encoding="utf-8")
+
+
+def section(title):
+    return GUIDE.split(f"\n## {title}")[1].split("\n## ")[0]
+
+
+def test_the_example_of_callbacks_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = section("Callbacks")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (said,) = re.findall(r"It prints\n\n```\n(.*?)```", text, re.DOTALL)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(code, {})
+    assert out.getvalue() == said
+
+
+def first_cells(text):
+    """The names in the first column of a section's table."""
+    rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    return {name.partition("(")[0] for row in rows for name in re.findall(r"`(.*?)`", row)}
+
+
+def test_the_table_of_the_view_has_all_that_a_view_has():
+    public = {name for name in vars(RaceView) if not name.startswith("_")}
+    assert first_cells(section("Callbacks")) == public
+
+
+def test_the_table_of_events_has_every_event_with_its_fields():
+    text = section("Events")
+    kinds = {kind.__name__: kind for kind in get_args(events.Event)}
+    assert first_cells(text) == set(kinds)
+    for line in re.findall(r"^\| `.*", text, re.MULTILINE):
+        names, _, fields = line.strip("| ").split(" | ")
+        found = {
+            f.name for n in re.findall(r"`(\w+)`", names) for f in dataclasses.fields(kinds[n])
+        }
+        assert found == set(re.findall(r"`(\w+)`", fields)), names

@@ -1,0 +1,60 @@
+"""What documents and scripts name exists: modules, files, other documents and their headings."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "latebloomer"
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+SCRIPTS = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/*.py")]
+IMPORT = re.compile(r"^ *from (latebloomer[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
+FILE = re.compile(r"`([\w./-]+\.(?:py|bib|toml|md))`")
+MADE_UP = {  # by examples, for which tests make them
+    "mine.py", "best_of_late.py", "scipy.py", "test_scipy.py", "learner_by_learner.py",
+    "lead_figure.py",
+}  # fmt: skip
+
+
+def text_of(file):
+    return file.read_text(encoding="utf-8")
+
+
+def name_of(file):
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("file", DOCUMENTS + SCRIPTS, ids=name_of)
+def test_what_it_imports_of_ours_is_there(file):
+    for module, names in IMPORT.findall(text_of(file)):
+        if module.rpartition(".")[2] + ".py" in MADE_UP:
+            continue
+        for name in re.findall(r"(\w+)(?: as \w+)?", re.sub(r" as \w+|#.*", "", names)):
+            found = import_module(module)
+            assert hasattr(found, name) or import_module(f"{module}.{name}"), f"{module} {name}"
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
+def test_files_that_it_names_are_there(file):
+    places = (ROOT, SOURCE, ROOT / "src", *(path for path in SOURCE.rglob("*") if path.is_dir()))
+    for named in FILE.findall(text_of(file)):
+        made_up = Path(named).name in MADE_UP
+        assert made_up or any((place / named).is_file() for place in places), named
+
+
+def anchors(file):
+    """The headings of a document, as links call them."""
+    prose = re.sub(r"^```.*?^```", "", text_of(file), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(file):
+    for link in re.findall(r"\]\((?!https?:)([^)]*)\)", text_of(file)):
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
