@@ -7,7 +7,7 @@ paper's definitions and its Appendix C recurrences (`recurrences.py`); the tests
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, sqrt
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Ledger
@@ -22,6 +22,16 @@ def window_length(window: float, n: int) -> int:
     [0, 1, 1, 2]
     """
     return int(window * n)
+
+
+def first_full(window: float) -> int:
+    """The first pull count at which the window holds a reward: floor(eps n) >= 1.
+
+    >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
+    (4, 162)
+    """
+    pulls = ceil(1 / window)
+    return pulls if window_length(window, pulls) >= 1 else pulls + 1
 
 
 @kernel

@@ -34,6 +34,7 @@ from latebloomer.core.ledger import (
     remember_nothing,
     reset,
 )
+from latebloomer.core.prefix_sums import PrefixSums
 
 POOL = 4  # cells of Ledger.pool
 
@@ -168,15 +169,24 @@ def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
 
 def game_arrays(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
     """What stays the same in a run, with arrays, as compiled code takes it."""
-    plan = policy.plan(arms, budget, horizon)
-    return Game(policy.settings(arms, budget, horizon), plan, budget, horizon, seed)
+    game = _game(policy, arms, budget, horizon, seed)
+    return game._replace(rule=type(game.rule)(*map(_whole, game.rule)))
 
 
 def game_of(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
     """What stays the same in a run, with lists, which plain Python indexes fastest."""
-    game = game_arrays(policy, arms, budget, horizon, seed)
+    game = _game(policy, arms, budget, horizon, seed)
     rule = type(game.rule)(*map(_listed, game.rule))
     return game._replace(rule=rule, plan=Plan(*map(_listed, game.plan)))
+
+
+def _game(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
+    plan = policy.plan(arms, budget, horizon)
+    return Game(policy.settings(arms, budget, horizon), plan, budget, horizon, seed)
+
+
+def _whole(value: Any) -> Any:
+    return value.array() if isinstance(value, PrefixSums) else value
 
 
 def _listed(value: Any) -> Any:

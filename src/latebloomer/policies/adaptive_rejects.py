@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, expm1, inf
 from typing import ClassVar, Self
 
 from latebloomer.core.kernel import kernel
@@ -125,7 +125,7 @@ class AdaptiveRejects(Policy):
         for m, level in zip(range(len(ordered), 1, -1), upto, strict=True):
             for gap in ordered[m - 1 :]:
                 signal = (gap / noise) ** 2 / 16 if noise else inf
-                total += sum(exp(-h * signal) for h in windows_at(level, self.shortest))
+                total += sum_of_powers(signal, windows_at(level, self.shortest))
         return total
 
 
@@ -182,3 +182,14 @@ def windows_at(n: int, shortest: float) -> range:
     if n < NOISE_PULLS:
         return range(n, n + 1)
     return range(max(1, int(shortest * n)), n // 2 + 1)
+
+
+def sum_of_powers(signal: float, windows: range) -> float:
+    """The sum of exp(-h signal) over windows h, a geometric series, by its two ends.
+
+    >>> round(sum_of_powers(0.5, range(2, 5)), 12)  # e^-1 + e^-1.5 + e^-2
+    0.726344884556
+    """
+    if signal == 0:
+        return float(len(windows))
+    return exp(-windows.start * signal) * expm1(-len(windows) * signal) / expm1(-signal)

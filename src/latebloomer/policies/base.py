@@ -13,12 +13,12 @@ import heapq
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from math import ceil, floor
+from math import floor
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
     ANY,
@@ -238,16 +238,6 @@ def check_window(window: float) -> None:
         window >= SMALLEST_WINDOW, "window", window, f"at least {SMALLEST_WINDOW:g}",
         "it holds no reward before pull 1/window",
     )  # fmt: skip
-
-
-def first_full(window: float) -> int:
-    """The first pull count at which the window holds a reward: floor(eps n) >= 1.
-
-    >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
-    (4, 162)
-    """
-    pulls = ceil(1 / window)
-    return pulls if window_length(window, pulls) >= 1 else pulls + 1
 
 
 def check_not_negative(name: str, value: Any, why: str) -> None:

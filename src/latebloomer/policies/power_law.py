@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
     PULLS,
@@ -23,6 +21,7 @@ from latebloomer.core.ledger import (
     close_ranks,
     remember_levels,
 )
+from latebloomer.core.prefix_sums import PrefixSums
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy, check_not_negative
 
@@ -33,7 +32,8 @@ class Numbers(NamedTuple):
     rho: float
     scale: float  # 10 (sqrt U + 1)^2 / (rho (1 - rho)), times the user's width_scale
     union: float  # K T / delta with delta = 1/T
-    powers: Floats  # powers[m] = 1^-rho + ... + m^-rho
+    longest: int  # the most sweeps that a fit is made to
+    powers: PrefixSums | Floats  # powers[m] = 1^-rho + ... + m^-rho, up to `longest`
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,14 @@ class PowerLawPolicy(Policy):
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         # Two racing arms at least are swept, so no fit reaches beyond half of the budget.
-        powers = np.arange(1.0, min(budget // 2, horizon) + 1) ** -self.rho
+        longest, rho = min(budget // 2, horizon), float(self.rho)
         scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
         return Numbers(
-            float(self.rho),
+            rho,
             float(self.width_scale * scale),
             float(arms) * budget * budget,
-            np.concatenate([[0.0], np.cumsum(powers)]),
+            longest,
+            PrefixSums(lambda m: m**-rho, longest),
         )
 
     @kernel
@@ -148,7 +149,7 @@ def commit(ledger: Ledger, best: int) -> None:
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
-    tau = min(ledger.cursor[SWEEPS], len(self.powers) - 1)
+    tau = min(ledger.cursor[SWEEPS], self.longest)
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]
     return predicted_reward(self, ledger, i, tau, decay(self, m))

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from latebloomer.core.estimators import (
     exploration_bonus,
+    first_full,
     newest_bend,
     projected_mean,
     recent_mean,
@@ -22,7 +23,6 @@ from latebloomer.policies.base import (
     check_choice,
     check_not_negative,
     check_window,
-    first_full,
 )
 from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.core.estimators import first_full, window_length
 from latebloomer.core.statistics import pooled_noise
-from latebloomer.errors import ArmError, BudgetError, RewardError, require
+from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
 from latebloomer.theory.inputs import (
     Floats,
     Ints,
@@ -111,16 +112,24 @@ def certificate(
     need_window(window)
     need_delta(delta)
     need_budget(horizon, "horizon")
+    need_whole("horizon", horizon)
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
     need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
-    usable = int(np.count_nonzero(window_lengths(np.arange(1, most + 1), window)))
-    deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(usable, 1) / delta))
+    counts = _usable_counts(most, window)
+    deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / delta))
     ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
     return Certificate(lower, upper, horizon, delta, level, noise is None)
+
+
+def _usable_counts(most: int, window: float) -> int:
+    """How many pull counts up to `most` have a window with a reward in it."""
+    if window_length(window, most) < 1:
+        return 0
+    return most - first_full(window) + 1
 
 
 def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tuple[float, float]:
@@ -160,6 +169,7 @@ def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
     if budget is None:
         return horizon
     need_budget(budget)
+    need_whole("budget", budget)
     longest = max(len(x) for x in arrays)
     if longest > budget:
         raise BudgetError(f"budget={budget}, but an arm has {longest} rewards already")
