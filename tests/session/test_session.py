@@ -878,7 +878,7 @@ def test_a_certificate_uses_the_window_of_the_policy():
         session = Session(f"rr-sw:window={window}", arms=2, budget=60)
         for pull, reward in enumerate(rewards):
             session.tell(pull % 2, reward)
-        lower[window] = session.certificate(noise=0.0).lower[0]
+        lower[window] = session.certificate(noise=0.0, method="windows").lower[0]
     # without noise the lower end is the mean of the window at the last pull
     assert lower[0.1] == pytest.approx(sum(0.1 * n**0.5 for n in (28, 29, 30)) / 3)
     assert lower[0.5] == pytest.approx(sum(0.1 * n**0.5 for n in range(16, 31)) / 15)

@@ -21,39 +21,100 @@ def random_concave(rng: np.random.Generator, arms: int) -> np.ndarray:
     return rng.random((arms, 1)) * rise / rise[:, -1:]
 
 
-def misses(rng: np.random.Generator, runs: int, delta: float, noise: float, stated: float) -> int:
+def misses(rng, runs: int, delta: float, noise: float, stated: float | None, method: str) -> int:
     """How often some interval misses its arm's mean at the horizon."""
     missed = 0
     for _ in range(runs):
         curves = random_concave(rng, arms=3)
         rewards = curves + noise * rng.standard_normal(curves.shape)
         seen = [x[:n] for x, n in zip(rewards, rng.integers(0, HORIZON + 1, 3), strict=True)]
-        found = certificate(seen, stated, HORIZON, delta=delta)
+        found = certificate(seen, stated, HORIZON, delta=delta, method=method)
         end = curves[:, -1]
         missed += not bool(((found.lower <= end) & (end <= found.upper)).all())
     return missed
 
 
-def test_all_intervals_hold_together_as_often_as_claimed(rng):
+METHODS = pytest.mark.parametrize("method", ["lines", "windows"])
+
+
+@METHODS
+def test_all_intervals_hold_together_as_often_as_claimed(rng, method):
     """Claim: misses with probability at most delta. A true claim fails this once in a million."""
     runs, delta = 1500, 0.3
     limit = stats.binom.isf(1e-6, runs, delta)
-    wrong = misses(rng, runs, delta, noise=0.1, stated=0.1)
+    wrong = misses(rng, runs, delta, noise=0.1, stated=0.1, method=method)
     assert wrong <= limit, (
         f"{wrong} of {runs} missed; {delta:.0%} gives over {limit:.0f} 1 in 10^6"
     )
 
 
-def test_the_coverage_test_can_fail(rng):
+@METHODS
+def test_the_coverage_test_can_fail(rng, method):
     """With the noise understated five times the same claim is refuted."""
     runs, delta = 300, 0.3
-    assert misses(rng, runs, delta, noise=0.1, stated=0.02) > stats.binom.isf(1e-6, runs, delta)
+    wrong = misses(rng, runs, delta, noise=0.1, stated=0.02, method=method)
+    assert wrong > stats.binom.isf(1e-6, runs, delta)
+
+
+def test_an_estimated_noise_level_pays_for_its_own_uncertainty(rng):
+    """Claim: three curves of 40 rewards each, the noise estimated from them, still 1 - delta."""
+    runs, delta, wrong = 1500, 0.3, 0
+    for _ in range(runs):
+        curves = random_concave(rng, arms=3)
+        seen = list((curves + 0.1 * rng.standard_normal(curves.shape))[:, :40])
+        found = certificate(seen, None, HORIZON, delta=delta)
+        end = curves[:, -1]
+        wrong += not bool(((found.lower <= end) & (end <= found.upper)).all())
+    assert wrong <= stats.binom.isf(1e-6, runs, delta)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=4, max_size=30).map(lambda x: sorted(x, reverse=True)),
+    st.integers(0, 60),
+)
+def test_without_noise_lines_hold_for_every_rising_concave_curve(steps, more):
+    curve = np.cumsum(np.concatenate([steps, np.full(more, steps[-1] / 2)]))
+    seen, horizon = curve[: len(steps)], len(curve)
+    found = certificate([seen, []], 0.0, horizon)
+    slack = 1e-9 * (1 + abs(curve[-1]))
+    assert found.lower[0] <= curve[-1] + slack and found.upper[0] >= curve[-1] - slack
+
+
+def test_lines_are_the_stated_formula():
+    # one arm matters, 4 rewards, H = 10, counts 3 and 4: the line through 0, 1, 2, 3 is n - 1
+    found = certificate([[0.0, 1.0, 2.0, 3.0], [0.0] * 4], 0.1, horizon=10, budget=4, delta=0.06)
+    scale = 0.1 * math.sqrt(2 * math.log(2 * 2 * 2 * 3 / 0.06))  # arms, sides, counts, shares
+    # through all four: m = 4, middle 2.5, 10 - 2.5 = 7.5 ahead, m (m^2 - 1) / 12 = 5
+    above = scale * math.sqrt(1 / 4 + 7.5**2 / 5)
+    assert found.upper[0] == pytest.approx(9.0 + above)
+    assert found.lower[0] == pytest.approx(1.5 - scale / 2)  # the mean of all four
+
+
+def test_lines_are_narrower_than_windows():
+    seen = [np.full(22, 0.5), np.full(100, 0.9)]
+    lines, windows = (certificate(seen, 0.01, 100, method=m) for m in ("lines", "windows"))
+    assert lines.upper[0] - 0.5 < 0.4 * (windows.upper[0] - 0.5)
+    assert lines.certified(1) and not windows.certified(1)
+
+
+def test_a_range_of_scores_clips_the_intervals():
+    found = certificate([[0.5] * 8, [0.4] * 8], 0.1, horizon=1000, score_range=(0, 1))
+    assert found.upper.tolist() == [1.0, 1.0] and (found.lower >= 0).all()
+    with pytest.raises(SettingError, match="score_range"):
+        certificate([[0.5] * 8, [0.4] * 8], 0.1, horizon=9, score_range=(1, 0))
+
+
+def test_a_curve_that_contradicts_the_assumptions_certifies_nothing():
+    falls = np.concatenate([np.full(50, 0.9), np.full(50, 0.1)])
+    found = certificate([np.full(100, 0.95), falls], 0.001, horizon=200)
+    assert found.contradicted == [1] and not found.certified(0)
+    assert "arm 1 contradicts the assumptions" in found.missing(0)
 
 
 def test_the_widths_are_no_wider_than_the_union_bound_asks():
     # two arms, horizon 4, eps = 1/4: one pull count (n = 4, h = 1), so delta/4 on each side.
     # Pessimistic: the 4th reward, weight 1. Optimistic at n = H is the 4th reward too.
-    found = certificate([[0, 0, 0, 0.5], [0, 0, 0, 0]], noise=0.1, horizon=4, delta=0.04)
+    found = certificate([[0, 0, 0, 0.5], [0] * 4], 0.1, horizon=4, delta=0.04, method="windows")
     width = 0.1 * math.sqrt(2 * math.log(4 / 0.04))
     assert found.lower == pytest.approx([0.5 - width, -width])
     assert found.upper == pytest.approx([0.5 + width, width])
@@ -61,8 +122,8 @@ def test_the_widths_are_no_wider_than_the_union_bound_asks():
 
 def test_a_budget_below_the_horizon_narrows_the_intervals():
     rewards = [[0.5] * 20, [0.4] * 20]
-    wide = certificate(rewards, 0.1, 1000)
-    narrow = certificate(rewards, 0.1, 1000, budget=40)
+    wide = certificate(rewards, 0.1, 1000, method="windows")
+    narrow = certificate(rewards, 0.1, 1000, budget=40, method="windows")
     assert (narrow.lower > wide.lower).all() and (narrow.upper < wide.upper).all()
     # M = #{n <= 40: floor(n/4) >= 1} = 37; n = 20 has h = 5 and the largest lower end
     width = 0.1 * math.sqrt(2 * math.log(2 * 2 * 37 / 0.05) / 5)
@@ -92,7 +153,7 @@ def by_definition(x: list[float], horizon: int, window: float) -> tuple[float, f
 )
 def test_without_noise_the_interval_is_made_of_the_two_estimators(x, window, more, shift):
     horizon = max(1, len(x) + more)
-    found = certificate([np.array(x) + shift, []], 0.0, horizon, window)
+    found = certificate([np.array(x) + shift, []], 0.0, horizon, window, method="windows")
     lower, upper = by_definition(x, horizon, window)
     assert found.lower[0] == pytest.approx(lower + shift, abs=1e-6)
     assert found.upper[0] == pytest.approx(upper + shift, abs=1e-6)
@@ -123,7 +184,7 @@ def test_what_is_missing_names_the_rival_and_the_overlap():
 
 
 def test_too_few_rewards_say_so():
-    found = certificate([[0.5] * 3, [0.4] * 40], 0.1, horizon=40)
+    found = certificate([[0.5] * 2, [0.4] * 40], 0.1, horizon=40)
     assert "arm 0 has too few rewards for any lower bound" in found.missing(0)
     assert "arm 0 has too few rewards for any upper bound" in found.missing(1)
 

@@ -232,3 +232,18 @@ def noise_freedom(differences: int) -> float:
     worth k / (1 + 2 (4/9 + 1/36)) = 18 k / 35.
     """
     return 18 * differences / 35
+
+
+def noise_margin(tail: float, bends: int) -> float:
+    r"""What an estimated noise level is multiplied by to be too low with probability `tail` only.
+
+    With k second differences the variance has about f = 18 k / 35 degrees of freedom, and
+    :math:`\sigma^2 \le \hat\sigma^2 f / \chi^2_{tail}(f)`; the quantile by Wilson and Hilferty.
+
+    >>> round(noise_margin(0.05, 35), 3)  # f = 18: sqrt(18 / 9.390)
+    1.385
+    """
+    f = noise_freedom(bends)
+    z = NormalDist().inv_cdf(tail)
+    quantile = f * (1 - 2 / (9 * f) + z * sqrt(2 / (9 * f))) ** 3
+    return sqrt(f / quantile) if quantile > 0 else inf

@@ -54,7 +54,6 @@ def _css_classes(page: RacePage) -> list[str]:
 
 
 def _verdict(page: RacePage) -> str:
-    proof = '<b class="yes">certified</b>' if page.certified else '<b class="no">not certified</b>'
     bloom = "led at half-time" + (": a late bloomer won" if page.late_bloomer else " too")
     facts = [
         f"<b>{page.named_estimate:.5g}</b><span>named the best by, after "
@@ -63,15 +62,15 @@ def _verdict(page: RacePage) -> str:
         f"{page.delivered_pulls:,} pulls</span>",
         f"<b>{page.learners[0].pulls:,}</b><span>of {page.spent:,} pulls were its own</span>",
         f"<b>{escape(page.half_time or '–')}</b><span>{bloom}</span>",
-        f"{proof}<span>best at {page.horizon:,} pulls?</span>",
     ]
+    if page.certified:
+        facts.append(f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>')
     cards = "".join(f'<div class="fact">{fact}</div>' for fact in facts)
     summary = escape(" ".join(map(as_sentence, page.summary)))
     return (
         f'<p class="eyebrow">latebloomer race · {len(page.learners)} learners</p>'
         f"<h1>{'Keep' if page.final else 'Ahead so far:'} {escape(page.winner)}</h1>"
         f'<p class="lead">{summary}</p><div class="facts">{cards}</div>'
-        f'<p class="soft small proof">{escape(as_sentence(page.certificate))}</p>'
     )
 
 
@@ -124,8 +123,9 @@ def _intervals(page: RacePage, css: list[str]) -> str:
         for one, look in zip(page.learners, css, strict=True)
     ]
     return section(
-        f"Scores at {page.horizon:,} pulls",
-        "Where each learner's curve can be at the horizon: all intervals hold together with "
+        "How sure is this?",
+        f"{as_sentence(page.certificate)} Below is where each learner's curve can be at "
+        f"{page.horizon:,} pulls: all intervals hold together with "
         "probability 95 % if curves rise and are concave. Dots are the last scores seen; an arrow "
         "means that the interval goes on; a dot alone, that the curve contradicts the assumption.",
         draw_intervals(intervals, f"score at {page.horizon:,} pulls"),

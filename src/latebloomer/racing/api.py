@@ -51,6 +51,7 @@ def race(
     deliver: float = 0.0,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    score_range: tuple[float, float] | None = None,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -62,7 +63,8 @@ def race(
     `deliver=0.3` keeps that share of the budget to train the winner on once it is named. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
-    code or is killed fails like any other, instead of ending the race.
+    code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
+    what a score cannot leave, an accuracy for example: then no certificate speaks of more.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -81,7 +83,7 @@ def race(
         policy=resolved(policy, len(entries), budget, horizon, deliver), auto=is_auto(policy),
         deliver=deliver, budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
-        durability=durability,
+        durability=durability, score_range=score_range,
     )  # fmt: skip
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     names = tuple(entry.name for entry in entries)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from latebloomer.core.text import brief
 from latebloomer.errors import OtherRace, SettingError, need_number, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import REGISTRY, favoured, is_auto, make_policy
@@ -39,6 +40,7 @@ class Settings:
     checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
     durability: str = "normal"
     deliver: float = 0.0  # share of the budget, or of the time, kept to train the winner on
+    score_range: tuple[float, float] | None = None  # what a score's mean cannot leave
     auto: bool = False  # whether the policy was left to the library, which chose this one
 
     def __post_init__(self) -> None:
@@ -48,6 +50,8 @@ class Settings:
                 "budget=2000 counts pulls, seconds=600 counts time"
             )
         check_share(self.deliver)
+        if self.score_range is not None:
+            object.__setattr__(self, "score_range", _range(self.score_range))
         _positive("seconds", self.seconds, "it is the time that the race may take")
         _positive("timeout", self.timeout, "it is the time that one pull may take")
         _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")
@@ -161,6 +165,20 @@ def versions() -> dict[str, str]:
         "platform": f"{platform.system()} {platform.machine()}",
         "byteorder": sys.byteorder,
     }
+
+
+def _range(given: Any) -> tuple[float, float]:
+    """Two numbers in order, or a `SettingError`."""
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        low, high = inf, -inf
+    if not low < high:
+        raise SettingError(
+            f"score_range={brief(given)}, but score_range must be (low, high), as (0, 1) for an "
+            "accuracy"
+        )
+    return low, high
 
 
 def _positive(name: str, value: float | None, why: str) -> None:

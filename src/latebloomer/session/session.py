@@ -49,7 +49,7 @@ from latebloomer.session.reasons import (
     explained,
 )
 from latebloomer.session.turns import Turns
-from latebloomer.theory.certificate import Certificate, certificate
+from latebloomer.theory.certificate import LINES, Certificate, certificate
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
@@ -481,19 +481,31 @@ class Session:
             return OUT
         return AT_HORIZON if self._turns.ledger.n[i] >= self.horizon else RACING
 
-    def certificate(self, noise: float | None = None, delta: float = 0.05) -> Certificate:
+    def certificate(
+        self,
+        noise: float | None = None,
+        delta: float = 0.05,
+        score_range: tuple[float, float] | None = None,
+        method: str = LINES,
+    ) -> Certificate:
         """Intervals for every arm's mean at the horizon that hold together [Mussi24, Lemmas 1, 2].
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
-        of rewards: with `maximize=False`, of scores times -1.
+        of rewards: with `maximize=False`, of scores times -1. `score_range` is what a score's mean
+        cannot leave, such as (0, 1).
         """
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
         rewards = np.split(self._sign * scores[order], np.cumsum(self.pulls)[:-1])
         window = float(getattr(self.policy, "window", 0.25))
         budget = self._turns.budget
-        return certificate(rewards, noise, self.horizon, window=window, delta=delta, budget=budget)
+        if score_range is not None and not self.maximize:
+            score_range = -score_range[1], -score_range[0]
+        return certificate(
+            rewards, noise, self.horizon, window, delta, budget, method=method,
+            score_range=score_range,
+        )  # fmt: skip
 
     # --- why ---
 

@@ -1,13 +1,27 @@
-"""What the rewards seen so far prove about the arms at the horizon.
+r"""What the rewards seen so far prove about the arms at the horizon.
 
-For every arm and every pull count n with a non-empty window, under Assumption 1,
+By lines (the default). For a rising concave curve the mean of any of an arm's first n rewards is
+at most mu(H) in expectation, and the least-squares line through its newest m, read at H, is at
+least mu(H): the residual of a concave curve against the line is concave with zero sum and zero
+first moment over the m pulls, so it cannot be above 0 beyond them. Both are linear in the rewards,
+with noise of standard deviation
+
+.. math:: \frac{\sigma}{\sqrt m} \quad\text{and}\quad
+          \sigma\sqrt{\frac1m + \frac{12 (H - l)^2}{m (m^2 - 1)}}, \qquad l = n - \frac{m-1}2.
+
+Each is looked at for m = n/4, n/2 and n, at pull counts n that rise by a tenth and are fixed
+before the first reward. Through all n rewards the line has a third of the noise of the paper's
+optimistic estimator at a window of 1/4.
+
+By the paper's windows (`method="windows"`). For every arm and every pull count n with a non-empty
+window, under Assumption 1,
 
     pessimistic(n) - width  <=  mu(H)  <=  optimistic(n) + width
 
 fails with probability at most delta / (2 K M) on either side, M being the number of pull counts
 that could occur [Mussi24, Lemmas 1 and 2, with the exact sum of squared weights in place of the
-constant 5]. By the union bound all of them hold together with probability 1 - delta, whichever
-arms were pulled and whenever one looks; so each arm's intervals may be intersected over n.
+constant 5]. In both, by the union bound, all hold together with probability 1 - delta, whichever
+arms were pulled and whenever one looks; so each arm's intervals may be intersected.
 """
 
 from __future__ import annotations
@@ -20,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.core.estimators import first_full, window_length
-from latebloomer.core.statistics import pooled_noise
+from latebloomer.core.statistics import noise_margin, pooled_noise
 from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
 from latebloomer.theory.inputs import (
     Floats,
@@ -31,6 +45,10 @@ from latebloomer.theory.inputs import (
     need_window,
 )
 from latebloomer.theory.widths import optimistic_weight, pessimistic_weight, window_lengths
+
+LINES, WINDOWS = METHODS = ("lines", "windows")
+SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
+STEP = 1.1  # from one judged pull count to the next
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
@@ -43,16 +61,24 @@ class Certificate:
     """
 
     lower: Floats  # -inf where an arm has too few rewards to say anything
-    upper: Floats
+    upper: Floats  # below `lower` where the curve contradicts the assumptions
     horizon: int
     delta: float
     noise: float
     noise_estimated: bool
 
     def certified(self, arm: int) -> bool:
-        """Whether `arm` is proved best at the horizon: its interval lies above all the others."""
+        """Whether `arm` is proved best at the horizon: its interval lies above all the others.
+
+        Never where some arm's curve contradicts what the proof assumes.
+        """
         rival = self.rival(arm)
-        return bool(self.lower[arm] > self.upper[rival])
+        return bool(self.lower[arm] > self.upper[rival]) and not self.contradicted
+
+    @property
+    def contradicted(self) -> list[int]:
+        """Arms whose lower bound is above their upper one: they fall, or bend upwards."""
+        return [int(i) for i in np.flatnonzero(self.lower > self.upper)]
 
     def rival(self, arm: int) -> int:
         """The other arm that could reach highest."""
@@ -68,6 +94,8 @@ class Certificate:
 
     def _finding(self, arm: int, sure: float, rival: int, reach: float) -> str:
         at = f"at {self.horizon} pulls"
+        if self.contradicted:
+            return f"not certified: arm {self.contradicted[0]} contradicts the assumptions"
         if sure > reach:
             ahead = f"at least {sure - reach:.4g} ahead of arm {rival}"
             return f"certified: arm {arm} is best {at}, {ahead}"
@@ -95,20 +123,25 @@ def certificate(
     window: float = 0.25,
     delta: float = 0.05,
     budget: int | None = None,
+    *,
+    method: str = LINES,
+    score_range: tuple[float, float] | None = None,
 ) -> Certificate:
     """Intervals for each mu_i(horizon) from each arm's rewards in the order they came.
 
-    `noise` is the sub-Gaussian level sigma, or None to estimate it. `budget`, the most pulls any
-    arm could have had, makes the intervals narrower where it is below the horizon; it must not
-    depend on rewards.
+    `noise` is the sub-Gaussian level sigma, or None to estimate it; then its own uncertainty is
+    part of the intervals. `budget`, the most pulls any arm could have had, makes the intervals
+    narrower where it is below the horizon; it must not depend on rewards. `score_range` is what a
+    mean cannot leave, (0, 1) for an accuracy. `window` is that of `method="windows"`.
 
     >>> seen = [[0.9] * 60, [0.2] * 60]
     >>> result = certificate(seen, noise=0.01, horizon=100)
     >>> result.lower.round(3), result.upper.round(3), result.certified(0)
-    (array([0.889, 0.189]), array([0.957, 0.257]), True)
+    (array([0.894, 0.194]), array([0.925, 0.225]), True)
     >>> result.missing(1)
-    'not certified: arm 0 may reach 0.9569 at 100 pulls, 0.76... above the 0.18... that arm 1 ...'
+    'not certified: arm 0 may reach 0.92... at 100 pulls, 0.73... above the 0.19... that arm 1 ...'
     """
+    require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
     need_window(window)
     need_delta(delta)
     need_budget(horizon, "horizon")
@@ -118,11 +151,80 @@ def certificate(
     level = pooled_noise(arrays) if noise is None else noise
     need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
-    counts = _usable_counts(most, window)
-    deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / delta))
-    ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
+    if method == LINES:
+        ends = _by_lines(arrays, most, horizon, level, delta, noise is None)
+    else:
+        counts = _usable_counts(most, window)
+        deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / delta))
+        ends = [_interval(x[:most], horizon, window, level * deviations) for x in arrays]
     lower, upper = (np.array(side, dtype=np.float64) for side in zip(*ends, strict=True))
+    if score_range is not None:
+        low, high = _as_range(score_range)
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     return Certificate(lower, upper, horizon, delta, level, noise is None)
+
+
+# --- by lines ---
+
+
+def _by_lines(
+    arrays: list[Floats], most: int, horizon: int, noise: float, delta: float, estimated: bool
+) -> list[tuple[float, float]]:
+    """Intervals for all arms; a tenth of delta pays for a noise level that was estimated."""
+    if estimated:
+        bends = sum(max(0, len(x) - 2) for x in arrays)
+        noise *= noise_margin(delta / 10, bends)
+        delta -= delta / 10
+    counts = _judged_counts(most)
+    looks = 2 * len(arrays) * len(counts) * len(SHARES)
+    scale = noise * math.sqrt(2 * math.log(max(1, looks) / delta))
+    return [_line_interval(x[:most], counts, horizon, scale) for x in arrays]
+
+
+def _judged_counts(most: int) -> Ints:
+    """Pull counts at which arms are judged: each a tenth above the last, and `most` itself.
+
+    >>> _judged_counts(28).tolist()
+    [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 21, 24, 27, 28]
+    """
+    counts, n = [], 3
+    while n < most:
+        counts.append(n)
+        n = max(n + 1, math.ceil(STEP * n))
+    return np.array([*counts, most], dtype=np.int64)
+
+
+def _line_interval(
+    rewards: Floats, counts: Ints, horizon: int, scale: float
+) -> tuple[float, float]:
+    """One arm's interval: the best of all judged counts and shares."""
+    counts = counts[counts <= len(rewards)]
+    if len(counts) == 0:
+        return -math.inf, math.inf
+    centre = float(np.mean(rewards))
+    x = np.concatenate([[0.0], rewards - centre])
+    S, Q = np.cumsum(x), np.cumsum(np.arange(len(x)) * x)
+    lower, upper = -math.inf, math.inf
+    for share in SHARES:
+        n = counts[(share * counts).astype(np.int64) >= 3]
+        m = (share * n).astype(np.int64)
+        total, moment = S[n] - S[n - m], Q[n] - Q[n - m]
+        middle, spread = n - (m - 1) / 2, m * (m.astype(float) ** 2 - 1) / 12
+        ahead = horizon - middle
+        mean, slope = total / m, (moment - middle * total) / spread
+        below, above = scale / np.sqrt(m), scale * np.sqrt(1 / m + ahead**2 / spread)
+        lower = max(lower, float(np.max(mean - below, initial=-math.inf)))
+        upper = min(upper, float(np.min(mean + slope * ahead + above, initial=math.inf)))
+    return lower + centre, upper + centre
+
+
+def _as_range(given: tuple[float, float]) -> tuple[float, float]:
+    low, high = given
+    require(low < high, "score_range", given, "(low, high) with low < high", "it is an interval")
+    return float(low), float(high)
+
+
+# --- by the paper's windows ---
 
 
 def _usable_counts(most: int, window: float) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.settings import versions
+from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.history import History
@@ -29,7 +29,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     naming, history = session.naming, History.of(session)
     best = naming.arm
     decided = history.upto(naming.at)  # half-time and hindsight are about who was named
-    proof = _certificate(session)
+    proof = _certificate(session, race.settings)
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
     findings = check_curves(session.names, history.rewards())
@@ -72,9 +72,9 @@ def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, 
     )
 
 
-def _certificate(session: Session) -> Certificate | None:
+def _certificate(session: Session, settings: Settings) -> Certificate | None:
     try:
-        return session.certificate()
+        return session.certificate(score_range=settings.score_range)
     except SettingError:  # no arm has the three rewards that the noise estimate needs
         return None
 
@@ -127,22 +127,44 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
     """That the winner is certified, or what stands in the way, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
+    tied = _tied(session, best)
+    if tied:
+        return f"a tie: {session.names[best]} and {tied} have the same estimate"
+    if proof.contradicted:
+        names = ", ".join(session.names[i] for i in proof.contradicted)
+        return (
+            f"not certified: the scores of {names} contradict the assumptions (curves that rise "
+            "and are concave)"
+        )
+    return f"{_finding(session, proof, best)} ({_conditions(proof)})"
+
+
+def _tied(session: Session, best: int) -> str:
+    """The other learners that were judged exactly alike."""
+    estimates = session.naming.estimates
+    alike = [i for i in session.racing if i != best and estimates.get(i) == estimates[best]]
+    return " and ".join(session.names[i] for i in alike)
+
+
+def _conditions(proof: Certificate) -> str:
+    return (
+        f"with probability {1 - proof.delta:g} if curves rise and are concave and the noise level "
+        f"is {proof.noise:.3g}, as estimated"
+    )
+
+
+def _finding(session: Session, proof: Certificate, best: int) -> str:
     rival, sign = proof.rival(best), 1.0 if session.maximize else -1.0
     name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
     sure, reach = float(proof.lower[best]), float(proof.upper[rival])
     if sure > reach:
-        finding = f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
-    elif isinf(sure) or isinf(reach):
+        return f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
+    if isinf(sure) or isinf(reach):
         few = name if isinf(sure) else other
-        finding = f"not certified: {few} has too few pulls to say anything about {at[3:]}"
-    else:
-        finding = (
-            f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
-            f"sure of {sign * sure:.4g}"
-        )
+        return f"not certified: {few} has too few pulls to say anything about {at[3:]}"
     return (
-        f"{finding} (with probability {1 - proof.delta:g} if curves rise and are concave and the "
-        f"noise level is {proof.noise:.3g}, as estimated)"
+        f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
+        f"sure of {sign * sure:.4g}"
     )
 
 

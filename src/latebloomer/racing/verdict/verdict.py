@@ -143,14 +143,14 @@ class Verdict:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        reason = f"{self.reason}, by {self.policy}; {self.certificate}."
-        lines = [self.sentence, *self.both, reason, ""]
+        lines = [self.sentence, *self.both, f"{self.reason}, by {self.policy}.", ""]
         width = max(len(arm.name) for arm in self.arms)
         for arm in self.arms:
             lines.append(
                 f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.score:>11.6g}  {arm.why}"
             )
-        lines += ["", *(f"{rival}." for rival in self.hindsight)]
+        lines += ["", f"How sure is this? {self.certificate}."]
+        lines += [f"{rival}." for rival in self.hindsight]
         lines += [f"Warning: {warning}." for warning in self.warnings]
         return printable("\n".join(lines))
 
