@@ -142,7 +142,7 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
 def _tied(session: Session, best: int) -> str:
     """The other learners that were judged exactly alike."""
     estimates = session.naming.estimates
-    alike = [i for i in session.racing if i != best and estimates.get(i) == estimates[best]]
+    alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     return " and ".join(session.names[i] for i in alike)
 
 
