@@ -1,6 +1,8 @@
 """Fixtures and settings of the whole suite."""
 
 import os
+import signal
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -24,3 +26,19 @@ def seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as in a terminal, also where the tests were started with SIGINT ignored (nohup)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def ignored_ctrl_c() -> Iterator[None]:
+    """SIGINT ignored, as a shell without job control starts what stands before an `&`."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)

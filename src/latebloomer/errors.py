@@ -19,6 +19,7 @@
     ├── MissingExtra      (ImportError)      an optional dependency is not installed
     ├── LearnerError      (TypeError)        something that cannot be trained pull by pull
     ├── AllFailed         (RuntimeError)     no learner is left; each one's reason is in the text
+    ├── OutputError       (OSError)          a file that cannot be written: folder, rights, disk
     └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
         ├── JournalInUse                     another process races on it
         └── OtherRace                        it does not belong to these learners or settings
@@ -105,6 +106,10 @@ class LearnerError(LatebloomerError, TypeError):
 
 class AllFailed(LatebloomerError, RuntimeError):
     """No learner is left; the text has each one's reason."""
+
+
+class OutputError(LatebloomerError, OSError):
+    """A file that cannot be written: no such folder, no permission, a full disk."""
 
 
 class JournalError(LatebloomerError, RuntimeError):

@@ -1,6 +1,7 @@
 """The bench counts what it says, pairs what it compares, and says what it skips."""
 
 import csv
+import errno
 import math
 import os
 
@@ -247,6 +248,21 @@ def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
         rows = list(csv.DictReader(file))
     # 3 policies with the baseline, 2 sets and all, 2 budgets and all
     assert len(rows) == 27 and {row["budget"] for row in rows} == {"1", "2", "all"}
+
+
+def test_a_full_disk_leaves_the_report_that_was_there_and_the_new_one_is_shown(
+    folder, tmp_path, monkeypatch
+):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "bench.md").write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    ran = run(folder, "--policies", "r-sr", "--budgets", "1", "--draws", "1", "--out", out)
+    assert ran.exit_code == 2 and "OutputError: " in ran.stderr and "# " in ran.stdout
+    assert [path.read_text() for path in out.iterdir()] == ["old"]
 
 
 def test_a_wrong_call_is_one_line_and_code_2(tmp_path):

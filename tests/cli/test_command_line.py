@@ -10,8 +10,8 @@ import latebloomer
 from latebloomer.cli import app
 
 COMMANDS = [
-    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "reproduce",
-    "bench",
+    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "repair",
+    "reproduce", "bench",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}
 
@@ -28,12 +28,20 @@ def test_help_lists_the_commands():
     output = run("--help").output
     places = [output.index(f" {name} ") for name in COMMANDS]
     assert places == sorted(places)
+    assert "..." not in output.partition("Commands:")[2]  # each one's line is whole
 
 
 @pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_every_command_has_help(words):
     ran = run(*words)
     assert ran.exit_code == 0 and "Usage" in ran.output
+
+
+def test_help_is_text_as_it_is_written():
+    output = run("simulate", "--help").output
+    assert "random:FAMILY:K=10:seed=3" in output and "name:setting=value,..." in output
+    assert "path/to/file.py:function" in run("race", "--help").output
+    assert "Exit code 2" in run("race", "--help").output
 
 
 def test_help_loads_no_heavy_package():

@@ -1,25 +1,16 @@
-"""The commands race, resume, report and show, and what is shown while a race runs."""
+"""The commands race, resume, report, show and repair: what they take, print and write."""
 
-import io
+import errno
 import os
 import pickle
-import signal
-import subprocess
+import sqlite3
 import sys
-from functools import partial
-from itertools import repeat
+from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from latebloomer.cli import app
-from latebloomer.racing import progress as progress_module
-from latebloomer.racing import race
-from latebloomer.racing.live_table import table
-from latebloomer.racing.progress import WIDTH, Progress, Trace
-from latebloomer.session.events import FAILED, Left, Told
-from latebloomer.session.session import Session
 
 MODULE = '''
 """Two learners."""
@@ -35,24 +26,69 @@ class Counter:
             os.kill(os.getpid(), signal.SIGINT)
         return self.step * self.n / (self.n + 3)
 
+class Unpicklable(Counter):
+    def __reduce__(self):
+        raise TypeError("never")
+
 def learners():
     return {"slow": lambda: Counter(1.0), "quick": lambda: Counter(2.0)}
 
+def unpicklable():
+    return {"slow": lambda: Counter(1.0), "quick": lambda: Unpicklable(2.0)}
+
 def nothing():
     return 3
+
+def asks(seed):
+    return {}
+
+NUMBER = 3
+LEARNERS = learners()
 '''
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
+    """Run a command in an empty folder with `mine.py`, as a process of its own would."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mine.py").write_text(MODULE)
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+    def invoke(*words):
+        forget_modules(tmp_path)
+        with monkeypatch.context() as process:
+            process.setattr(sys, "path", list(sys.path))
+            process.syspath_prepend(tmp_path / "no-caches")  # files of this moment are seen
+            return CliRunner().invoke(app, [str(word) for word in words])
+
+    yield invoke
+    forget_modules(tmp_path)
 
 
-def test_a_race_from_the_command_line(run, tmp_path):
+def forget_modules(folder):
+    for name, module in list(sys.modules.items()):
+        if str(folder) in str(getattr(module, "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """The disk is full for files of a name."""
+
+    def make_full(name):
+        real = os.replace
+
+        def replace(draft, target):
+            if Path(target).name == name:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(draft, target)
+
+        monkeypatch.setattr(os, "replace", replace)
+        return lambda: monkeypatch.setattr(os, "replace", real)
+
+    return make_full
+
+
+def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
     ran = run("race", "mine:learners", "--budget", 40, "--report", "race.html", "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep quick: score ")
@@ -60,6 +96,7 @@ def test_a_race_from_the_command_line(run, tmp_path):
         "auto: AdaptiveRejects" in ran.stderr and "40 pulls in all" in ran.stderr
     )  # the plan, first
     assert "Keep quick" in (tmp_path / "race.html").read_text()
+    monkeypatch.syspath_prepend(tmp_path)
     assert pickle.loads((tmp_path / "w.pkl").read_bytes()).step == 2.0
     shown = run("show", "race.db")
     assert shown.exit_code == 0 and "slow" in shown.stdout and "dropped at pull" in shown.stdout
@@ -77,6 +114,7 @@ def test_a_share_for_the_winner_from_the_command_line(run):
     assert "then trained on for 20 pulls" in run("show", "race.db").stdout
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     (tmp_path / "interrupt").touch()
     ran = run("race", "mine:learners", "--budget", 40, "--quiet")
@@ -90,14 +128,11 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["race", "mine", "--budget", "40"], "named as module:function"),
-        (["race", "nowhere:f", "--budget", "40"], "there is no module 'nowhere' here"),
-        (["race", "mine:f", "--budget", "40"], "module 'mine' has no 'f'"),
-        (["race", "mine:nothing", "--budget", "40"], "gave int, but it must give a dict"),
         (["race", "mine:learners"], "needs exactly one"),
         (["race", "mine:learners", "--budget", "1"], "BudgetError: budget=1 for 2 arms"),
         (["show", "none.db"], "there is no journal none.db"),
         (["resume", "none.db", "mine:learners"], "there is no journal none.db"),
+        (["repair", "none.db"], "there is no journal none.db"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_code_2(run, words, text):
@@ -106,108 +141,276 @@ def test_a_wrong_call_is_one_line_and_code_2(run, words, text):
     assert text in ran.stderr and ran.stderr.count("\n") == 1
 
 
-def test_a_module_that_fails_by_itself_is_not_blamed_on_its_name(run, tmp_path):
-    (tmp_path / "broken.py").write_text("import no_such_package")
-    ran = run("race", "broken:f", "--budget", 40)
-    assert isinstance(ran.exception, ModuleNotFoundError)
+def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
+    text = (tmp_path / "mine.py").read_text()
+    (tmp_path / "mine.py").write_text(text.replace('"quick"', r'"\x1b[31mquick\x07"'))
+    ran = [
+        run("race", "mine:learners", "--budget", 40),
+        run("show", "race.db"),
+        run("resume", "race.db", "mine:learners"),
+    ]
+    (tmp_path / "mine.py").write_text(text)
+    ran.append(run("resume", "race.db", "mine:learners"))
+    assert [one.exit_code for one in ran] == [0, 0, 0, 2]
+    for one in ran:
+        assert r"\x1b[31mquick\x07" in one.output
+        assert not set(one.output) & set("\x1b\x07")
 
 
-# --- what is shown ---
+# --- where the learners are ---
+
+BESIDE = """
+def learners():
+    return {"slow": lambda: iter([0.1] * 99), "quick": lambda: iter([0.2] * 99)}
+"""
 
 
-def show(names=("a", "b", "c")):
-    return Progress(names, True), Session("r-sr", list(names), 60)
+@pytest.mark.parametrize(
+    ("folder", "where"),
+    [
+        (".", "mine:learners"),
+        (".", "mine:LEARNERS"),  # the dict itself
+        (".", "mine.py:learners"),
+        ("sub", "../mine.py:learners"),
+        ("sub", "{here}/mine.py:learners"),
+        (".", "sub.beside:learners"),
+        (".", "sub/beside.py:learners"),
+        (".", "sub/with-a-dash.py:learners"),
+    ],
+)
+def test_learners_are_named_by_module_or_by_file(run, tmp_path, monkeypatch, folder, where):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "beside.py").write_text(BESIDE)
+    # A file finds what lies beside it.
+    (tmp_path / "sub" / "with-a-dash.py").write_text("from beside import learners")
+    monkeypatch.chdir(tmp_path / folder)
+    ran = run("race", where.format(here=tmp_path), "--budget", 20, "--quiet")
+    assert ran.exit_code == 0 and ran.stdout.startswith("Keep quick"), ran.stderr
 
 
-def test_silent_means_silent(capfd):
-    race({k: lambda: iter([0.5] * 99) for k in "abc"}, 30, journal=None, progress=False)
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("mine", "named as module:function"),
+        ("mine.py", "or path/to/file.py:function"),
+        (":learners", "named as module:function"),
+        ("nowhere:f", "there is no module 'nowhere' here"),
+        ("nowhere.at:f", "run the command where nowhere/at.py is"),
+        ("mine.at:f", "there is no module 'mine.at' here"),
+        ("no.py:f", "there is no file no.py: check the path"),
+        ("../mine:f", "for a file give ../mine.py:f"),
+        ("a..b:f", "'a..b' is not the name of a module"),
+        ("mine:f", "module 'mine' has no 'f'"),
+        ("mine:nothing", "gave int, but it must give a dict"),
+        ("mine:NUMBER", "is int, but it must be a function"),
+        ("mine:Counter", "is type, but it must be a function"),
+        ("mine.py:asks", "give a function that needs none"),
+        ("os:system", "cannot be called without arguments"),
+        ("os:getcwd", "gave str, but it must give a dict"),
+    ],
+)
+def test_what_gives_no_learners_is_one_line_and_code_2(run, where, text):
+    ran = run("race", where, "--budget", 40)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("LearnerError: ") and ran.stderr.count("\n") == 1
+    assert text in ran.stderr
 
 
-def test_plain_lines_where_there_is_no_terminal(capfd):
-    def fails():
-        yield 0.1
-        raise RuntimeError("boom")
-
-    learners = {k: partial(repeat, i) for i, k in enumerate("abc")}
-    race(learners | {"fails": fails}, 60, journal=None)
-    out, err = capfd.readouterr()
-    assert out == "" and "\x1b" not in err
-    lines = err.splitlines()
-    assert lines[0].startswith("auto: AdaptiveRejects(")  # the plan comes first
-    assert "fails: out, pull 2 failed twice: RuntimeError: boom" in lines
-    assert any(line.startswith("a: dropped at pull ") for line in lines)
-    assert any(line.startswith("Keep c: ") for line in lines)
+def test_a_file_with_the_name_of_a_module_in_use_is_told_so(run, tmp_path):
+    (tmp_path / "pickle.py").write_text(BESIDE)
+    ran = run("race", "pickle.py:learners", "--budget", 40)
+    assert ran.exit_code == 2
+    assert "pickle.py has the name of the module 'pickle', which is in use" in ran.stderr
 
 
-def test_a_long_race_says_now_and_then_who_leads(capfd, monkeypatch):
-    monkeypatch.setattr(progress_module, "EVERY", 0.0)
-    race({"a": partial(repeat, 1), "b": partial(repeat, 2)}, 10, journal=None, maximize=False)
-    err = capfd.readouterr().err
-    assert "pull 5 of 10: a leads with 1; about 0 s left" in err
+# --- code of the user's that fails ---
+
+FAILING = {  # code: where it fails, and with what
+    "import no_such_package": ("line 1, in <module>", "No module named 'no_such_package'"),
+    "def f(:": ("line 1", "SyntaxError: invalid syntax"),
+    "def f(): return {}['x']": ("line 1, in f", "KeyError: 'x'"),
+    "def f():\n    g()\ndef g():\n    raise ValueError('\\x1b')": ("line 4, in g", r"Error: \x1b"),
+    "def f():\n    raise SystemExit(0)": ("line 2, in f", "SystemExit: 0"),
+    "import latebloomer\ndef f():\n    latebloomer.none": ("line 3, in f", "AttributeError"),
+    "from latebloomer import Session\nSession('none', 3, 9)": ("line 2, in <mod", "UnknownName"),
+    "def __getattr__(name):\n    raise OSError(name)": ("line 2, in __getattr__", "OSError: f"),
+    "def f():\n    try: 1 / 0\n    except Exception: g()": ("line 3, in f", "NameError: name 'g'"),
+}
 
 
-def test_the_table_has_a_line_per_learner():
-    progress, session = show()
-    progress.mode = "live"
-    with progress.shown(session, None):
-        for n in range(1, 6):
-            for arm in range(3):
-                told = Told(arm, arm + n / 10)
-                session.apply(told)
-                progress.hear(told, session)
-        session.apply(Left("a", FAILED))
-        progress._look(session)
-        console = Console(file=io.StringIO(), width=100)
-        console.print(table(progress))
-    shown = console.file.getvalue()
-    assert "pull 15 of 60 · phase 2 of 3" in shown
-    rows = {line.split()[0]: line for line in shown.splitlines()[2:]}
-    assert set(rows) == set("abc") and "failed" in rows["a"] and "racing" in rows["c"]
-    assert "▁" in rows["a"] and "█" in rows["c"] and " 5 " in rows["b"]
+@pytest.mark.parametrize("where", ["theirs:f", "theirs.py:f"])
+@pytest.mark.parametrize("code", FAILING)
+def test_what_the_user_s_code_raises_is_shown_with_its_own_lines(run, tmp_path, where, code):
+    (tmp_path / "theirs.py").write_text(code)
+    ran = run("race", where, "--budget", 40)
+    place, text = FAILING[code]
+    assert ran.exit_code == 2 and "\x1b" not in ran.stderr
+    assert f'File "{tmp_path / "theirs.py"}", {place}' in ran.stderr
+    assert text in ran.stderr and "there is no module" not in ran.stderr
+    frames = [line for line in ran.stderr.splitlines() if line.startswith("  File ")]
+    assert all(str(tmp_path) in frame for frame in frames)  # and none of ours
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith(f"LearnerError: {where} failed with ") and "mend it" in last
 
 
-def test_a_race_in_a_terminal(tmp_path):
-    pty = pytest.importorskip("pty")
-    code = (
-        "from latebloomer import race\n"
-        "race({k: (lambda i: lambda: iter([i] * 99))(i) for i, k in enumerate('abc')}, 60,"
-        " journal=None)"
+# --- files ---
+
+
+@pytest.mark.parametrize("option", ["--report", "--save"])
+@pytest.mark.parametrize("command", ["race", "resume"])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("none/out", "'none/out' cannot be written: there is no folder 'none': make it"),
+        ("mine.py/out", "there is no folder 'mine.py': make it, or give another path"),
+        ("folder", "it is a folder, but a file is needed"),
+        ("race.db", "the journal and {} are both 'race.db': give two files"),
+    ],
+)
+def test_where_nothing_can_be_written_is_said_before_the_race(
+    run, tmp_path, option, command, path, text
+):
+    (tmp_path / "folder").mkdir()
+    words = ["race", "mine:learners", "--budget", 40]
+    if command == "resume":
+        run(*words)
+        words = ["resume", "race.db", "mine:learners"]
+    before = sorted(tmp_path.iterdir())
+    ran = run(*words, option, path)
+    assert ran.exit_code == 2 and not ran.stdout
+    assert ran.stderr.startswith("OutputError: ") and ran.stderr.count("\n") == 1
+    assert text.format(option) in ran.stderr
+    assert sorted(tmp_path.iterdir()) == before  # no race has begun, no draft is left
+
+
+def test_winner_and_report_are_two_files(run):
+    ran = run("race", "mine:learners", "--budget", 40, "--report", "out", "--save", "./out")
+    assert ran.exit_code == 2
+    assert ran.stderr == "OutputError: --report and --save are both 'out': give two files\n"
+
+
+def command_in(line):
+    """The command that an error names."""
+    return line.rpartition("then: latebloomer ")[2].split()
+
+
+BOTH = ["--report", "race.html", "--save", "w.pkl", "--quiet"]
+
+
+def test_a_report_that_cannot_be_written_does_not_cost_the_winner(run, tmp_path, full_disk):
+    (tmp_path / "race.html").write_text("an old report")
+    full_disk("race.html")
+    ran = run("race", "mine:learners", "--budget", 40, *BOTH)
+    assert ran.exit_code == 2 and ran.stdout.startswith("Keep quick")
+    assert ran.stdout.endswith("wrote w.pkl\n") and ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith("OutputError: 'race.html' cannot be written: No space left on")
+    assert b"Counter" in (tmp_path / "w.pkl").read_bytes()
+    assert (tmp_path / "race.html").read_text() == "an old report"
+    assert command_in(ran.stderr) == ["report", "race.db", "--out", "race.html"]
+
+
+def test_a_winner_that_cannot_be_written_does_not_cost_the_report(run, tmp_path, full_disk):
+    end = full_disk("w.pkl")
+    ran = run("race", "mine:learners", "--budget", 40, *BOTH)
+    assert ran.exit_code == 2 and ran.stdout.endswith("wrote race.html\n")
+    assert "Keep quick" in (tmp_path / "race.html").read_text()
+    end()
+    assert run(*command_in(ran.stderr)).exit_code == 0
+    assert (tmp_path / "w.pkl").exists()
+
+
+def test_where_neither_can_be_written_both_are_said(run, tmp_path, full_disk):
+    full_disk("race.html")
+    ran = run("race", "mine:unpicklable", "--budget", 40, *BOTH)
+    assert ran.exit_code == 2 and not (tmp_path / "w.pkl").exists()
+    assert [line.partition(":")[0] for line in ran.stderr.splitlines()] == [
+        "OutputError", "LearnerError",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("out", ["none/race.html", "race.db", "."])
+def test_a_report_is_written_or_one_is_told_why_not(run, tmp_path, out):
+    run("race", "mine:learners", "--budget", 40, "--quiet")
+    before = (tmp_path / "race.db").read_bytes()
+    ran = run("report", "race.db", "--out", out)
+    assert ran.exit_code == 2 and ran.stderr.startswith("OutputError: ")
+    assert ran.stderr.count("\n") == 1 and (tmp_path / "race.db").read_bytes() == before
+
+
+# --- repair ---
+
+
+def change_row(path):
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE events SET score = 0.5 WHERE id = 30")
+    db.close()
+
+
+def test_a_damaged_journal_is_repaired_and_goes_on(run, tmp_path):
+    whole = run("race", "mine:learners", "--budget", 40, "--quiet")
+    change_row(tmp_path / "race.db")
+    before = (tmp_path / "race.db").read_bytes()
+    shown = run("show", "race.db")
+    assert shown.exit_code == 2 and "latebloomer repair race.db" in shown.stderr
+    ran = run("repair", "race.db")
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout.splitlines() == [
+        "race.db is damaged after event 29 (its checksum differs)",
+        "wrote race.repaired.db: 25 pulls are kept; race.db stays as it is",
+        "go on with: latebloomer resume race.repaired.db module:function",
+    ]
+    assert (tmp_path / "race.db").read_bytes() == before
+    again = run("resume", "race.repaired.db", "mine:learners", "--quiet")
+    assert again.stdout == whole.stdout
+
+
+def test_a_sound_journal_is_left_alone(run, tmp_path):
+    run("race", "mine:learners", "--budget", 40, "--quiet")
+    ran = run("repair", "race.db")
+    assert ran.exit_code == 0 and not list(tmp_path.glob("*repaired*"))
+    assert ran.stdout == (
+        "race.db is not damaged: all its 40 pulls are sound, nothing was written\n"
     )
-    master, slave = pty.openpty()
-    child = subprocess.Popen([sys.executable, "-c", code], stderr=slave, stdout=slave)
-    os.close(slave)
-    said = b""
-    while True:
-        try:
-            piece = os.read(master, 4096)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
-        said += piece
-    os.close(master)
-    assert child.wait() == 0
-    text = said.decode()
-    assert "pull 60 of 60" in text and "learner" in text and "Keep c" in text
 
 
-def test_a_trace_of_any_length_is_short():
-    trace = Trace()
-    for n in range(100_000):
-        trace.add(float(n))
-    assert WIDTH <= len(trace.points) < 2 * WIDTH
-    line = trace.line(0.0, 100_000.0)
-    assert WIDTH / 2 <= len(line) <= WIDTH
-    assert line == "".join(sorted(line)) and line[0] == "▁" and line[-1] == "█"
+def test_a_repair_overwrites_nothing(run, tmp_path):
+    run("race", "mine:learners", "--budget", 40, "--quiet")
+    change_row(tmp_path / "race.db")
+    (tmp_path / "race.repaired.db").write_text("mine")
+    ran = run("repair", "race.db")
+    assert ran.exit_code == 2 and "nothing is overwritten: give another file" in ran.stderr
+    assert (tmp_path / "race.repaired.db").read_text() == "mine"
+    assert run("repair", "race.db", "--out", "race.db").exit_code == 2
+    assert run("repair", "race.db", "--out", "none/new.db").exit_code == 2
+    assert run("repair", "race.db", "--out", "new.db").exit_code == 0
 
 
-def test_an_interrupt_in_another_programs_hands_is_left_alone():
-    from latebloomer.racing.interrupt import Interrupt
+def test_checkpoints_go_on_with_the_repaired_journal(run, tmp_path):
+    (tmp_path / "kept.py").write_text(KEPT)
+    run("race", "kept:learners", "--budget", 40, "--quiet")
+    with sqlite3.connect(tmp_path / "race.db") as db:
+        ((last,),) = db.execute("SELECT max(id) FROM events")
+        db.execute("UPDATE events SET at = 0 WHERE id = ?", (last,))
+    db.close()
+    said = run("repair", "race.db").stdout
+    assert "first: mv race.db.checkpoints race.repaired.db.checkpoints\n" in said
+    (tmp_path / "race.db.checkpoints").rename(tmp_path / "race.repaired.db.checkpoints")
+    ran = run("resume", "race.repaired.db", "kept:learners")
+    assert "every learner is restored from its checkpoint" in ran.stderr
 
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with Interrupt():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+
+KEPT = """
+class Kept:
+    def __init__(self, step):
+        self.step, self.n = step, 0
+    def pull(self):
+        self.n += 1
+        return self.step * self.n / (self.n + 3)
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+def learners():
+    return {"slow": lambda: Kept(1.0), "quick": lambda: Kept(2.0)}
+"""

@@ -1,5 +1,6 @@
 """Races from end to end: what a user calls and gets."""
 
+import errno
 import os
 import pickle
 import random
@@ -10,7 +11,13 @@ from itertools import count, repeat
 
 import pytest
 
-from latebloomer.errors import BudgetError, LatebloomerError, SettingError, UnknownName
+from latebloomer.errors import (
+    BudgetError,
+    LatebloomerError,
+    OutputError,
+    SettingError,
+    UnknownName,
+)
 from latebloomer.policies import RisingSR
 from latebloomer.racing import AllFailed, Interrupted, LearnerError, OtherRace, look, race, resume
 from latebloomer.racing.learner import seed_of
@@ -169,6 +176,41 @@ def test_the_winner_can_be_pickled_or_one_is_told_why_not(tmp_path):
     assert not (tmp_path / "generator.pkl").exists()
 
 
+class Exits(Counter):
+    def __reduce__(self):
+        raise SystemExit(0)
+
+
+def test_a_winner_that_exits_when_it_is_pickled_is_told_of(tmp_path):
+    verdict = quiet({"a": Exits(2.0), "b": Counter(1.0)}, 20)
+    with pytest.raises(LearnerError, match=r"'a' cannot be pickled \(SystemExit: 0\)"):
+        verdict.save(tmp_path / "winner.pkl")
+
+
+@pytest.mark.parametrize("form", ["save", "report"])
+def test_a_full_disk_leaves_the_winner_and_the_report_that_were_there(tmp_path, monkeypatch, form):
+    file, write = tmp_path / "out", getattr(quiet({"a": Counter(1.0), "b": Counter()}, 20), form)
+    write(file)
+    before = file.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OutputError, match="No space left on device; what was there is as it was"):
+        write(file)
+    assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("form", ["save", "report"])
+def test_a_verdict_does_not_overwrite_its_journal(tmp_path, form):
+    path = tmp_path / "race.db"
+    verdict = quiet({"a": Counter(1.0), "b": Counter()}, 20, journal=path)
+    with pytest.raises(OutputError, match=r"the journal and the file to write are both"):
+        getattr(verdict, form)(path)
+    assert look(path).summary() == verdict.summary()
+
+
 # --- resume and look ---
 
 
@@ -216,6 +258,7 @@ def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
 # --- Ctrl-C ---
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_finishes_the_pull_and_the_race_goes_on_later(tmp_path, capsys):
     path = tmp_path / "race.db"
 
@@ -237,6 +280,7 @@ def test_ctrl_c_finishes_the_pull_and_the_race_goes_on_later(tmp_path, capsys):
     assert again.summary() == quiet(learners, 200, journal=tmp_path / "whole.db").summary()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_second_ctrl_c_stops_at_once_and_the_journal_still_resumes(tmp_path):
     path, presses = tmp_path / "race.db", 2
 
@@ -531,6 +575,7 @@ class Pausing(Counter):
         return score
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_objects_that_raced_before_go_on_without_being_trained_twice(tmp_path):
     learners = {"a": Pausing(presses=1), "b": Counter(1.0)}
     with pytest.raises(Interrupted):
@@ -539,6 +584,7 @@ def test_objects_that_raced_before_go_on_without_being_trained_twice(tmp_path):
     assert learners["a"].n == verdict.pulls["a"] and learners["b"].n == verdict.pulls["b"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_fresh_objects_are_trained_to_where_the_race_was(tmp_path):
     with pytest.raises(Interrupted):
         quiet({"a": Pausing(1), "b": Counter(1.0)}, 40, journal=tmp_path / "race.db")
@@ -547,6 +593,7 @@ def test_fresh_objects_are_trained_to_where_the_race_was(tmp_path):
     assert verdict.learner is learners["a"] and verdict.learner.n == verdict.pulls["a"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_object_stopped_within_a_pull_is_not_trusted(tmp_path):
     learners = {"a": Pausing(presses=2), "b": Counter(1.0)}
     with pytest.raises(KeyboardInterrupt):

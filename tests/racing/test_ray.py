@@ -158,6 +158,7 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     assert rows(path, "SELECT count(*) FROM changes WHERE word = 'more'")[0][0] > 20
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, monkeypatch):
     path, real, told = tmp_path / "race.db", FileJournal.append, []
 

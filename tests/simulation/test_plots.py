@@ -1,5 +1,8 @@
 """Figures: what is drawn, not how it looks."""
 
+import errno
+import os
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-from latebloomer.errors import SettingError
+from latebloomer.errors import OutputError, SettingError
 from latebloomer.policies import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.problems.paper_settings import paper_a
 from latebloomer.simulation.plots import COLOURS, colours_of
@@ -38,6 +41,34 @@ def made(budgets, wrong=(0.5, 0.2, 0.0)):
 def close_figures():
     yield
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "head"),
+    [("p.png", "p.png", b"\x89PNG"), ("p.PDF", "p.PDF", b"%PDF"), ("p", "p.png", b"\x89PNG"),
+     ("p.", "p.png", b"\x89PNG")],
+)  # fmt: skip
+def test_the_name_of_the_file_says_the_format(tmp_path, name, written, head):
+    made([100]).plot(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [written]
+    assert (tmp_path / written).read_bytes().startswith(head)
+
+
+def test_a_format_that_cannot_be_drawn_is_said(tmp_path):
+    with pytest.raises(SettingError, match=r"must be a file of .*png.*: these can be drawn"):
+        made([100]).plot(tmp_path / "p.docx")
+
+
+def test_a_full_disk_leaves_the_figure_that_was_there(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = tmp_path / "p.png"
+    file.write_text("an old figure")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        made([100]).plot(file)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["an old figure"]
 
 
 def lines_by_label(ax):

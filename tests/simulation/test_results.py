@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latebloomer
-from latebloomer.errors import MissingExtra, ResultsError, SettingError, UnknownName
+from latebloomer.errors import MissingExtra, OutputError, ResultsError, SettingError, UnknownName
 from latebloomer.policies import (
     REGISTRY,
     UCBE,
@@ -300,6 +300,16 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         results().save(path)
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("form", ["save", "to_csv", "to_parquet"])
+def test_a_full_disk_leaves_every_kind_of_file(tmp_path, monkeypatch, form):
+    file = tmp_path / "results"
+    file.write_text("good")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space")))
+    with pytest.raises(OutputError, match="No space; what was there is as it was: make room"):
+        getattr(results(), form)(file)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
 
 
 def broken(**changes):

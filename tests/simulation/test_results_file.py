@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from latebloomer import Results, simulate
-from latebloomer.errors import ChunkError, ResultsError, SettingError
+from latebloomer.errors import ChunkError, OutputError, ResultsError
 from latebloomer.simulation import local_runs, results_file
 
 WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": [60, 150],
@@ -192,7 +192,16 @@ def test_a_file_of_something_else_is_not_overwritten(out):
     assert out.read_text() == "my thesis"
 
 
-def test_a_folder_that_is_not_there_is_said_before_any_work(tmp_path, played):
-    with pytest.raises(SettingError, match="is no folder that can be written to"):
-        play(tmp_path / "nowhere" / "results.json")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere/results.json", "there is no folder '.*nowhere': make it, or give another path"),
+        ("file/results.json", "there is no folder '.*file': make it"),
+        ("", "it is a folder, but a file is needed"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said_before_any_work(tmp_path, played, name, words):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=words):
+        play(tmp_path / name)
     assert not played

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -243,6 +244,18 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
     results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
     assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
     assert "the runs played so far are kept" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("ignored_ctrl_c")
+def test_an_ignored_ctrl_c_stays_ignored(monkeypatch):
+    real = local_runs.play_in_threads
+
+    def pressed(*words):
+        signal.raise_signal(signal.SIGINT)
+        return real(*words)
+
+    monkeypatch.setattr(local_runs, "play_in_threads", pressed)
+    assert quiet("paper-a", "r-sr", 100, 40, chunk=10).cells[0].runs == 40
 
 
 def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):

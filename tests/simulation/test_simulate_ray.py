@@ -219,6 +219,7 @@ def test_a_killed_driver_loses_only_what_was_not_written(cluster, out, tmp_path,
     assert content(on_ray(out=out), tmp_path) == content(quiet(), tmp_path) == out.read_bytes()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_what_came_in(out, tmp_path, capsys):
     policy = trouble(tmp_path, "interrupt")
     some = plainly(policy, on_ray, out=out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -11,8 +10,9 @@ from typing import Any
 
 from latebloomer.bench.curve_sets import Skipped
 from latebloomer.bench.losses import ALL, Line
+from latebloomer.core.atomic_files import make_folder, write_csv, write_file
 from latebloomer.errors import extra
-from latebloomer.simulation.plots import colours_of
+from latebloomer.simulation.plots import colours_of, write_figure
 
 CAUTION = (
     "± is one standard error, over problems, of the difference to {baseline} on the same problems "
@@ -44,11 +44,10 @@ class BenchReport:
 
     def write(self, folder: Path) -> list[Path]:
         """bench.md, bench.csv and bench.png."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         paths = [folder / f"bench.{kind}" for kind in ("md", "csv", "png")]
-        paths[0].write_text(str(self), encoding="utf-8")
-        with paths[1].open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([Line._fields, *self.lines])
+        write_file(paths[0], str(self))
+        write_csv(paths[1], [Line._fields, *self.lines])
         draw_picture(self.lines, paths[2])
         return paths
 
@@ -201,7 +200,7 @@ def draw_picture(lines: Sequence[Line], path: Path) -> None:
         _panel(ax, [line for line in lines if line.group == group], group)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-    figure.savefig(path, dpi=120)
+    write_figure(figure, path, dpi=120)
     pyplot.close(figure)
 
 

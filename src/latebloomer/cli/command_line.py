@@ -9,13 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from latebloomer.cli.paper_commands import cite, reproduce
-from latebloomer.cli.race_commands import race, report, resume, show
+from latebloomer.cli.race_commands import race, repair, report, resume, show
 from latebloomer.cli.simulation_commands import bench, download, plan, simulate
+from latebloomer.cli.terminal_output import say, say_error
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
-COMMANDS = (plan, simulate, download, cite, race, resume, report, show, reproduce, bench)
+COMMANDS = (
+    plan, simulate, download, cite, race, resume, report, show, repair, reproduce, bench,
+)  # fmt: skip
 
 app = typer.Typer(
     name="latebloomer",
@@ -23,12 +26,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help is text: `random:FAMILY:K` is no emoji, [name] no markup
 )
 
 
 def show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"latebloomer {__version__}")
+        say(f"latebloomer {__version__}")
         raise typer.Exit
 
 
@@ -53,10 +57,10 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except Interrupted as stop:
-            typer.echo(str(stop), err=True)
+            say(stop, err=True)
             raise typer.Exit(INTERRUPTED) from None
         except LatebloomerError as error:
-            typer.echo(f"{type(error).__name__}: {error}", err=True)
+            say_error(error)
             raise typer.Exit(ERROR) from None
 
     return wrapped

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from latebloomer.citation import cite as bibtex
+from latebloomer.cli.terminal_output import say
 from latebloomer.errors import Interrupted
 from latebloomer.paper.experiments import AS_WRITTEN
 from latebloomer.paper.figure import PUBLISHED_RUNS, Workbench
@@ -27,13 +28,13 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Threads; all cores by default.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Make the paper's figures and tables again, with a verdict on each of its claims."""
+    """Make the paper's figures and tables again. Each of its claims gets a verdict."""
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
 
     if listed or not names:
         for figure in FIGURES:
-            typer.echo(f"{figure.name:16} {figure.title}")
+            say(f"{figure.name:16} {figure.title}")
         return
     bench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
     try:
@@ -49,4 +50,4 @@ def cite(
     what: Annotated[str, typer.Argument(help="A policy or a key of the references.")] = "Mussi24",
 ) -> None:
     """Print the BibTeX entry to cite."""
-    typer.echo(bibtex(what))
+    say(bibtex(what))

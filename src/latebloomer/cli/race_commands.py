@@ -1,26 +1,28 @@
-"""The commands race, resume, report and show: real learners, their journals and verdicts."""
+"""The commands race, resume, report, show and repair: real learners and their journals."""
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from latebloomer.errors import Interrupted, LearnerError, SettingError
+from latebloomer.cli.learner_source import learners_at
+from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.learner import Given, can_save
+from latebloomer.racing.learner import can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
-LearnersAt = Annotated[
-    str, typer.Argument(help="module:function that returns the learners, a dict of names.")
-]
+LEARNERS_HELP = (
+    "module:function or path/to/file.py:function that returns the learners, a dict of names."
+)
+LearnersAt = Annotated[str, typer.Argument(help=LEARNERS_HELP)]
 JournalFile = Annotated[Path, typer.Argument(help="The race's journal.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
@@ -56,16 +58,21 @@ def race(
     gpus: Gpus = 0.0,
     quiet: Quiet = False,
 ) -> None:
-    """Race learners within a budget and keep the right one."""
+    """Race learners within a budget and keep the right one.
+
+    Exit code 2: the call cannot be carried out, or your own module or function fails, and its
+    lines are shown. Exit code 130: Ctrl-C, and the command that goes on is shown.
+    """
     from latebloomer.racing.api import race as run
 
+    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
     with command_to_go_on(learners):
         verdict = run(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
             runner=runner_at(runner, address, storage, cpus, gpus), progress=not quiet,
         )  # fmt: skip
-    print_and_write(verdict, report, save)
+    print_and_write(verdict, learners, report, save)
 
 
 def resume(
@@ -83,10 +90,11 @@ def resume(
     """Go on with a race after an interruption."""
     from latebloomer.racing.api import resume as run
 
+    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
         verdict = run(journal, learners_at(learners), runner=where, progress=not quiet)
-    print_and_write(verdict, report, save)
+    print_and_write(verdict, learners, report, save)
 
 
 def report(
@@ -99,40 +107,36 @@ def report(
     from latebloomer.racing.api import look
 
     file = look(journal).report(out or journal.with_suffix(".html"))
-    typer.echo(f"wrote {file}")
+    say(f"wrote {file}")
 
 
 def show(journal: JournalFile) -> None:
     """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import look
 
-    typer.echo(look(journal))
+    say(look(journal))
 
 
-def learners_at(where: str) -> Mapping[str, Given]:
-    """The learners that `module:function` returns; the current folder is looked in first."""
-    module, colon, name = where.partition(":")
-    if not (module and colon and name):
-        raise LearnerError(f"{where!r}, but learners are named as module:function")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # something that the module itself imports
-        raise LearnerError(
-            f"there is no module {module!r} here: run the command where {module}.py is"
-        ) from error
-    if not hasattr(found, name):
-        raise LearnerError(f"module {module!r} has no {name!r}")
-    given = getattr(found, name)
-    made = given() if callable(given) and not inspect.isclass(given) else given
-    if not isinstance(made, Mapping):
-        raise LearnerError(
-            f"{where} gave {type(made).__name__}, but it must give a dict of learners"
-        )
-    return made
+def repair(
+    journal: JournalFile,
+    out: Annotated[
+        Path | None, typer.Option(help="The new file; NAME.repaired.db beside it if not given.")
+    ] = None,
+) -> None:
+    """Keep the sound beginning of a damaged journal in a new file."""
+    from latebloomer.racing.journal.files import repair as keep_sound
+
+    new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
+    pulls, wrong = keep_sound(journal, new)
+    if not wrong:
+        say(f"{journal} is not damaged: all its {pulls} pulls are sound, nothing was written")
+        return
+    say(f"{journal} is {wrong}")
+    say(f"wrote {new}: {pulls} pulls are kept; {journal} stays as it is")
+    states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
+    if states.is_dir():
+        say(f"to use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
+    say(f"go on with: {command('resume', new)} module:function")
 
 
 def runner_at(
@@ -151,18 +155,34 @@ def runner_at(
     return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage)
 
 
-def print_and_write(verdict: Verdict, report: Path | None, save: Path | None) -> None:
-    """The verdict on stdout; the winner and the report into files."""
-    typer.echo("\n".join([verdict.sentence, *verdict.both]))
-    if report is not None:
-        typer.echo(f"wrote {verdict.report(report)}")
-    if save is not None:
-        verdict.save(save)
-        typer.echo(f"wrote {save}")
-    elif not can_save(verdict.learner):
-        typer.echo(
-            "the trained winner ends with this command: --save winner.pkl keeps it", err=True
-        )
+def print_and_write(
+    verdict: Verdict, learners: str, report: Path | None, save: Path | None
+) -> None:
+    """The verdict on stdout; the winner and the report into files, the winner first."""
+    say("\n".join([verdict.sentence, *verdict.both]))
+    if save is None and not can_save(verdict.learner):
+        say("the trained winner ends with this command: --save winner.pkl keeps it", err=True)
+    journal = near(Path(str(verdict.journal)))
+    resumed = command("resume", journal, learners, "--save", save)
+    reported = command("report", journal, "--out", report)
+    write_each(
+        (save, partial(write_or_say, verdict.save, resumed)),
+        (report, partial(write_or_say, verdict.report, reported)),
+    )
+
+
+def write_or_say(write: Callable[[Path], object], again: str, path: Path) -> None:
+    """Write a file of a race that is over; where that fails, say which command tries again."""
+    try:
+        write(path)
+    except OutputError as error:
+        raise OutputError(f"{error}; then: {again}") from error
+    say(f"wrote {path}")
+
+
+def command(*words: object) -> str:
+    """A command of this program as one types it."""
+    return shlex.join(["latebloomer", *map(str, words)])
 
 
 @contextmanager
@@ -174,5 +194,5 @@ def command_to_go_on(learners: str) -> Iterator[None]:
         if stop.journal is None:
             raise
         said = str(stop).partition(";")[0]
-        again = f"go on with: latebloomer resume {near(Path(stop.journal))} {learners}"
-        raise Interrupted(f"{said}\n{again}", stop.journal) from None
+        again = command("resume", near(Path(stop.journal)), learners)
+        raise Interrupted(f"{said}\ngo on with: {again}", stop.journal) from None

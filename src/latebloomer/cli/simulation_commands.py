@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
+from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.core.atomic_files import need_folder
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
 from latebloomer.policies.registry import policy_for
@@ -38,9 +41,9 @@ def plan(
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
 ) -> None:
-    """Show how a policy would spend a budget, before anything is spent."""
+    """Show how a policy would spend a budget, before it is spent."""
     at = budget if horizon is None else horizon
-    typer.echo(policy_for(policy, arms, budget, at).describe(arms, budget, horizon))
+    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon))
 
 
 def simulate(
@@ -63,20 +66,18 @@ def simulate(
     address: Annotated[str | None, typer.Option(help=ADDRESS_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
-    """Play policies on a problem many times: errors, regrets and pulls with intervals."""
+    """Play policies on a problem many times. Shows errors, regrets and pulls with intervals."""
     from latebloomer.simulation.simulate import simulate as run
 
+    check_outputs({"--csv": csv, "--plot": plot}, {"--out": out})
     needed = "a whole number, or some with commas between"
     found = run(
         problem, split_policies(policy), comma_separated("--budget", budget, int, needed), runs,
         seed, horizon=horizon, target=target, method=method, threads=threads, chunk=chunk,
         first_run=first_run, out=out, engine=engine, address=address, progress=not quiet,
     )  # fmt: skip
-    typer.echo(found.to_json() if json else str(found))
-    if csv is not None:
-        found.to_csv(csv)
-    if plot is not None:
-        found.plot(plot, what="both")
+    say(found.to_json() if json else str(found))
+    write_each((csv, found.to_csv), (plot, partial(found.plot, what="both")))
 
 
 def bench(
@@ -92,22 +93,24 @@ def bench(
     threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Compare policies on recorded curves of real learners, or on your own."""
+    """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench.benchmark import TWELVE
     from latebloomer.bench.benchmark import bench as compare
 
+    if out is not None:
+        need_folder(out)
     found = compare(
         folder if folder is not None else sets.split(","),
         TWELVE if policies is None else split_policies(policies),
         comma_separated("--budgets", budgets, float, "numbers with commas between"),
         draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
     )  # fmt: skip
+    say(found)
     written = found.write(out) if out is not None else []
-    typer.echo(found)
     if found.skipped:
-        typer.echo(f"skipped {len(found.skipped)}: see the end of the report", err=True)
+        say(f"skipped {len(found.skipped)}: see the end of the report", err=True)
     for path in written:
-        typer.echo(f"wrote {path}", err=True)
+        say(f"wrote {path}", err=True)
 
 
 def download(
@@ -119,7 +122,7 @@ def download(
 
     if what != "imdb":
         raise unknown("data set", what, ["imdb"])
-    typer.echo(f"wrote {download_imdb(folder)}")
+    say(f"wrote {download_imdb(folder)}")
 
 
 def comma_separated(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
+from latebloomer.core.atomic_files import make_folder, write_csv
+from latebloomer.core.text import printable
 from latebloomer.paper.experiments import AS_PUBLISHED, AS_WRITTEN
 from latebloomer.simulation.progress_bar import Progress
 
@@ -42,10 +43,7 @@ class Row(NamedTuple):
 
 def write_rows(path: Path, rows: Sequence[Any]) -> None:
     """Write named tuples of one kind as CSV; the file is complete or not there."""
-    beside = path.with_name(f"{path.name}.part")
-    with beside.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([rows[0]._fields, *rows])
-    os.replace(beside, path)
+    write_csv(path, [rows[0]._fields, *rows])
 
 
 def read_rows(path: Path, kind: type[Any] = Row) -> list[Any]:
@@ -84,7 +82,7 @@ class Workbench:
     def say(self, text: str) -> None:
         """A line on the error stream."""
         if self.shown:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def parts(
         self,
@@ -97,8 +95,7 @@ class Workbench:
 
         `name` says all that the rows depend on. A part is kept as soon as it is played.
         """
-        path = self.folder / PARTS / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = make_folder(self.folder / PARTS) / f"{name}.csv"
         found: dict[Key, list[Row]] = {}
         for row in read_rows(path) if path.is_file() else []:
             found.setdefault(key_of(row), []).append(row)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from latebloomer.core.atomic_files import write_file
 from latebloomer.page.html_document import html_document
 from latebloomer.paper.claim_results import NOT, ONLY_PUBLISHED, REPRODUCED, ClaimResult
 from latebloomer.paper.figure import PARTS, Figure, Workbench
@@ -44,7 +45,7 @@ def write_page(
         f"<h1>Best arm identification for stochastic rising bandits, reproduced</h1>"
         f"{_about()}<nav>{links}</nav>{_claims(results)}{body}",
     )
-    (bench.folder / "index.html").write_text(text, encoding="utf-8")
+    write_file(bench.folder / "index.html", text)
 
 
 def _about() -> str:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from latebloomer.errors import LatebloomerError, extra, require, unknown
+from latebloomer.core.atomic_files import make_folder, write_file
+from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
 from latebloomer.paper import (
     bounds_figure,
     estimator_figure,
@@ -23,6 +24,7 @@ from latebloomer.paper.claim_results import decide_claims
 from latebloomer.paper.experiments import MODES
 from latebloomer.paper.figure import PARTS, Figure, Made, Workbench, write_rows
 from latebloomer.paper.paper_page import write_page
+from latebloomer.simulation.plots import write_figure
 
 FIGURES: tuple[Figure, ...] = (  # in the order of the page
     estimator_figure.FIGURE,
@@ -71,12 +73,14 @@ def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
     require(bench.runs >= 1, "runs", bench.runs, "at least 1", "it counts runs")
     require(bench.jobs >= 1, "jobs", bench.jobs, "at least 1", "it counts threads")
     pyplot = _pyplot()
-    (bench.folder / PARTS).mkdir(parents=True, exist_ok=True)
+    make_folder(bench.folder / PARTS)
     failures = []
     for figure in figures:
         started = time.perf_counter()
         try:
             there = _make(figure, bench, pyplot)
+        except OutputError:
+            raise  # the others could not be written either
         except LatebloomerError as error:
             failures.append(f"{figure.name}: {type(error).__name__}: {error}")
             bench.say(failures[-1])
@@ -105,7 +109,7 @@ def _make(figure: Figure, bench: Workbench, pyplot: Any) -> bool:
     made = figure.make(bench)
     write_rows(files[0], made.rows)
     _draw(made, pyplot, files[1:])
-    record.write_text(json.dumps(circumstances | {"notes": list(made.notes)}), encoding="utf-8")
+    write_file(record, json.dumps(circumstances | {"notes": list(made.notes)}))
     return False
 
 
@@ -120,5 +124,5 @@ def _draw(made: Made, pyplot: Any, files: Sequence[Path]) -> None:
     with pyplot.style.context("default"):
         figure = made.draw(pyplot)
         for file in files:
-            figure.savefig(file, dpi=150)
+            write_figure(figure, file, dpi=150)
         pyplot.close(figure)

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
+from latebloomer.core.atomic_files import make_folder, write_file
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.paper_settings import IMDB_FILE, IMDB_SHA256, digest_of
@@ -46,13 +47,12 @@ def download_imdb(folder: str | os.PathLike[str], source: str = IMDB_SOURCE) -> 
             f"what came from {source} are not the paper's curves: the sha256 of their values is "
             f"{digest}, not {IMDB_SHA256}; nothing was written"
         )
-    file = Path(folder) / IMDB_FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part.npz")
     named: dict[str, Any] = {**curves, "order": np.array(list(curves))}
-    np.savez_compressed(part, **named)
-    part.replace(file)
-    return file
+    data = io.BytesIO()
+    np.savez_compressed(data, **named)
+    file = Path(folder) / IMDB_FILE
+    make_folder(file.parent)
+    return write_file(file, data.getvalue())
 
 
 def _fetch(source: str, name: str) -> Floats:

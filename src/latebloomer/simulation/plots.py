@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
+from latebloomer.core.atomic_files import File, write_file
 from latebloomer.errors import extra, require
 from latebloomer.policies.registry import title
 
@@ -35,7 +37,7 @@ YLABELS = {"error": "error probability", "regret": "simple regret"}
 
 
 def plot(
-    results: Results, path: str | os.PathLike[str] | None, what: str, log: bool, ax: Any
+    results: Results, path: File | None, what: str, log: bool, ax: Any
 ) -> Axes | tuple[Axes, ...]:
     """See `Results.plot`."""
     require(what in (*YLABELS, "both"), "what", what, "'error', 'regret' or 'both'",
@@ -48,10 +50,26 @@ def plot(
         draw(results, panel, log and panel == "error", axis, legend=axis is axes[-1])
     figure = axes[-1].figure
     if path is not None:
-        figure.savefig(os.fspath(path), dpi=150, bbox_inches="tight")
+        write_figure(figure, path, dpi=150, bbox_inches="tight")
     if path is not None and ax is None:
         pyplot.close(figure)
     return tuple(axes) if what == "both" else axes[0]
+
+
+def write_figure(figure: Any, path: File, **options: Any) -> None:
+    """Write a matplotlib figure in the format that the file's name says, PNG where it says none.
+
+    As `savefig`, but the old file stays until the new one is complete.
+    """
+    name, known = os.fspath(path), figure.canvas.get_supported_filetypes()
+    kind = os.path.splitext(name)[1][1:].lower()
+    if not kind:
+        kind = figure.canvas.get_default_filetype()
+        name = f"{name.rstrip('.')}.{kind}"
+    require(kind in known, "path", name, f"a file of {', '.join(known)}", "these can be drawn")
+    data = io.BytesIO()
+    figure.savefig(data, format=kind, **options)
+    write_file(name, data.getvalue())
 
 
 def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
+import io
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from latebloomer.core.atomic_files import File, write_csv, write_file
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Row: TypeAlias = dict[str, Any]
-File: TypeAlias = str | os.PathLike[str]
 Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
 
 FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
@@ -196,16 +195,15 @@ class Results:
     def to_csv(self, path: File) -> None:
         """The tidy table; what is a list is written as JSON."""
         rows = [{name: _flat(value) for name, value in row.items()} for row in self.rows()]
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(path, [list(rows[0]) if rows else [], *(row.values() for row in rows)])
 
     def to_parquet(self, path: File) -> None:
         """The tidy table; lists stay lists."""
         arrow = extra("pyarrow", "Parquet files", "parquet")
         parquet = extra("pyarrow.parquet", "Parquet files", "parquet")
-        parquet.write_table(arrow.Table.from_pylist(self.rows()), os.fspath(path))
+        data = io.BytesIO()
+        parquet.write_table(arrow.Table.from_pylist(self.rows()), data)
+        write_file(path, data.getvalue())
 
     def to_pandas(self) -> Any:
         """The tidy table as a pandas data frame."""

@@ -24,15 +24,14 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import Any
 
-from latebloomer.errors import ResultsError, SettingError
+from latebloomer.core.atomic_files import File, need_writable, write_file
+from latebloomer.errors import ResultsError
 from latebloomer.policies.registry import rank
 from latebloomer.simulation.counts import (
     SETTINGS,
@@ -45,7 +44,7 @@ from latebloomer.simulation.counts import (
     read_ranges,
 )
 from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
-from latebloomer.simulation.results import File, Origin, Results
+from latebloomer.simulation.results import Origin, Results
 
 FORMAT = "latebloomer results"
 EDITION = 1
@@ -54,20 +53,9 @@ SHARE = 20  # times what writing takes are worked before the next: 5 % for large
 
 
 def write(results: Results, path: File) -> None:
-    """Write beside `path`, then move there: whatever happens, the old or the new file is whole."""
-    target = Path(path)
+    """Write the file, compressed if its name ends in .gz; the old one stays until it is whole."""
     data = json.dumps(as_document(results), separators=(",", ":")).encode()
-    if target.suffix == ".gz":
-        data = gzip.compress(data, mtime=0)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_through(file, data)
-        os.chmod(name, _mode(target))
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    write_file(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
 
 
 def read(path: File) -> Results:
@@ -141,21 +129,6 @@ def _cell(found: dict[str, Any]) -> Cell:
     return cell
 
 
-def _write_through(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 # --- results that grow ---
 
 
@@ -179,7 +152,10 @@ class GrowingResults:
         """What of the runs [first, last) is missing; an error where the file has other ones."""
         for experiment in experiments:
             self._check(experiment)
-        return [runs for one in experiments for runs in self._missing(one, first, last)]
+        missing = [runs for one in experiments for runs in self._missing(one, first, last)]
+        if missing and self._path is not None:
+            need_writable(self._path)  # rather than after hours of work
+        return missing
 
     def gather(self, counted: CountedRuns) -> None:
         """Add what was found; whatever ends it early, the file has all that came."""
@@ -263,12 +239,7 @@ class GrowingResults:
 
 def _found_in(path: Path, blank: Results) -> Results:
     """What the file has; nothing is written yet."""
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise SettingError(
-            f"out={str(path)!r}, but {str(path.parent)!r} is no folder that can be written to: "
-            "make it, or give another file"
-        )
-    if not path.exists():
+    if not path.is_file():
         return blank
     found = read(path)
     ours, theirs = dataclasses.asdict(blank.origin), dataclasses.asdict(found.origin)

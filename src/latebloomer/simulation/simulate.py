@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from latebloomer.core.atomic_files import File
 from latebloomer.core.random import RUNS, key
 from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.policies import Policy, make_policy
@@ -17,7 +18,7 @@ from latebloomer.problems import problem as problem_of
 from latebloomer.simulation.experiment import CountedRuns, MissingRuns, experiment_of
 from latebloomer.simulation.local_runs import count_here
 from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.results import File, Results
+from latebloomer.simulation.results import Results
 from latebloomer.simulation.results_file import GrowingResults
 
 TARGETS = ("cpu", "gpu", "python")

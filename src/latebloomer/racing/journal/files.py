@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from time import time
+from typing import NamedTuple
 
 from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, OtherRace
@@ -39,11 +40,7 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
     lock = _lock(file)
     try:
         _make_way(file)
-        db = _connect(file, durability_of(created))
-        with transaction(db):
-            _make_tables(db)
-            FileJournal(db, file).write([Entry(1, time(), 0.0, created)])
-        journal = FileJournal(db, file, lock)
+        journal = _new_journal(file, [Entry(1, time(), 0.0, created)], lock)
     except BaseException as error:
         lock.close()
         if isinstance(error, sqlite3.Error):
@@ -52,6 +49,17 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
             ) from error
         raise
     return journal
+
+
+def _new_journal(file: Path, entries: list[Entry], lock: sqlite3.Connection) -> FileJournal:
+    """A journal that begins with these entries, or none at all."""
+    created = entries[0].event
+    durability = durability_of(created) if isinstance(created, Created) else "normal"
+    db = _connect(file, durability)
+    with transaction(db):
+        _make_tables(db)
+        FileJournal(db, file).write(entries)
+    return FileJournal(db, file, lock)
 
 
 def durability_of(created: Created) -> str:
@@ -75,36 +83,73 @@ def rescue(journal: Journal, events: Iterable[Event]) -> FileJournal:
     raise JournalError(f"the journal {near(old)} is gone, and no name beside it is free")
 
 
-def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[int, str]:
-    """Keep the sound events of a damaged journal in a new file: how many pulls, and what is wrong.
+class Repaired(NamedTuple):
+    """What came of a repair."""
 
-    The damaged file stays as it is.
+    pulls: int  # that are sound
+    wrong: str  # what is damaged; empty where nothing is, and nothing was written then
+
+
+def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Repaired:
+    """Keep the sound beginning of a damaged journal in a new file, all of it or nothing.
+
+    The damaged file stays as it is; a file that is there is never overwritten.
     """
-    journal, pulls, wrong = read(path), 0, ""
-    made: Journal | None = None
+    sound, wrong = _sound_entries(path)
+    pulls = sum(isinstance(entry.event, Told) for entry in sound)
+    if wrong and not pulls:
+        raise JournalError(f"{path} is {wrong}: nothing of it can be kept, start a new race")
+    if wrong:
+        _copy(sound, Path(out).absolute())
+    return Repaired(pulls, wrong)
+
+
+def _sound_entries(path: str | os.PathLike[str]) -> tuple[list[Entry], str]:
+    """The entries before the first damage, and what that is."""
+    sound: list[Entry] = []
+    journal, wrong = _read_what_can_be(path)
     with closing(journal):
-        entries = journal.read()
         try:
-            for entry in entries:
-                if made is None:
-                    made = _first_of(entry.event, out)
-                else:
-                    made.append(entry.event, elapsed=entry.elapsed)
-                    pulls += isinstance(entry.event, Told)
+            for entry in journal.read():
+                sound.append(entry)
         except JournalError as error:
-            if made is None:
-                raise
-            wrong = str(error)
-    if made is None:
-        raise JournalError(f"there is no event in {path}: nothing can be kept")
-    made.close()
-    return pulls, wrong
+            wrong = one_line(str(error.__cause__ or error))
+            return sound, f"damaged after event {len(sound)} ({wrong})"
+    if not sound:
+        wrong = wrong or "its first event is missing"
+    return sound, f"damaged, though none of its {len(sound)} events ({wrong})" if wrong else ""
 
 
-def _first_of(event: Event, out: str | os.PathLike[str]) -> Journal:
-    if not isinstance(event, Created):
-        raise JournalError("the journal does not begin with a race: nothing can be kept")
-    return create(out, event)
+def _read_what_can_be(path: str | os.PathLike[str]) -> tuple[Journal, str]:
+    """A journal that may be damaged, and why SQLite refuses it as it is."""
+    try:
+        return read(path), ""
+    except JournalError as error:
+        if not isinstance(error.__cause__, DAMAGE):
+            raise  # it is another program's, or of a newer version, or there is none
+        return read(path, damaged=True), one_line(str(error.__cause__))
+
+
+def _copy(entries: list[Entry], file: Path) -> None:
+    """A new journal with these entries as they are, times included."""
+    if not isinstance(entries[0].event, Created):
+        raise JournalError(f"{near(file)} cannot be made: the journal does not begin with a race")
+    _need_folder(file)
+    if file.exists():
+        raise JournalError(
+            f"{near(file)} is there already, and nothing is overwritten: give another file"
+        )
+    lock = _lock(file)
+    try:
+        _new_journal(file, entries, lock).close()
+    except BaseException as error:
+        lock.close()
+        _remove(file, ".lock")
+        if isinstance(error, sqlite3.Error):
+            raise JournalError(
+                f"{near(file)} cannot be written ({error}): make room, or give another file"
+            ) from error
+        raise
 
 
 def _make_tables(db: sqlite3.Connection) -> None:
@@ -135,8 +180,11 @@ def reopen(path: str | os.PathLike[str]) -> FileJournal:
         raise
 
 
-def read(path: str | os.PathLike[str]) -> Journal:
-    """A journal to look at, also while another process races on it. Nothing is written."""
+def read(path: str | os.PathLike[str], damaged: bool = False) -> Journal:
+    """A journal to look at, also while another process races on it. Nothing is written.
+
+    One that is known to be damaged is read as far as it goes.
+    """
     file = Path(path).absolute()
     if not file.is_file():
         raise JournalError(
@@ -144,19 +192,32 @@ def read(path: str | os.PathLike[str]) -> Journal:
         )
     db = _connect_to_read(file)
     try:
+        if damaged:  # else SQLite refuses a file that was cut off
+            db.execute("PRAGMA writable_schema = ON")
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         _need_ours(file, application, version, tables)
     except DAMAGE as error:
         db.close()
-        raise JournalError(
-            f"{near(file)} is not a journal of a race, or is damaged ({one_line(str(error))})"
-        ) from error
+        text = one_line(str(error))
+        if not damaged and _has_our_mark(file):
+            raise JournalError(
+                f"the journal {near(file)} is damaged ({text}): `latebloomer repair {near(file)}` "
+                "keeps what is sound in a new file"
+            ) from error
+        raise JournalError(f"{near(file)} is not a journal of a race ({text})") from error
     except JournalError:
         db.close()
         raise
     return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
+
+
+def _has_our_mark(file: Path) -> bool:
+    """Whether it begins as our files do, without asking SQLite."""
+    with file.open("rb") as stream:
+        head = stream.read(72)
+    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big")
 
 
 class Blank(JournalError):
@@ -255,6 +316,12 @@ def _need_folder(file: Path) -> None:
         raise JournalError(f"journal={str(file)!r} is a folder, but it must be a file")
 
 
+def _remove(file: Path, *more: str) -> None:
+    """Remove a journal and what lies beside it."""
+    for end in ("", "-wal", "-shm", *more):
+        Path(f"{file}{end}").unlink(missing_ok=True)
+
+
 def _make_way(file: Path) -> None:
     """Remove a journal without a pull; of any other file, say what is in it."""
     if not file.exists():
@@ -269,8 +336,7 @@ def _make_way(file: Path) -> None:
     except Blank:
         pass
     if spent == 0:  # it never got going: nothing would be lost
-        for end in ("", "-wal", "-shm"):
-            Path(f"{file}{end}").unlink(missing_ok=True)
+        _remove(file)
         return
     state = "a finished race" if over else "an unfinished race"
     then = "to get its verdict" if over else "to go on with it"

@@ -95,7 +95,13 @@ class FileJournal(Journal):
 
     def _find_end(self) -> None:
         query = "SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1"
-        newest = self._db.execute(query).fetchone()
+        try:
+            newest = self._db.execute(query).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise JournalError(
+                f"the journal {near(self.path)} is damaged at its end ({error}): `latebloomer "
+                f"repair {near(self.path)}` keeps what is sound in a new file"
+            ) from error
         if newest is not None:
             self._last, self._checksum = newest
 
@@ -118,9 +124,9 @@ class FileJournal(Journal):
         self._last, self._checksum = number, mark
 
     def _append_several(self, events: tuple[Event, ...], now: float, elapsed: float) -> None:
-        entries = [Entry(k, now, elapsed, event) for k, event in enumerate(events, self._last + 1)]
+        numbered = enumerate(events, self._last + 1)
         with transaction(self._db):
-            written = self.write(entries)
+            written = self.write(Entry(k, now, elapsed, event) for k, event in numbered)
         self._last, self._checksum = written
 
     def write(self, entries: Iterable[Entry]) -> tuple[int, int]:

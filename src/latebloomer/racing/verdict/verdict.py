@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.text import printable
+from latebloomer.core.atomic_files import File, need_different, write_file
+from latebloomer.core.text import printable, reason_of
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -171,17 +171,18 @@ class Verdict:
 
     # --- in other forms ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Pickle the winner."""
+    def save(self, path: File) -> None:
+        """Pickle the winner; a file that is there stays until the new one is complete."""
+        self._need_other_than_journal(path)
         try:
             data = pickle.dumps(self.learner)
-        except Exception as error:  # whatever the learner's own pickling raises
+        except (Exception, SystemExit) as error:  # whatever the learner's own pickling raises
             raise LearnerError(
-                f"the winner {self.name!r} cannot be pickled ({type(error).__name__}: {error}); "
+                f"the winner {self.name!r} cannot be pickled ({reason_of(error)}); "
                 "nothing is lost: it is verdict.learner, and its scores are in the journal. Give "
                 "it save(folder) and load(folder), or save what you need of it yourself"
             ) from error
-        Path(path).write_bytes(data)
+        write_file(path, data)
 
     def to_frame(self) -> Any:
         """One row per learner, as a pandas data frame."""
@@ -194,14 +195,16 @@ class Verdict:
 
         return plot(self, ax)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
+    def report(self, path: File) -> Path:
         """Write one self-contained HTML file."""
         from latebloomer.page.race_html import race_html
         from latebloomer.racing.verdict.page_data import page_data
 
-        file = Path(path)
-        file.write_text(race_html(page_data(self)), encoding="utf-8")
-        return file
+        self._need_other_than_journal(path)
+        return write_file(path, race_html(page_data(self)))
+
+    def _need_other_than_journal(self, path: File) -> None:
+        need_different({"the journal": self.journal, "the file to write": path})
 
 
 def _plain(value: float) -> float | None:

@@ -1,0 +1,45 @@
+"""What commands print and write: nothing that a terminal would obey, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import typer
+
+from latebloomer.core.atomic_files import need_different, need_writable
+from latebloomer.core.text import printable
+from latebloomer.errors import LatebloomerError
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print, control characters as escapes: names of learners are other people's text."""
+    typer.echo(printable(str(text)), err=err)
+
+
+def say_error(error: LatebloomerError) -> None:
+    """An error in one line."""
+    say(f"{type(error).__name__}: {error}", err=True)
+
+
+def check_outputs(files: Mapping[str, Path | None], other: Mapping[str, Path | None]) -> None:
+    """Say before the work what could not be written after it, by the options that name `files`."""
+    need_different({**other, **files})
+    for path in files.values():
+        if path is not None:
+            need_writable(path)
+
+
+def write_each(*files: tuple[Path | None, Callable[[Path], object]]) -> None:
+    """Write all that is asked for, in order, also where one fails; then raise its error."""
+    failures = []
+    for path, write in files:
+        try:
+            if path is not None:
+                write(path)
+        except LatebloomerError as error:
+            failures.append(error)
+    for failure in failures[1:]:
+        say_error(failure)
+    if failures:
+        raise failures[0]

@@ -1,0 +1,187 @@
+"""Files that are whole whatever happens: a new one takes the old one's place when it is complete.
+
+All that this library writes for its users goes through here, so that an error while writing (no
+folder, no permission, a full disk) is an `OutputError` and leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO
+
+from latebloomer.errors import OutputError
+
+File = str | os.PathLike[str]
+NEW = 0o666  # permissions of a new file, less what the user's umask takes away
+FULL = (errno.ENOSPC, errno.EDQUOT)
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+MOST_OF_NAME = 40  # characters in a draft's name: the whole of a long one would be too long
+
+
+def write_file(path: File, data: bytes | str) -> Path:
+    """Write beside `path`, then move there: the old or the new file is whole.
+
+    The old file's permissions are kept, and a link leads where it led. Text is UTF-8.
+    """
+    given = Path(path)
+    content = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
+    try:
+        if _is_stream(given):
+            given.write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(given)), content)
+    except OSError as error:
+        raise _output_error(given, error) from error
+    return given
+
+
+def write_csv(path: File, lines: Iterable[Iterable[Any]]) -> Path:
+    """Write a table, the names of its columns first."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(lines)
+    return write_file(path, text.getvalue())
+
+
+def make_folder(path: File) -> Path:
+    """The folder, made where it is missing."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise _folder_error(path, error) from error
+    return Path(path)
+
+
+# --- before the work whose result is to be written ---
+
+
+def need_writable(path: File) -> None:
+    """Raise an `OutputError` unless a file can be written there; what is there stays as it is."""
+    given = Path(path)
+    try:
+        if not _is_stream(given):
+            with _draft(Path(os.path.realpath(given))):
+                pass
+    except OSError as error:
+        raise _output_error(given, error) from error
+
+
+def need_folder(path: File) -> None:
+    """Raise an `OutputError` unless files can be written in that folder, or it can be made."""
+    given = Path(path).absolute()
+    nearest = next(folder for folder in (given, *given.parents) if os.path.exists(folder))
+    try:
+        with _draft(nearest / token_hex(6)):
+            pass
+    except OSError as error:
+        raise _folder_error(path, error) from error
+
+
+def need_different(files: Mapping[str, File | None]) -> None:
+    """Raise an `OutputError` where two options name one file: the second would overwrite it.
+
+    >>> need_different({"--report": "race.html", "--save": "./race.html"})
+    Traceback (most recent call last):
+    latebloomer.errors.OutputError: --report and --save are both 'race.html': give two files
+    """
+    seen: dict[str, str] = {}
+    for option, file in files.items():
+        if file is None or _is_stream(Path(file)):
+            continue
+        other = seen.setdefault(os.path.realpath(file), option)
+        if other != option:
+            name = os.path.normpath(file)
+            raise OutputError(f"{other} and {option} are both {name!r}: give two files")
+
+
+# --- writing ---
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is a device, a pipe or this process's own output: nothing to be replaced."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    if stat.S_ISREG(found.st_mode):
+        return any(os.path.samestat(found, own) for own in _own_outputs())
+    return not stat.S_ISDIR(found.st_mode)
+
+
+def _own_outputs() -> Iterator[os.stat_result]:
+    for handle in (1, 2):
+        with suppress(OSError):  # closed
+            yield os.fstat(handle)
+
+
+def _replace(target: Path, content: bytes) -> None:
+    with _draft(target) as draft:
+        draft.write(content)
+        draft.flush()
+        os.fsync(draft.fileno())
+        draft.close()
+        os.replace(draft.name, target)
+
+
+@contextmanager
+def _draft(target: Path) -> Iterator[BinaryIO]:
+    """A new file beside `target`, as private as that; gone afterwards, unless it was moved."""
+    mode = _mode(target)
+    private = NEW if mode is None else mode  # from the start: a winner may be nobody's business
+    name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{token_hex(6)}")
+    try:
+        with open(name, "xb", opener=partial(os.open, mode=private)) as draft:
+            if mode is not None:
+                os.chmod(name, mode)  # the umask may have taken some away
+            yield draft
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def _mode(target: Path) -> int | None:
+    """The permissions of the file that is to be replaced; None where there is none."""
+    if not target.exists():
+        return None
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return target.stat().st_mode & 0o777
+
+
+# --- what went wrong ---
+
+
+def _folder_error(path: File, error: OSError) -> OutputError:
+    return OutputError(
+        f"the folder {str(path)!r} cannot be made or written in ({error.strerror}): give another"
+    )
+
+
+def _output_error(path: Path, error: OSError) -> OutputError:
+    failed = OutputError(f"{str(path)!r} cannot be written: {_reason(path, error)}")
+    failed.errno = error.errno
+    return failed
+
+
+def _reason(path: Path, error: OSError) -> str:
+    """What is needed, and what to do."""
+    folder, said = str(path.parent), error.strerror or str(error)
+    if os.path.isdir(path):
+        return "it is a folder, but a file is needed: give the name of a file"
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder!r}: make it, or give another path"
+    if error.errno in FULL:
+        return f"{said}; what was there is as it was: make room, or give a path on another disk"
+    if error.errno in FORBIDDEN:
+        return f"{said}: give a path that you may write to, or change its permissions"
+    return f"{said}; what was there is as it was: give another path"

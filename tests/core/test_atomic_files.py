@@ -1,0 +1,249 @@
+"""Files that are written: whole or as they were, whatever happens, and what is said then."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from latebloomer.core import atomic_files
+from latebloomer.core.atomic_files import (
+    make_folder,
+    need_different,
+    need_folder,
+    need_writable,
+    write_csv,
+    write_file,
+)
+from latebloomer.errors import LatebloomerError, OutputError
+
+AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+not_as_root = pytest.mark.skipif(AS_ROOT, reason="root may write where others may not")
+
+
+def mode_of(file):
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+# --- what is written ---
+
+
+@pytest.mark.parametrize(("data", "found"), [("größer\n", "größer\n".encode()), (b"\0", b"\0")])
+def test_text_and_bytes_are_written_and_replaced(tmp_path, data, found):
+    file = tmp_path / "out"
+    for _ in range(2):
+        assert write_file(file, data) == file
+        assert file.read_bytes() == found
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_table_is_written_as_csv(tmp_path):
+    write_csv(tmp_path / "t.csv", [("a", "b"), (1, "x,y")])
+    assert (tmp_path / "t.csv").read_bytes() == b'a,b\r\n1,"x,y"\r\n'
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    assert write_file(tmp_path / ("n" * 250), "text").read_text() == "text"
+
+
+def test_a_link_leads_where_it_led(tmp_path):
+    (tmp_path / "folder").mkdir()
+    link, file = tmp_path / "link", tmp_path / "folder" / "file"
+    link.symlink_to(file)
+    for text in ("new", "newer"):
+        write_file(link, text)
+        assert link.is_symlink() and file.read_text() == text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other permissions there")
+def test_permissions_are_kept_at_every_moment(tmp_path, monkeypatch):
+    file, seen = tmp_path / "private", []
+    file.touch(0o600)
+    monkeypatch.setattr("os.fsync", lambda handle: seen.append(os.fstat(handle).st_mode & 0o777))
+    write_file(file, "secret")
+    assert seen == [0o600] and mode_of(file) == 0o600
+    file.chmod(0o666)  # more than the umask leaves to a new file
+    write_file(file, "for all")
+    assert mode_of(file) == 0o666
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other permissions there")
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "plain").touch()
+    assert mode_of(write_file(tmp_path / "ours", "")) == mode_of(tmp_path / "plain")
+
+
+# --- what is no file is written straight ---
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs devices")
+def test_a_device_stays_one():
+    write_file("/dev/null", "text")
+    need_writable("/dev/null")
+    need_different({"--csv": "/dev/null", "--plot": "/dev/null"})
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    if Path("/dev/full").exists():
+        with pytest.raises(OutputError, match="No space left on device"):
+            write_file("/dev/full", "text")
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("piped", [True, False])
+def test_the_process_s_own_output_is_written_like_any_other(tmp_path, piped):
+    code = (
+        "from latebloomer.core.atomic_files import write_file as w\n"
+        "w('/dev/stdout', 'table\\n')\nimport os; os.write(1, b'x' * 9)"
+    )
+    with open(tmp_path / "out", "wb") as out:
+        ran = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE if piped else out, check=True
+        )
+    written = ran.stdout if piped else (tmp_path / "out").read_bytes()
+    assert written.endswith(b"x" * 9)  # nothing went to a file that nobody sees any more
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+# --- errors leave the old file whole ---
+
+
+def disk_full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class HalfWritten:
+    """A disk that takes half of what it is given and is full then."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, data):
+        self.file.write(data[: len(data) // 2])
+        self.file.flush()
+        disk_full()
+
+    def __enter__(self):
+        self.file.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.file.__exit__(*error)
+
+
+@pytest.fixture(params=["write", "fsync", "replace"])
+def full(request, monkeypatch):
+    """A disk that is full when the data come, when they are flushed, or at the very end."""
+    if request.param == "write":
+        half = lambda *words, **more: HalfWritten(open(*words, **more))  # noqa: E731, SIM115
+        monkeypatch.setattr(atomic_files, "open", half, raising=False)
+    else:
+        monkeypatch.setattr(f"os.{request.param}", disk_full)
+
+
+@pytest.mark.usefixtures("full")
+@pytest.mark.parametrize("before", [None, "good"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, before):
+    file = tmp_path / "out"
+    if before is not None:
+        file.write_text(before)
+    with pytest.raises(OutputError, match=r"No space left on device; what was .*: make room") as e:
+        write_file(file, "new " * 1000)
+    assert e.value.errno == errno.ENOSPC  # as of any OSError
+    assert [path.read_text() for path in tmp_path.iterdir()] == ([before] if before else [])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_whatever_ends_it_leaves_what_was_there(tmp_path, monkeypatch, error):
+    def ended(_):
+        raise error
+
+    (tmp_path / "out").write_text("good")
+    monkeypatch.setattr("os.fsync", ended)
+    with pytest.raises(error):
+        write_file(tmp_path / "out", "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
+
+
+@pytest.fixture
+def bad(tmp_path):
+    """Places where nothing can be written, and what is said of them."""
+    (tmp_path / "file").write_text("good")
+    return {
+        tmp_path / "none" / "out": r"'.*out' cannot be written: there is no folder '.*none': make",
+        tmp_path / "file" / "out": "there is no folder '.*file': make it, or give another path",
+        tmp_path: "it is a folder, but a file is needed: give the name of a file",
+    }
+
+
+@pytest.mark.parametrize("act", [need_writable, lambda path: write_file(path, "text")])
+def test_a_place_that_is_none_is_said(tmp_path, bad, act):
+    for path, words in bad.items():
+        with pytest.raises(OutputError, match=words) as caught:
+            act(path)
+        assert isinstance(caught.value, OSError) and isinstance(caught.value, LatebloomerError)
+        assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "good"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc")
+def test_a_folder_in_which_nobody_may_write_is_said():
+    for act in (need_writable, lambda path: write_file(path, "text")):
+        with pytest.raises(OutputError, match="'/proc/self/out' cannot be written: "):
+            act("/proc/self/out")
+
+
+@not_as_root
+def test_a_read_only_folder_or_file_is_said(tmp_path):
+    (tmp_path / "file").touch(0o444)
+    (tmp_path / "folder").mkdir(0o555)
+    for path in (tmp_path / "file", tmp_path / "folder" / "out"):
+        for act in (need_writable, lambda path: write_file(path, "text")):
+            with pytest.raises(OutputError, match="Permission denied: give a path that you may"):
+                act(path)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_permission_that_is_missing_is_said(tmp_path, monkeypatch, code):
+    def forbidden(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("os.open", forbidden)
+    with pytest.raises(OutputError, match=rf"{os.strerror(code)}: give a path that you may write"):
+        need_writable(tmp_path / "out")
+
+
+def test_a_check_leaves_no_trace(tmp_path):
+    need_writable(tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "old").write_text("good")
+    before = (tmp_path / "old").stat()
+    need_writable(tmp_path / "old")
+    assert (tmp_path / "old").stat().st_mtime_ns == before.st_mtime_ns
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
+
+
+def test_two_options_must_not_name_one_file(tmp_path):
+    need_different({"--report": tmp_path / "a", "--save": tmp_path / "b", "--csv": None})
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with pytest.raises(OutputError, match=r"--report and --save are both '.*link': give two"):
+        need_different({"--report": tmp_path / "a", "--save": tmp_path / "link"})
+
+
+def test_a_folder_is_made_or_one_is_told_why_not(tmp_path):
+    assert make_folder(tmp_path / "a" / "b").is_dir() and make_folder(tmp_path).is_dir()
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "folder"):
+        for act in (make_folder, need_folder):
+            with pytest.raises(OutputError, match=r"cannot be made or .*: give another"):
+                act(path)
+
+
+def test_a_folder_to_be_made_is_looked_at_and_not_made(tmp_path):
+    need_folder(tmp_path)
+    need_folder(tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())
