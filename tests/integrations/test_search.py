@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from latebloomer.errors import BudgetError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
 from latebloomer.racing import AllFailed, LearnerError, OtherRace, look
+from latebloomer.session.events import Told
 
 X, Y = load_iris(return_X_y=True)
 MODELS = {
@@ -401,3 +402,19 @@ def test_several_jobs_without_ray_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"need ray: pip install 'latebloomer\[ray\]'"):
         search(n_jobs=2).fit(X, Y)
+
+
+def test_callbacks_are_told_what_happens():
+    heard = []
+    models = {"a": SGDClassifier(random_state=0), "b": GaussianNB()}
+    RaceSearchCV(
+        models, budget=20, random_state=0, callbacks=[lambda event, view: heard.append(event)]
+    ).fit(X, Y)
+    assert sum(isinstance(event, Told) for event in heard) == 20
+
+
+@pytest.mark.parametrize("scoring, known", [(None, [0, 1]), ("neg_log_loss", [None, 0])])
+def test_scores_with_a_known_range_are_certified_within_it(scoring, known):
+    models = {"a": SGDClassifier(loss="log_loss", random_state=0), "b": GaussianNB()}
+    found = RaceSearchCV(models, budget=20, random_state=0, scoring=scoring).fit(X, Y)
+    assert list(found.verdict_.settings["score_range"]) == known

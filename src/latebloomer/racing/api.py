@@ -51,7 +51,7 @@ def race(
     deliver: float = 0.0,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
-    score_range: tuple[float, float] | None = None,
+    score_range: tuple[float | None, float | None] | None = None,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 

@@ -40,7 +40,8 @@ class Settings:
     checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
     durability: str = "normal"
     deliver: float = 0.0  # share of the budget, or of the time, kept to train the winner on
-    score_range: tuple[float, float] | None = None  # what a score's mean cannot leave
+    # What a score's mean cannot leave; None for an end that is open.
+    score_range: tuple[float | None, float | None] | None = None
     auto: bool = False  # whether the policy was left to the library, which chose this one
 
     def __post_init__(self) -> None:
@@ -60,6 +61,14 @@ class Settings:
             self.durability in DURABILITIES, "durability", self.durability,
             "'normal' or 'full'", "'full' waits for the disk after every pull",
         )  # fmt: skip
+
+    @property
+    def score_bounds(self) -> tuple[float, float] | None:
+        """The range of scores as two numbers."""
+        if self.score_range is None:
+            return None
+        low, high = self.score_range
+        return -inf if low is None else low, inf if high is None else high
 
     @property
     def rule(self) -> str:
@@ -167,16 +176,17 @@ def versions() -> dict[str, str]:
     }
 
 
-def _range(given: Any) -> tuple[float, float]:
-    """Two numbers in order, or a `SettingError`."""
+def _range(given: Any) -> tuple[float | None, float | None]:
+    """Two numbers in order, None where an end is open; or a `SettingError`."""
     try:
-        low, high = (float(end) for end in given)
+        low, high = (end if end is None else float(end) for end in given)
+        right = (-inf if low is None else low) < (inf if high is None else high)
     except (TypeError, ValueError):
-        low, high = inf, -inf
-    if not low < high:
+        right = False
+    if not right:
         raise SettingError(
             f"score_range={brief(given)}, but score_range must be (low, high), as (0, 1) for an "
-            "accuracy"
+            "accuracy or (None, 1) for an R2"
         )
     return low, high
 

@@ -58,7 +58,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     (40 for each if not given); `policy` is as in `race`. With `refit=True` the winner is then
     trained on to `horizon` pulls (the budget if not given) on all rows, those held out among them:
     `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it:
-    `deliver=0.3` keeps that share of the budget for it.
+    `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what happens, as in
+    `race`. Scores with a known range (an accuracy, an R2) are certified within it.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -89,6 +90,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         journal: Any = None,
         verbose: bool = False,
+        callbacks: Any = None,
     ) -> None:
         self.estimators = estimators
         self.budget = budget
@@ -104,6 +106,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.journal = journal
         self.verbose = verbose
+        self.callbacks = callbacks
 
     # --- settings, with those of the estimators by name ---
 
@@ -163,12 +166,15 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         budget = PULLS_EACH * len(made) if self.budget is None else self.budget
         if self.journal is not None and Path(self.journal).exists():
             learners.need_own_journal(self.journal, budget)
-            return resume(self.journal, made, policy=self.policy, runner=runner, progress=progress)
+            return resume(
+                self.journal, made, policy=self.policy, runner=runner, progress=progress,
+                callbacks=self.callbacks,
+            )  # fmt: skip
         try:
             return race(
                 made, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
                 journal=self.journal, runner=runner, seed=learners.fingerprint, retries=0,
-                progress=progress,
+                progress=progress, callbacks=self.callbacks, score_range=learners.score_range,
             )  # fmt: skip
         except AllFailed as error:
             reasons = list(learners.errors.values())

@@ -24,6 +24,7 @@ from latebloomer.integrations.sklearn.sklearn_learner import (
     SklearnLearner,
     classes_of,
     need_positive,
+    score_range_of,
     scorer_for,
     seed_from,
 )
@@ -206,6 +207,12 @@ class SearchLearners:
         for _ in range(pulls):
             learner.train()
         return learner, pulls
+
+    @property
+    def score_range(self) -> tuple[float | None, float | None] | None:
+        """What no estimator's score can leave; None where that is not known of all."""
+        ranges = {score_range_of(one, self._search.scoring) for one in self.estimators.values()}
+        return ranges.pop() if len(ranges) == 1 else None
 
     def need_own_journal(self, journal: Any, budget: int) -> None:
         """Raise `OtherRace` unless a journal is of this search on these rows."""

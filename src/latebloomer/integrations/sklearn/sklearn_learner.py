@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import check_random_state
@@ -167,6 +167,30 @@ def scorer_for(estimator: Any, scoring: Any) -> Scorer:
             "(estimator, X, y), or None: a race has one winner"
         )
     return check_scoring(estimator, scoring=scoring)
+
+
+SHARES = ("accuracy", "precision", "recall", "f1", "jaccard", "roc_auc")  # metrics from 0 to 1
+
+
+def score_range_of(estimator: Any, scoring: Any) -> tuple[float | None, float | None] | None:
+    """What a score cannot leave, where that is known; None for an open end.
+
+    >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
+    >>> score_range_of(SGDClassifier(), None), score_range_of(SGDRegressor(), "r2")
+    ((0, 1), (None, 1))
+    """
+    if scoring is None:
+        own = getattr(type(last_step(estimator)), "score", None)
+        if own is ClassifierMixin.score:
+            return 0, 1
+        return (None, 1) if own is RegressorMixin.score else None
+    if not isinstance(scoring, str):
+        return None
+    if scoring.startswith("neg_"):
+        return None, 0
+    if any(name in scoring for name in SHARES):
+        return 0, 1
+    return (None, 1) if scoring in ("r2", "explained_variance") else None
 
 
 def classes_of(estimator: Any, y: Any) -> Any:

@@ -74,7 +74,7 @@ def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, 
 
 def _certificate(session: Session, settings: Settings) -> Certificate | None:
     try:
-        return session.certificate(score_range=settings.score_range)
+        return session.certificate(score_range=settings.score_bounds)
     except SettingError:  # no arm has the three rewards that the noise estimate needs
         return None
 
