@@ -56,9 +56,7 @@ def test_a_race_from_the_command_line(run, tmp_path):
     ran = run("race", "mine:learners", "--budget", 40, "--report", "race.html", "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep quick: score ")
-    assert (
-        "auto: AdaptiveRejects" in ran.stderr and "40 pulls in all" in ran.stderr
-    )  # the plan, first
+    assert "auto: Foresight" in ran.stderr and "40 pulls in all" in ran.stderr  # the plan, first
     assert "Keep quick" in (tmp_path / "race.html").read_text()
     assert pickle.loads((tmp_path / "w.pkl").read_bytes()).step == 2.0
     shown = run("show", "race.db")
@@ -134,7 +132,7 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     out, err = capfd.readouterr()
     assert out == "" and "\x1b" not in err
     lines = err.splitlines()
-    assert lines[0].startswith("auto: AdaptiveRejects(")  # the plan comes first
+    assert lines[0].startswith("auto: Foresight(")  # the plan comes first
     assert "fails: out, pull 2 failed twice: RuntimeError: boom" in lines
     assert any(line.startswith("a: dropped at pull ") for line in lines)
     assert any(line.startswith("Keep c: ") for line in lines)

@@ -52,6 +52,7 @@ class Drop:
     rating: float
     rival: int  # the lowest-rated arm that was kept; the best one where arms are reviewed jointly
     rival_rating: float
+    remark: str = ""  # what the policy adds
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Explanation:
     rival_rating: float | None
     at: int  # pulls told in all when that was decided
     sentence: str
+    remark: str = ""  # what the policy adds, also at the end of the sentence
 
     def __str__(self) -> str:
         return self.sentence
