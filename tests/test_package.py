@@ -31,7 +31,10 @@ def test_importing_the_package_loads_no_heavy_one(heavy):
 
 
 def test_the_registry_has_the_documented_names():
-    names = "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh adaptive-rejects asha hyperband"
+    names = (
+        "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh adaptive-rejects foresight asha "
+        "hyperband"
+    )
     assert [name for name in REGISTRY if name in names.split()] == names.split()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer.bench import TWELVE, Curves, bench, curve_sets, names_of, read_folder, read_sets
+from latebloomer.bench import COMPARED, Curves, bench, curve_sets, names_of, read_folder, read_sets
 from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuffled
 from latebloomer.bench.losses import Losses, costs
 from latebloomer.cli import app
@@ -69,9 +69,38 @@ def test_the_public_sets_are_as_many_as_their_readme_says():
         assert len({curves.name for curves in part}) == len(part)
     assert {curves.length for curves in found["lcdb11-linear"]} == {100}
     assert {curves.length for curves in found["srb-imdb"]} == {200, 500, 1000, 2000}
+    # 51 and 52 are recorded; the first is of a model before training
+    assert {curves.length for curves in found["taskset"]} == {50}
+    assert {curves.length for curves in found["yahpo"]} == {51}
     eights = [curves for name in ("taskset", "srb-imdb", "yahpo") for curves in found[name]]
     assert {curves.arms for curves in eights} == {8}
     assert 26 < np.mean([curves.arms for curves in found["lcdb11-linear"]]) < 27
+
+
+@NEEDS_DATA
+def test_sets_of_configurations_come_in_larger_groups_too():
+    problems, skipped = read_sets(["taskset", "yahpo"], arms=[8, 64, 128])
+    assert {curves.group: curves.arms for curves in problems} == {
+        "taskset": 8, "taskset-64": 64, "taskset-128": 128, "yahpo": 8, "yahpo-64": 64
+    }  # fmt: skip
+    assert [skip.what for skip in skipped] == ["yahpo-128"]
+
+
+@NEEDS_DATA
+def test_a_draw_of_real_runs_is_a_recorded_one():
+    curves = next(curve_sets.lcdb10())
+    assert curves.means == pytest.approx(curves.runs.mean(axis=1))
+    tables = curves.tables(3, seed=0)
+    assert tables.shape == (3, *curves.means.shape)
+    for draw in tables:
+        for arm, row in enumerate(draw):
+            assert any(np.array_equal(row, run) for run in curves.runs[arm])
+
+
+@NEEDS_DATA
+def test_the_report_says_which_score_is_left_out():
+    assert "a score before training is not a pull" in str(bench(["yahpo"], ["rr"], [1], draws=1))
+    assert "before training" not in str(bench(["paper-b"], ["rr"], [1], draws=1))
 
 
 @NEEDS_DATA
@@ -176,8 +205,8 @@ def test_threads_change_nothing():
         assert all(np.array_equal(left[key].picks, right[key].picks) for key in left)
 
 
-def test_the_twelve_are_twelve_and_can_be_made():
-    assert len({repr(make_policy(text)) for text in TWELVE}) == 12
+def test_the_default_and_the_twelve_others_can_be_made():
+    assert COMPARED[0] == "auto" and len({repr(make_policy(text)) for text in COMPARED[1:]}) == 12
 
 
 @pytest.mark.parametrize("bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}])

@@ -92,9 +92,7 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
     ran = run("race", "mine:learners", "--budget", 40, "--report", "race.html", "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep quick: score ")
-    assert (
-        "auto: AdaptiveRejects" in ran.stderr and "40 pulls in all" in ran.stderr
-    )  # the plan, first
+    assert "auto: Foresight" in ran.stderr and "40 pulls in all" in ran.stderr  # the plan, first
     assert "Keep quick" in (tmp_path / "race.html").read_text()
     monkeypatch.syspath_prepend(tmp_path)
     assert pickle.loads((tmp_path / "w.pkl").read_bytes()).step == 2.0

@@ -83,7 +83,7 @@ def test_it_says_all_that_a_reader_needs(verdict):
     html = page(verdict)
     for part in (
         "Keep late", "led at half-time", "certified", "Learning curves", "dropped at pull",
-        "at 900 pulls", "false alarm", "Successive Halving", "ASHA", "auto: AdaptiveRejects(",
+        "at 900 pulls", "false alarm", "Successive Halving", "ASHA", "auto: Foresight(",
         "resume(", "@inproceedings", "ended by itself after 29 pulls", "pull 20 failed twice",
         "&lt;script&gt;alert(1)&lt;/script&gt;", "early &amp; loud", "out of &lt;memory&gt;",
     ):  # fmt: skip

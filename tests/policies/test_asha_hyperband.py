@@ -119,7 +119,10 @@ def test_hyperband_in_parallel_pulls_the_same(seed, batch):
 
 
 def test_auto_is_the_plan_that_fits_the_budget():
-    assert choose_policy(8, 100, 100) == AdaptiveRejects(power=1.0)
-    assert choose_policy(8, 101, 100) == AdaptiveRejects()
+    for budget, power in ((100, 1.0), (101, 1.5)):
+        plan = AdaptiveRejects(power=power).plan(8, budget, 100)
+        assert (
+            choose_policy(8, budget, 100).plan(8, budget, 100).upto.tolist() == plan.upto.tolist()
+        )
     with pytest.raises(BudgetError, match="one pull of each arm"):
         choose_policy(8, 7, 100)

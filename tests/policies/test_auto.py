@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,17 @@ from latebloomer import Session, simulate
 from latebloomer.bench import bench
 from latebloomer.cli import app
 from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies import AdaptiveRejects, RisingSR, choose_policy, make_policy
+from latebloomer.policies import (
+    AdaptiveRejects,
+    Foresight,
+    RisingSR,
+    choose_policy,
+    make_policy,
+)
 from latebloomer.racing import OtherRace, look, race, resume
+from latebloomer.racing.journal import files as journals
 
+DEFAULT = Foresight()
 STEEP, EVEN = AdaptiveRejects(), AdaptiveRejects(power=1.0)
 
 
@@ -37,17 +46,31 @@ def run_cli(*words):
 # --- the rule ---
 
 
+def same_plan(one, other, *size):
+    return [part.tolist() for part in one.plan(*size)] == [
+        part.tolist() for part in other.plan(*size)
+    ]
+
+
 @pytest.mark.parametrize(
     ("budget", "policy"), [(50, EVEN), (100, EVEN), (101, STEEP), (9999, STEEP)]
 )
 def test_the_plan_is_steep_from_one_full_training_on(budget, policy):
-    assert choose_policy(arms=8, budget=budget, horizon=100) == policy
-    assert Session("auto", 8, budget, horizon=100).policy == policy
-    assert run(budget=budget, horizon=100).settings["policy"]["repr"] == repr(policy)
+    assert choose_policy(arms=8, budget=budget, horizon=100) == DEFAULT
+    assert Session("auto", 8, budget, horizon=100).policy == DEFAULT
+    assert run(budget=budget, horizon=100).settings["policy"]["repr"] == repr(DEFAULT)
+    assert same_plan(DEFAULT, policy, 8, budget, 100)
 
 
 def test_without_a_horizon_the_budget_is_one_full_training():
-    assert Session("auto", 8, 400).policy == EVEN
+    assert Session("auto", 8, 400).policy == DEFAULT
+    assert same_plan(DEFAULT, EVEN, 8, 400)
+
+
+def test_with_few_pulls_for_each_of_many_arms_the_plan_is_flat():
+    # T = 2 K: .6 log2 2 = .6; T = K: the least, .5
+    assert same_plan(DEFAULT, AdaptiveRejects(power=0.6), 64, 128, 50)
+    assert same_plan(DEFAULT, AdaptiveRejects(power=0.5), 64, 64, 50)
 
 
 def test_a_budget_too_small_says_what_is_needed():
@@ -56,7 +79,7 @@ def test_a_budget_too_small_says_what_is_needed():
         lambda: Session("auto", 3, 2),
         lambda: run(budget=2),
     ):
-        with pytest.raises(BudgetError, match="budget=2 for 3 arms, but AdaptiveRejects needs 3"):
+        with pytest.raises(BudgetError, match="budget=2 for 3 arms, but Foresight needs 3"):
             call()
 
 
@@ -71,8 +94,8 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
 
 def test_a_race_names_what_it_plays(capfd, tmp_path):
     verdict = race(LEARNERS, 40, journal=tmp_path / "race.db")
-    assert capfd.readouterr().err.startswith(f"auto: {EVEN!r}\n")
-    assert verdict.policy == f"auto: {EVEN!r}" and f"by auto: {EVEN!r}" in str(verdict)
+    assert capfd.readouterr().err.startswith(f"auto: {DEFAULT!r}\n")
+    assert verdict.policy == f"auto: {DEFAULT!r}" and f"by auto: {DEFAULT!r}" in str(verdict)
     assert look(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == repr(RisingSR())
 
@@ -81,10 +104,26 @@ def test_the_journal_has_the_policy_and_that_it_was_left_to_us(tmp_path):
     verdict = run(tmp_path / "race.db")
     with sqlite3.connect(tmp_path / "race.db") as db:
         values = {k: json.loads(v) for k, v in db.execute("SELECT key, value FROM settings")}
-    assert values["policy"]["name"] == "adaptive-rejects" and values["auto"] is True
-    for policy in (None, "auto", "adaptive-rejects:power=1"):
+    assert values["policy"]["name"] == "foresight" and values["auto"] is True
+    for policy in (None, "auto", "foresight"):
         again = resume(tmp_path / "race.db", LEARNERS, policy=policy, progress=False)
         assert again.summary() == verdict.summary()
+
+
+def test_a_race_that_auto_began_with_another_policy_goes_on_with_that(tmp_path):
+    """Journals from when "auto" was Adaptive Rejects."""
+    run(tmp_path / "race.db", policy=EVEN)
+    opened = journals.read(tmp_path / "race.db")
+    created, *events = (entry.event for entry in opened.read())
+    opened.close()
+    settings = {k: v for k, v in created.settings.items() if k != "grace"} | {"auto": True}
+    older = journals.create(tmp_path / "older.db", replace(created, settings=settings))
+    for event in events[:15]:
+        older.append(event)
+    older.close()
+    again = resume(tmp_path / "older.db", LEARNERS, policy="auto", progress=False)
+    assert again.policy == f"auto: {EVEN!r}"
+    assert again.pulls == look(tmp_path / "race.db").pulls
 
 
 def test_a_policy_that_was_named_is_not_taken_for_auto(tmp_path):
@@ -106,10 +145,10 @@ def test_a_journal_from_before_opens_and_its_policy_was_named(tmp_path):
         resume(path, LEARNERS, policy="auto")
 
 
-@pytest.mark.parametrize(("horizon", "policy"), [(None, EVEN), (30, STEEP)])
-def test_by_the_clock_the_horizon_decides(horizon, policy):
+@pytest.mark.parametrize("horizon", [None, 30])
+def test_by_the_clock_it_is_the_same_policy_and_each_plan_follows_its_rule(horizon):
     verdict = race(LEARNERS, seconds=0.05, horizon=horizon, journal=None, progress=False)
-    assert verdict.policy == f"auto: {policy!r}"
+    assert verdict.policy == f"auto: {DEFAULT!r}"
 
 
 # --- everywhere else ---
@@ -117,26 +156,28 @@ def test_by_the_clock_the_horizon_decides(horizon, policy):
 
 def test_plan_shows_what_a_race_would_do():
     said = run_cli("plan", "--arms", 4, "--budget", 40).output
-    assert said == str(EVEN.describe(4, 40)) + "\n"
+    assert said == str(DEFAULT.describe(4, 40)) + "\n"
     said = run_cli("plan", "--arms", 4, "--budget", 40, "--horizon", 20, "--policy", "auto").output
-    assert said.startswith(repr(STEEP))
+    assert said.startswith(repr(DEFAULT))
 
 
 def test_the_simulator_chooses_for_each_budget():
     both = ["auto", "adaptive-rejects"]
     found = simulate("paper-a", both, [60, 400], 20, horizon=100, progress=False)
     settings = {row["budget"]: row["settings"] for row in found.rows() if row["policy"] == "auto"}
-    assert settings == {60: repr(EVEN), 400: repr(STEEP)}
-    played = simulate("paper-a", STEEP, 400, 20, horizon=100, progress=False)
-    assert found.cell("auto", 400).errors == played.cell(STEEP, 400).errors
+    assert settings == {60: repr(DEFAULT), 400: repr(DEFAULT)}
+    for budget, power in ((60, 1.0), (400, 1.5)):
+        same = Foresight(power=power)
+        played = simulate("paper-a", same, budget, 20, horizon=100, progress=False)
+        assert found.cell("auto", budget).errors == played.cell(same, budget).errors
 
 
 def test_the_bench_chooses_for_each_problem_and_budget(tmp_path, rng):
     for k in range(3):
         curves = np.sort(rng.normal(size=(5, 30)), axis=1)
         np.savez(tmp_path / f"{k}.npz", curves=curves)
-    names = ["auto", "adaptive-rejects", "adaptive-rejects:power=1"]
-    found = bench(tmp_path, names, [0.1, 1.0, 4.0], draws=4, sigma=0.2)
+    names = ["auto", "foresight:power=1.5", "foresight:power=1"]
+    found = bench(tmp_path, names, [1.0, 4.0], draws=4, sigma=0.2)
     loss = {(line.policy, line.budget): line.rank_loss for line in found.lines}
-    for budget, same in (("0.1", names[2]), ("1", names[2]), ("4", names[1])):
+    for budget, same in (("1", names[2]), ("4", names[1])):
         assert loss["auto", budget] == loss[same, budget]

@@ -221,7 +221,7 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
     with pytest.raises(
-        OtherRace, match=r"pull 30 of the journal is of 'c', but AdaptiveRejects.* for 'b'"
+        OtherRace, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
     ):
         look(forged(path, swap))
 

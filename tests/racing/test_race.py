@@ -327,7 +327,7 @@ def test_one_object_cannot_race_against_itself():
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [
-        ({"budget": 1}, BudgetError, "budget=1 for 2 arms, but AdaptiveRejects needs 2"),
+        ({"budget": 1}, BudgetError, "budget=1 for 2 arms, but Foresight needs 2"),
         ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 for 2 arms, but RisingSR needs"),
         ({}, SettingError, "needs exactly one: budget=2000 counts pulls"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),

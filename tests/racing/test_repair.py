@@ -57,15 +57,11 @@ def repaired(tmp_path, data):
     return pulls
 
 
-PAGES = 12
-
-
 @pytest.mark.parametrize("fill", ["noise", "zeros", "some noise"])
 def test_pages_of_garbage_cost_what_comes_after_them(tmp_path, whole, fill):
     summary, data = whole
-    assert len(data) == PAGES * PAGE
     rng, kept = random.Random(0), []
-    for page in range(PAGES):
+    for page in range(len(data) // PAGE):
         size = 100 if fill == "some noise" else PAGE
         garbage = bytes(size) if fill == "zeros" else rng.randbytes(size)
         folder = tmp_path / str(page)
@@ -140,7 +136,7 @@ def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
     with closing(sqlite3.connect(tmp_path / "race.db")) as db:
         for change, words in [
             ("UPDATE events SET text = 'other' WHERE id = 1", "damaged after event 0"),
-            ("DELETE FROM events", "its first event is missing"),
+            ("DELETE FROM events", "after event 0 .those up to .* are missing"),
         ]:
             db.execute(change)
             db.commit()

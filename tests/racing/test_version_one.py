@@ -77,8 +77,8 @@ def digest(path):
 
 
 def plain(summary):
-    """As JSON has it; certificates have become sharper since."""
-    read = json.loads(json.dumps(summary))
+    """As JSON has it, to rounding; certificates have become sharper since."""
+    read = json.loads(json.dumps(summary), parse_float=lambda text: float(f"{float(text):.12g}"))
     return {key: value for key, value in read.items() if not key.startswith("certif")}
 
 

@@ -30,6 +30,7 @@ from latebloomer.policies import (
     UCBE,
     AdaptiveRejects,
     ExploreThenCommit,
+    Foresight,
     Hyperband,
     ProbOne,
     RestSure,
@@ -68,6 +69,7 @@ SETTINGS = {
     "adaptive-rejects": st.builds(
         AdaptiveRejects, power=st.floats(0, 4), shortest=st.floats(0, 0.5)
     ),
+    "foresight": st.builds(Foresight, power=st.none() | st.floats(0, 4)),
     "asha": st.builds(
         ASHA, eta=st.integers(2, 5), grace=st.integers(1, 5), workers=st.integers(1, 5)
     ),

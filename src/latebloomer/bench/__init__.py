@@ -5,13 +5,13 @@ on them, `losses.py` counts, `bench_report.py` shows, and `benchmark.py` is all 
 """
 
 from latebloomer.bench.bench_report import BenchReport
-from latebloomer.bench.benchmark import BUDGETS, TWELVE, bench
+from latebloomer.bench.benchmark import BUDGETS, COMPARED, bench
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 
 __all__ = [
     "BUDGETS",
-    "TWELVE",
+    "COMPARED",
     "BenchReport",
     "Curves",
     "bench",

@@ -9,61 +9,67 @@ from pathlib import Path
 from latebloomer.bench.bench_report import BenchReport
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_runs import Player, play_all
-from latebloomer.bench.curve_sets import Curves, Skipped, names_of, read_sets
+from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
 from latebloomer.bench.losses import Losses
 from latebloomer.errors import need_whole, require
-from latebloomer.policies import Policy, make_policy
-from latebloomer.policies.registry import favoured, is_auto, label_of
+from latebloomer.policies import Policy
+from latebloomer.policies.registry import default_or_named, is_auto, label_of
 from latebloomer.simulation.local_runs import cores
 
 # The best on the public sets of the 13 settings in docs/research-log.md.
 TUNED_ASHA = "asha:eta=2,grace=4,workers=1000"
-TWELVE = (
-    "adaptive-rejects", "r-sr", "r-ucbe", "sr", "rr", "rr-sw", "prob-1", "sh", "sh:judge=window",
-    "asha", TUNED_ASHA, "hyperband",
+COMPARED = (
+    "auto", "adaptive-rejects", "r-sr", "r-ucbe", "sr", "rr", "rr-sw", "prob-1", "sh",
+    "sh:judge=window", "asha", TUNED_ASHA, "hyperband",
 )  # fmt: skip
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 
 
 def bench(
     where: Sequence[str] | Path = ("public",),
-    policies: Sequence[str | Policy] = TWELVE,
+    policies: Sequence[str | Policy] = COMPARED,
     budgets: Sequence[float] = BUDGETS,
     draws: int = 10,
     *,
     baseline: str = "r-sr",
     seed: int = 0,
     sigma: float | None = None,
+    arms: Sequence[int] = (GROUP_SIZE,),
     threads: int | None = None,
     shown: bool = False,
 ) -> BenchReport:
     """Play policies on sets of curves by name, or on a folder of one's own.
 
     Each problem has K arms of L recorded pulls; a budget of c full trainings is T = c L pulls, and
-    arms are compared at the horizon H = L. `sigma` adds Gaussian noise to a folder's curves.
+    arms are compared at the horizon H = L. `sigma` adds Gaussian noise to a folder's curves;
+    `arms` are those of each problem of TaskSet and YAHPO.
     """
     players = _policies(policies, baseline)
     _check(budgets, draws)
     start = time.perf_counter()
-    problems, skipped = _read(where, sigma)
+    problems, skipped = _read(where, sigma, arms)
     played = play_all(problems, players, budgets, draws, seed, threads or cores(), shown)
     losses = Losses.of(problems, played, [*players], budgets, baseline)
     return BenchReport(losses.lines(), skipped, baseline, draws, time.perf_counter() - start)
 
 
-def _read(where: Sequence[str] | Path, sigma: float | None) -> tuple[list[Curves], list[Skipped]]:
-    return read_folder(where, sigma) if isinstance(where, Path) else read_sets(names_of(where))
+def _read(
+    where: Sequence[str] | Path, sigma: float | None, arms: Sequence[int]
+) -> tuple[list[Curves], list[Skipped]]:
+    if isinstance(where, Path):
+        return read_folder(where, sigma)
+    for size in arms:
+        require(need_whole("arms", size) >= 2, "arms", size, "at least 2",
+                "with one arm there is nothing to choose")  # fmt: skip
+    return read_sets(names_of(where), arms)
 
 
 def _policies(given: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
-    """By label; the baseline is always played, and "auto" is chosen for each problem."""
+    """By label; the baseline is always played."""
     players: dict[str, Player] = {}
     for policy in (*given, baseline):
-        if is_auto(policy):
-            players[str(policy)] = favoured
-        else:
-            made = make_policy(policy)
-            players[label_of(made)] = made
+        made = default_or_named(policy)
+        players[str(policy) if is_auto(policy) else label_of(made)] = made
     return players
 
 

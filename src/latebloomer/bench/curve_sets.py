@@ -1,8 +1,9 @@
 """What the bench plays on: sets of curves, by name, and how rewards scatter about them.
 
-The five public sets are made as the README of their data says; `LATEBLOOMER_DATA` names the folder
+The public sets are made as the README of their data says; `LATEBLOOMER_DATA` names the folder
 that holds `data/`. What counts as a problem is fixed here, so that two people who run the bench
-mean the same: seeds included. The others are made: six random families and the paper's settings.
+mean the same: seeds included. A score before training is not a pull: TaskSet and YAHPO record one,
+which is left out. The others are made: six random families and the paper's settings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Curves:
 
     Rewards are the curves themselves where neither `sd` (Gaussian noise, one standard deviation
     for all or one per arm and pull) nor `outcomes` (the mean of that many right-or-wrong outcomes)
-    is given.
+    nor `runs` (recorded runs, whose mean the curves are) is given.
     """
 
     group: str  # the set that the problem belongs to
@@ -38,6 +39,7 @@ class Curves:
     means: Floats  # (arms, pulls)
     sd: Any = None
     outcomes: int = 0
+    runs: Floats | None = None  # (arms, runs, pulls)
 
     @property
     def arms(self) -> int:
@@ -54,7 +56,7 @@ class Curves:
 
     @property
     def noisy(self) -> bool:
-        return self.sd is not None or self.outcomes > 0
+        return self.sd is not None or self.outcomes > 0 or self.runs is not None
 
     @property
     def truth(self) -> Floats:
@@ -68,6 +70,9 @@ class Curves:
         words = (self.group, self.name)
         rng = np.random.default_rng([seed, *(zlib.crc32(word.encode()) for word in words)])
         shape = (draws, *self.means.shape)
+        if self.runs is not None:  # each arm shows one of its runs, the others' luck is its own
+            which = rng.integers(self.runs.shape[1], size=(draws, self.arms))
+            return self.runs[np.arange(self.arms), which]
         if self.outcomes:
             return rng.binomial(self.outcomes, self.means, shape) / self.outcomes
         return self.means + self.sd * rng.standard_normal(shape)
@@ -88,7 +93,8 @@ ANCHORS = 50  # fewest anchors of a data set that is used
 SPLIT_SD = 5.0  # standard errors are over 25 splits
 ROWS = 100  # pulls of a linear curve of LCDB
 LEARNS = 0.65  # valid loss that a configuration of TaskSet must undercut
-GROUP_SIZE = 8  # arms of the problems made of groups of configurations
+GROUP_SIZE = 8  # arms of the problems made of groups of configurations, unless said otherwise
+BEFORE_TRAINING = 1  # scores of TaskSet and YAHPO that are of a model before training
 HORIZONS = (2000, 5000, 10_000, 20_000)  # online steps
 SUBSETS = 25  # of the 29 learners, at each horizon
 STEPS = 10  # online steps to a pull
@@ -136,8 +142,21 @@ def _filled(rows: Floats, table: Any) -> Floats:
     )
 
 
-def taskset() -> Iterator[Curves]:
-    """Configurations that learn, in disjoint random groups of 8 for each task."""
+def lcdb10() -> Iterator[Curves]:
+    """Real runs: one pull is a hundredth of the largest training set, a draw one of ten runs."""
+    file = archive("lcdb10")
+    for name in (key.removesuffix("|accuracy") for key in file if key.endswith("|accuracy")):
+        rows, accuracy = file[f"{name}|rows"].astype(float), file[f"{name}|accuracy"] / 10_000
+        at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
+        runs = np.array([[np.interp(at, rows, run) for run in arm] for arm in accuracy])
+        yield Curves("lcdb10", f"openml-{name}", runs.mean(axis=1), runs=runs)
+
+
+def taskset(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:
+    """Configurations that learn, in disjoint random groups for each task.
+
+    Groups of more than 8 are of all configurations that do not diverge, as a search meets them.
+    """
     file = archive("taskset_imdb_rnn")
     rng = np.random.default_rng(0)
     for task, loss in zip(
@@ -145,10 +164,10 @@ def taskset() -> Iterator[Curves]:
     ):
         finite = np.isfinite(loss).all(axis=1)
         learns = finite & (np.where(finite[:, None], loss, np.inf).min(axis=1) < LEARNS)
-        order = rng.permutation(np.flatnonzero(learns))
-        for start in range(0, len(order) - GROUP_SIZE + 1, GROUP_SIZE):
-            group = order[start : start + GROUP_SIZE]
-            yield Curves("taskset", f"{task}-{start // GROUP_SIZE}", np.exp(-loss[group]))
+        order = rng.permutation(np.flatnonzero(learns if arms <= GROUP_SIZE else finite))
+        for start in range(0, len(order) - arms + 1, arms):
+            means = np.exp(-loss[order[start : start + arms], first:])
+            yield Curves(sized("taskset", arms), f"{task}-{start // arms}", means)
 
 
 def srb_imdb() -> Iterator[Curves]:
@@ -175,14 +194,18 @@ def by_pull(curves: Floats, horizon: int) -> Floats:
     return curves[:, :horizon].reshape(len(curves), -1, STEPS).mean(axis=2)
 
 
-def yahpo() -> Iterator[Curves]:
-    """Consecutive eights of configurations for each task; surrogate output, a supplement."""
+def yahpo(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:
+    """Consecutive groups of configurations for each task; surrogate output, a supplement."""
     file = archive("yahpo_lcbench_surrogate")
     for task, curves in zip(file["tasks"].tolist(), file["val_acc"].astype(float), strict=True):
-        for start in range(0, len(curves), GROUP_SIZE):
-            yield Curves(
-                "yahpo", f"{task}-{start // GROUP_SIZE}", curves[start : start + GROUP_SIZE]
-            )
+        for start in range(0, len(curves) - arms + 1, arms):
+            means = curves[start : start + arms, first:]
+            yield Curves(sized("yahpo", arms), f"{task}-{start // arms}", means)
+
+
+def sized(name: str, arms: int) -> str:
+    """The name of a set in groups of so many arms."""
+    return name if arms == GROUP_SIZE else f"{name}-{arms}"
 
 
 def archive(folder: str) -> dict[str, Any]:
@@ -245,7 +268,9 @@ PAPER: dict[str, MakeSet] = {
     "paper-b": partial(paper_setting, "paper-b"),
     "imdb": paper_imdb,
 }
-SETS = PUBLIC | RANDOM | PAPER
+REAL_RUNS: dict[str, MakeSet] = {"lcdb10": lcdb10}
+IN_GROUPS = {"taskset": taskset, "yahpo": yahpo}  # sets whose problems may have more arms
+SETS = PUBLIC | REAL_RUNS | RANDOM | PAPER
 GROUPS = {"public": PUBLIC, "random": RANDOM, "paper": PAPER, "all": SETS}
 
 
@@ -263,15 +288,30 @@ def names_of(words: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def read_sets(names: Sequence[str]) -> tuple[list[Curves], list[Skipped]]:
-    """The problems of the sets, and the sets whose data are not there."""
+def read_sets(
+    names: Sequence[str], arms: Sequence[int] = (GROUP_SIZE,)
+) -> tuple[list[Curves], list[Skipped]]:
+    """The problems of the sets, and the sets whose data are not there.
+
+    TaskSet and YAHPO are read once for each number of `arms`.
+    """
     found: list[Curves] = []
     skipped: list[Skipped] = []
-    for name in names:
+    for group, make in [maker for name in names for maker in _makers(name, arms)]:
         try:
-            found += list(SETS[name]())
+            problems = list(make())
         except CurveError as error:
-            skipped.append(Skipped(name, str(error)))
+            skipped.append(Skipped(group, str(error)))
+            continue
+        found += problems
+        if not problems:
+            skipped.append(Skipped(group, "there are not so many arms"))
     if not found:
         raise CurveError("; ".join(f"{what}: {why}" for what, why in skipped))
     return found, skipped
+
+
+def _makers(name: str, arms: Sequence[int]) -> list[tuple[str, MakeSet]]:
+    if name not in IN_GROUPS:
+        return [(name, SETS[name])]
+    return [(sized(name, size), partial(IN_GROUPS[name], size)) for size in arms]

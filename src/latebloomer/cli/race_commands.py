@@ -33,6 +33,7 @@ Address = Annotated[str | None, typer.Option(help="Of a Ray that runs: auto or r
 Storage = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
 Cpus = Annotated[float, typer.Option(help="CPUs that one learner takes, on Ray.")]
 Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray.")]
+Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
 Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
 
@@ -51,6 +52,7 @@ def race(
     deliver: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
+    grace: Grace = 1,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
@@ -70,7 +72,8 @@ def race(
         verdict = run(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-            runner=runner_at(runner, address, storage, cpus, gpus), progress=not quiet,
+            grace=grace, progress=not quiet,
+            runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
 

@@ -25,8 +25,10 @@ ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is st
 PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
 SETS_HELP = (
     "Sets with commas between: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these "
-    "five: public), random-FAMILY (six of them: random), paper-a, paper-b, imdb (paper), or all."
+    "five: public), lcdb10 (real runs), random-FAMILY (six of them: random), paper-a, paper-b, "
+    "imdb (paper), or all."
 )
+ARMS_HELP = "Arms of the problems of taskset and yahpo, with commas: 8, 16, 32, 64, 128."
 FOLDER_HELP = "Your own curves instead: a folder of .csv, .parquet or .npz files, one per problem."
 
 Horizon = Annotated[
@@ -40,10 +42,11 @@ def plan(
     budget: Annotated[int, typer.Option(help="Pulls in all.")],
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
+    grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
     at = budget if horizon is None else horizon
-    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon))
+    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon, grace))
 
 
 def simulate(
@@ -84,26 +87,30 @@ def bench(
     folder: Annotated[Path | None, typer.Argument(help=FOLDER_HELP)] = None,
     sets: Annotated[str, typer.Option(help=SETS_HELP)] = "public",
     budgets: Annotated[str, typer.Option(help="In full trainings, with commas.")] = "1,2,4,8",
-    policies: Annotated[str | None, typer.Option(help="With commas; twelve by default.")] = None,
+    policies: Annotated[
+        str | None, typer.Option(help="With commas; auto and twelve others by default.")
+    ] = None,
     draws: Annotated[int, typer.Option(help="Draws of the noise for each problem.")] = 10,
     baseline: Annotated[str, typer.Option(help="Whom the others are compared with.")] = "r-sr",
     sigma: Annotated[float | None, typer.Option(help="Noise added to a folder's curves.")] = None,
+    arms: Annotated[str, typer.Option(help=ARMS_HELP)] = "8",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.md, .csv and .png.")] = None,
     threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Compare policies on recorded learning curves, or on your own."""
-    from latebloomer.bench.benchmark import TWELVE
+    from latebloomer.bench.benchmark import COMPARED
     from latebloomer.bench.benchmark import bench as compare
 
     if out is not None:
         need_folder(out)
     found = compare(
         folder if folder is not None else sets.split(","),
-        TWELVE if policies is None else split_policies(policies),
+        COMPARED if policies is None else split_policies(policies),
         comma_separated("--budgets", budgets, float, "numbers with commas between"),
         draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
+        arms=comma_separated("--arms", arms, int, "whole numbers with commas between"),
     )  # fmt: skip
     say(found)
     written = found.write(out) if out is not None else []

@@ -46,7 +46,7 @@ class Ledger(NamedTuple):
     rating: Floats  # what the policy ranks the arm by, made at its newest pull
     memo: Floats  # one number per arm for the policy's own use
     S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
-    Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m
+    Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m (see `remember_*`)
     racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
     out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
     work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
@@ -90,6 +90,19 @@ def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
     """Keep what window means and projections need."""
     ledger.S[i][n] = ledger.S[i][n - 1] + reward
     ledger.Q[i][n] = ledger.Q[i][n - 1] + n * reward
+
+
+@kernel
+def remember_rises(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """Keep the same of what rewards are above the first one, which stands in `Q[i][0]`.
+
+    Differences of such sums keep their digits however far from 0 the rewards are.
+    """
+    if n == 1:
+        ledger.Q[i][0] = reward
+    rise = reward - ledger.Q[i][0]
+    ledger.S[i][n] = ledger.S[i][n - 1] + rise
+    ledger.Q[i][n] = (ledger.Q[i][n - 1] if n > 1 else 0.0) + n * rise
 
 
 # --- phases: who stays ---

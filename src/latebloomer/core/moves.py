@@ -44,7 +44,7 @@ class Rules(Protocol):
 
     remember: ClassVar[Callable[..., None]]
 
-    def plan(self, arms: int, budget: int, horizon: int) -> Plan: ...
+    def plan(self, arms: int, budget: int, horizon: int, grace: int = 1) -> Plan: ...
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any: ...
 
@@ -167,21 +167,25 @@ def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
 # --- memory ---
 
 
-def game_arrays(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
+def game_arrays(
+    policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+) -> Game:
     """What stays the same in a run, with arrays, as compiled code takes it."""
-    game = _game(policy, arms, budget, horizon, seed)
+    game = _game(policy, arms, budget, horizon, seed, grace)
     return game._replace(rule=type(game.rule)(*map(_whole, game.rule)))
 
 
-def game_of(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
+def game_of(
+    policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+) -> Game:
     """What stays the same in a run, with lists, which plain Python indexes fastest."""
-    game = _game(policy, arms, budget, horizon, seed)
+    game = _game(policy, arms, budget, horizon, seed, grace)
     rule = type(game.rule)(*map(_listed, game.rule))
     return game._replace(rule=rule, plan=Plan(*map(_listed, game.plan)))
 
 
-def _game(policy: Rules, arms: int, budget: int, horizon: int, seed: int) -> Game:
-    plan = policy.plan(arms, budget, horizon)
+def _game(policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int) -> Game:
+    plan = policy.plan(arms, budget, horizon, grace)
     return Game(policy.settings(arms, budget, horizon), plan, budget, horizon, seed)
 
 

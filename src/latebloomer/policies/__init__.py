@@ -4,6 +4,7 @@ from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.asha import ASHA
 from latebloomer.policies.base import Policy
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
+from latebloomer.policies.foresight import Foresight
 from latebloomer.policies.hyperband import Hyperband
 from latebloomer.policies.plan_text import Description, describe
 from latebloomer.policies.prob_one import ProbOne
@@ -24,6 +25,7 @@ __all__ = [
     "AdaptiveRejects",
     "Description",
     "ExploreThenCommit",
+    "Foresight",
     "Hyperband",
     "Policy",
     "ProbOne",

@@ -8,7 +8,7 @@ from math import exp, expm1, inf
 from typing import ClassVar, Self
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import RACERS, SWEEPS, Ledger
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
 from latebloomer.errors import need_number, require
 from latebloomer.policies.adaptive_window import (
     NOISE_PULLS,
@@ -17,6 +17,7 @@ from latebloomer.policies.adaptive_window import (
     complete,
     count_complete,
     late_mean,
+    late_noise,
 )
 from latebloomer.policies.base import Policy
 
@@ -65,6 +66,7 @@ class AdaptiveRejects(Policy):
     shortest: float = 0.0  # share of its pulls that an arm is judged on at the least
 
     name: ClassVar[str] = "adaptive-rejects"
+    remember = staticmethod(remember_rises)
 
     def __post_init__(self) -> None:
         for name in ("power", "shortest"):
@@ -88,7 +90,8 @@ class AdaptiveRejects(Policy):
         n = ledger.cursor[SWEEPS]
         size = count_complete(ledger, n)
         if n >= NOISE_PULLS and size > 1:
-            ledger.pool[WINDOW] = max(best_window(ledger, n, size), int(self.shortest * n))
+            window = best_window(ledger, n, size, late_noise(ledger, n, size))
+            ledger.pool[WINDOW] = max(window, int(self.shortest * n))
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
             if complete(ledger, i, n):

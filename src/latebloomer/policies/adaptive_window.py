@@ -2,11 +2,11 @@
 
 A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
 slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is least at h^3 = 2 sigma^2/V.
+All here reads what `remember_rises` keeps: sums of rewards minus the arm's first one.
 """
 
 from __future__ import annotations
 
-from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, Ledger
 from latebloomer.core.statistics import noise_variance, second_difference
@@ -20,9 +20,18 @@ def late_mean(ledger: Ledger, i: int, h: int) -> float:
     """Mean of arm i's last h rewards, at most its later half (that half where h is 0)."""
     n = ledger.n[i]
     if n < NOISE_PULLS:
-        return recent_mean(ledger, i, n)
+        return mean_of_newest(ledger, i, n)
     half = n // 2
-    return recent_mean(ledger, i, min(h, half) if h > 0 else half)
+    return mean_of_newest(ledger, i, min(h, half) if h > 0 else half)
+
+
+@kernel
+def mean_of_newest(ledger: Ledger, i: int, h: int) -> float:
+    """Mean of arm i's last h rewards."""
+    if h == 1:  # exactly the reward, so that equal rewards tie
+        return ledger.last[i]
+    n, S = ledger.n[i], ledger.S[i]
+    return ledger.Q[i][0] + (S[n] - S[n - h]) / h
 
 
 @kernel
@@ -45,11 +54,10 @@ def count_complete(ledger: Ledger, n: int) -> int:
 
 
 @kernel
-def best_window(ledger: Ledger, n: int, size: int) -> int:
+def best_window(ledger: Ledger, n: int, size: int, noise: float) -> int:
     """The h in [1, n/2] that minimises sigma^2/h + V h^2/4 over the `size` complete arms."""
     half = n // 2
     m = max(NOISE_PULLS, half)
-    noise = late_noise(ledger, n, n if n < 2 * NOISE_PULLS else m, size)
     own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
     spread = slope_variance(ledger, n, m, size) - own
     if not spread * half * half * half > 2.0 * noise:  # also where the spread is not positive
@@ -58,8 +66,9 @@ def best_window(ledger: Ledger, n: int, size: int) -> int:
 
 
 @kernel
-def late_noise(ledger: Ledger, n: int, m: int, size: int) -> float:
-    """The variance of the noise in the last m pulls of the complete arms, `size` in number."""
+def late_noise(ledger: Ledger, n: int, size: int) -> float:
+    """The variance of the noise in the later half of the complete arms' n pulls (all below 6)."""
+    m = n if n < 2 * NOISE_PULLS else n // 2
     total = 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -92,5 +101,6 @@ def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
     """Least-squares slope of arm i's last m rewards: 12 sum (l - mean l) X_l / (m (m^2 - 1))."""
     S, Q = ledger.S[i], ledger.Q[i]
     middle = n - 0.5 * (m - 1)
-    moment = (Q[n] - Q[n - m]) - middle * (S[n] - S[n - m])
+    before = Q[n - m] if n > m else 0.0  # in Q[0] is the first reward
+    moment = (Q[n] - before) - middle * (S[n] - S[n - m])
     return 12.0 * moment / (1.0 * m * (m * m - 1))

@@ -28,7 +28,7 @@ from latebloomer.core.ledger import (
     remember_slopes,
 )
 from latebloomer.core.phases import log_bar
-from latebloomer.errors import BudgetError, need_number, require
+from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
 
 if TYPE_CHECKING:
     from latebloomer.policies.plan_text import Description
@@ -149,6 +149,13 @@ class Policy(ABC):
         """The smallest budget that makes sense, and why."""
         return self.smallest_budget(arms)
 
+    def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
+        """What to add to the reason why arm `i` was kept or dropped on this rating, if anything.
+
+        `rating` is as users see it, with the `sign` of their scores. Plain Python, for sessions.
+        """
+        return ""
+
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
         """The fields as a named tuple of numbers: what `self` is inside kernels."""
         return numbers_of(self)
@@ -160,19 +167,39 @@ class Policy(ABC):
 
     # --- what every policy gets ---
 
-    def plan(self, arms: int, budget: int, horizon: int | None = None) -> Plan:
-        """The phases of a race over `arms` arms; the horizon is the budget unless given."""
-        horizon = budget if horizon is None else horizon
-        self.check(arms, budget, horizon)
-        return knockout(self.levels(arms, budget, horizon), horizon)
+    def plan(self, arms: int, budget: int, horizon: int | None = None, grace: int = 1) -> Plan:
+        """The phases of a race over `arms` arms; the horizon is the budget unless given.
 
-    def describe(self, arms: int, budget: int, horizon: int | None = None) -> Description:
+        No arm is dropped before its pull number `grace`: the first phases end there, and those
+        that follow are of the largest budget with which the whole can be paid.
+        """
+        horizon = budget if horizon is None else horizon
+        self.check(arms, budget, horizon, grace)
+        if grace == 1:
+            return knockout(self.levels(arms, budget, horizon), horizon)
+
+        def raised(total: int) -> Plan:
+            return knockout(with_grace(self.levels(arms, total, horizon), grace), horizon)
+
+        least = self.smallest_budget(arms)[0]
+        fits = last_that(lambda total: cost_of(raised(total)) <= budget, least, budget)
+        if fits is not None:
+            return raised(fits)
+        return knockout([(arms, budget // arms), (1, budget // arms)], horizon)
+
+    def describe(
+        self, arms: int, budget: int, horizon: int | None = None, grace: int = 1
+    ) -> Description:
         """The plan in words: phases, survivors, pulls each, what is left."""
         from latebloomer.policies.plan_text import describe
 
-        return describe(self, arms, budget, horizon)
+        return describe(self, arms, budget, horizon, grace)
 
-    def check(self, arms: int, budget: int, horizon: int) -> None:
+    def budget_needed(self, arms: int, horizon: int, grace: int = 1) -> int:
+        """The smallest budget that can be planned with."""
+        return max(self.smallest_budget(arms)[0], arms * min(grace, horizon) if grace > 1 else 0)
+
+    def check(self, arms: int, budget: int, horizon: int, grace: int = 1) -> None:
         """Raise an error that says what is wrong, unless the policy can be played."""
         require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
         require(budget >= 1, "budget", budget, "at least 1", "every arm needs pulls")
@@ -182,6 +209,26 @@ class Policy(ABC):
             raise BudgetError(
                 f"budget={budget} for {arms} arms, but {type(self).__name__} needs {least}: "
                 f"{why}; drop arms or raise the budget"
+            )
+        if grace != 1:
+            self._check_grace(arms, budget, horizon, grace)
+
+    def _check_grace(self, arms: int, budget: int, horizon: int, grace: int) -> None:
+        require(need_whole("grace", grace) >= 1, "grace", grace, "at least 1",
+                "it is the pull before which no arm is dropped")  # fmt: skip
+        name = type(self).__name__
+        one_by_one = any(k == ANY for k, _ in self.levels(arms, budget, horizon))
+        if one_by_one or self.decides_after_sweeps():
+            raise SettingError(
+                f"grace={grace}, but {name} has no phases at whose ends arms are dropped: leave "
+                "grace out, or choose a policy that has them"
+            )
+        needed = self.budget_needed(arms, horizon, grace)
+        if budget < needed:
+            raise BudgetError(
+                f"budget={budget} for {arms} arms, but grace={grace} needs {needed}: "
+                f"{min(grace, horizon)} pulls of each arm before one is dropped; lower grace, "
+                "drop arms or raise the budget"
             )
 
     @classmethod
@@ -225,6 +272,35 @@ def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
         if min(n, horizon) > before or (last and k != ANY):
             phases.append((k, max(before, min(n, horizon))))
     return Plan(*(np.array(column, dtype=np.int64) for column in zip(*phases, strict=True)))
+
+
+def with_grace(levels: Sequence[tuple[int, int]], grace: int) -> list[tuple[int, int]]:
+    """The same levels, none below `grace` pulls.
+
+    >>> with_grace([(4, 1), (3, 2), (2, 5), (1, 9)], grace=3)
+    [(4, 3), (3, 3), (2, 5), (1, 9)]
+    """
+    return [(k, max(n, grace)) for k, n in levels]
+
+
+def cost_of(plan: Plan) -> int:
+    """Pulls that a plan takes up to its last decision; a lone survivor has what is left.
+
+    >>> cost_of(Plan([4, 2, 1], [3, 5, 8]))
+    16
+    """
+    each = np.diff(plan.upto, prepend=0)
+    return int(sum(k * n for k, n in zip(plan.keep, each, strict=True) if k > 1))
+
+
+def last_that(holds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """The largest number from `low` to `high` for which something holds that ends once."""
+    if not holds(low):
+        return None
+    while high > low:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
 
 
 def check_window(window: float) -> None:

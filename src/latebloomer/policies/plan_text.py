@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from latebloomer.core.ledger import ANY
+from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
 SHOWN = 12  # longer plans are cut in the middle when printed
@@ -42,6 +42,24 @@ class Description:
     unspent: int
     advised_budget: int
     why: str
+    last_seen: tuple[int, int, int] | None = None  # (n, m, k): after n pulls m of k arms go first
+
+    @property
+    def outlook(self) -> list[str]:
+        """Until when a late bloomer can still be seen, and a warning where that is at once."""
+        if self.last_seen is None:
+            return []
+        n, dropped, arms = self.last_seen
+        who = (
+            "Whoever is last" if dropped == 1 else f"Whoever is among the last {dropped} of {arms}"
+        )
+        said = (
+            f"{who} after {n} pull{'s' * (n > 1)} is dropped; a take-off after that is not seen."
+        )
+        if n > 1:
+            return [said]
+        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; grace=3, fewer "
+                "arms or a larger budget gives each more."]  # fmt: skip
 
     def __str__(self) -> str:
         cut = len(self.phases) > SHOWN
@@ -58,6 +76,7 @@ class Description:
             f"compared at {self.horizon} pulls",
             *shown,
             f"{self.budget - self.unspent:>14} pulls in all, {self.unspent} of the budget unspent",
+            *self.outlook,
             f"Smallest budget that makes sense: {self.advised_budget} ({self.why}).",
         ]
         if self.policy.decides_after_sweeps():
@@ -67,10 +86,12 @@ class Description:
         return "\n".join(lines)
 
 
-def describe(policy: Policy, arms: int, budget: int, horizon: int | None = None) -> Description:
+def describe(
+    policy: Policy, arms: int, budget: int, horizon: int | None = None, grace: int = 1
+) -> Description:
     """The phases, who survives them, pulls each, and what is left."""
     horizon = budget if horizon is None else horizon
-    plan = policy.plan(arms, budget, horizon)
+    plan = policy.plan(arms, budget, horizon, grace)
     phases, left, before = [], budget, 0
     for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
         phase = _open(arms, before, n, left) if k == ANY else _closed(k, before, n, left)
@@ -78,8 +99,17 @@ def describe(policy: Policy, arms: int, budget: int, horizon: int | None = None)
         left, before = left - phase.pulls, n
     advised, why = policy.advised_budget(arms)
     return Description(
-        policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why
-    )
+        policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why,
+        _last_seen(plan, arms, horizon),
+    )  # fmt: skip
+
+
+def _last_seen(plan: Plan, arms: int, horizon: int) -> tuple[int, int, int] | None:
+    """After how many pulls how many of the arms are dropped first; None where none is in time."""
+    keep, upto = plan.keep.tolist(), plan.upto.tolist()
+    if len(keep) < 2 or keep[1] == ANY or upto[0] >= horizon:
+        return None
+    return upto[0], arms - keep[1], arms
 
 
 def _closed(k: int, before: int, upto: int, left: int) -> Phase:

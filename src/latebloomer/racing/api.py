@@ -11,7 +11,7 @@ from typing import Any
 
 from latebloomer.errors import JournalError, NothingYet, OtherRace
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import is_auto
+from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import files
@@ -20,7 +20,7 @@ from latebloomer.racing.learner import Entry, Given, entries_of
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.settings import Settings, process_name, resolved, versions
+from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Began, Created, Decided, Ended, Noted
@@ -49,6 +49,7 @@ def race(
     checkpoint_every: int | None = None,
     durability: str = "normal",
     deliver: float = 0.0,
+    grace: int = 1,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     score_range: tuple[float | None, float | None] | None = None,
@@ -60,7 +61,8 @@ def race(
     pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
     next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
-    `deliver=0.3` keeps that share of the budget to train the winner on once it is named. Each
+    `deliver=0.3` keeps that share of the budget to train the winner on once it is named;
+    `grace=5` drops no learner before its fifth pull. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
     code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
@@ -80,8 +82,8 @@ def race(
     """
     entries = entries_of(learners, seed)
     settings = Settings(
-        policy=resolved(policy, len(entries), budget, horizon, deliver), auto=is_auto(policy),
-        deliver=deliver, budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
+        budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability, score_range=score_range,
     )  # fmt: skip
@@ -197,7 +199,7 @@ def _announce(driver: Driver, progress: Progress) -> None:
     else:
         auto = "auto: " if settings.auto else ""
         arms, budget = len(session.names), session.deciding_budget
-        plan = session.policy.describe(arms, budget, session.horizon)
+        plan = session.policy.describe(arms, budget, session.horizon, session.grace)
         progress.say(f"{auto}{plan}{_set_aside(driver)}")
 
 

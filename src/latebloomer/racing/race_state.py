@@ -204,7 +204,7 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
     try:
         return Session(
             settings.policy, arms, budget, settings.horizon, settings.seed,
-            maximize=settings.maximize, deliver=share,
+            maximize=settings.maximize, deliver=share, grace=settings.grace,
         )  # fmt: skip
     except BudgetError as error:
         if share == 0:

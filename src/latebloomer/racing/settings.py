@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.text import brief
-from latebloomer.errors import OtherRace, SettingError, need_number, need_whole, require
+from latebloomer.errors import OtherRace, SettingError, need_number, require
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import REGISTRY, favoured, is_auto, make_policy
-from latebloomer.session.delivery import check_share, set_aside
+from latebloomer.policies.registry import REGISTRY, is_auto, make_policy
+from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
@@ -43,6 +43,7 @@ class Settings:
     # What a score's mean cannot leave; None for an end that is open.
     score_range: tuple[float | None, float | None] | None = None
     auto: bool = False  # whether the policy was left to the library, which chose this one
+    grace: int = 1  # pulls before which no learner is dropped
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
@@ -125,33 +126,6 @@ def _need_auto(values: dict[str, Any]) -> None:
             f"policy='auto', but this journal was written with {values['policy']['repr']}, which "
             "was named: leave policy out, or name it again"
         )
-
-
-def resolved(
-    policy: str | Policy,
-    arms: int,
-    budget: int | None,
-    horizon: int | None,
-    deliver: float = 0.0,
-) -> Policy:
-    """The policy itself, made of its name; "auto" by the rule in docs/which-policy.md.
-
-    Its T is what names the best: the budget without what `deliver` sets aside for the winner.
-
-    >>> resolved("auto", 8, 400, None), resolved("auto", 8, None, 100)
-    (AdaptiveRejects(power=1.0, shortest=0.0), AdaptiveRejects(power=1.5, shortest=0.0))
-    """
-    if not is_auto(policy):
-        return make_policy(policy)
-    if budget is None:
-        # By the clock T is not known before the first sweep. Without a horizon, H is T whatever T
-        # becomes, which the rule knows. With one, the plan for T > H: played by mistake it costs
-        # .004 of rank loss (at T = H), the other .010 (at T = 2 H).
-        return favoured(arms, 1, 1) if horizon is None else favoured(arms, 2, 1)
-    check_share(deliver)
-    whole = need_whole("budget", budget)
-    at = whole if horizon is None else need_whole("horizon", horizon)
-    return favoured(arms, whole - set_aside(whole, deliver), at)
 
 
 def _plain(value: Any) -> Any:

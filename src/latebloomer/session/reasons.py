@@ -53,6 +53,7 @@ class Drop:
     rating: float
     rival: int  # the lowest-rated arm that was kept; the best one where arms are reviewed jointly
     rival_rating: float
+    remark: str = ""  # what the policy adds
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Explanation:
     rival_rating: float | None
     at: int  # pulls told in all when that was decided
     sentence: str
+    remark: str = ""  # what the policy adds, also at the end of the sentence
 
     def __str__(self) -> str:
         return self.sentence
@@ -85,5 +87,8 @@ def explained(
         sentence += f", with {judged.rating:.6g} against {against}"
     elif pulls:
         sentence += f", with {judged.rating:.6g}"
+    sentence += f"; {judged.remark}" if judged.remark else ""
     bar = None if pulls == 0 else judged.rival_rating
-    return Explanation(i, names[i], state, pulls, judged.rating, rival, bar, judged.at, sentence)
+    return Explanation(
+        i, names[i], state, pulls, judged.rating, rival, bar, judged.at, sentence, judged.remark
+    )

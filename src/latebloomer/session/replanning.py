@@ -50,7 +50,7 @@ def cost(plan: Plan, position: Position) -> int:
 
 
 def largest_that_fits(
-    policy: Policy, arms: int, horizon: int, budget: int, position: Position
+    policy: Policy, arms: int, horizon: int, budget: int, position: Position, grace: int = 1
 ) -> int:
     """The largest budget whose plan's phases to come cost no more than what is left.
 
@@ -58,10 +58,10 @@ def largest_that_fits(
     >>> largest_that_fits(RisingSR(), 3, 99, 30, Position(racing=3, trainable=3, level=0, left=30))
     32
     """
-    least = policy.smallest_budget(arms)[0]
+    least = policy.budget_needed(arms, horizon, grace)
 
     def fits(total: int) -> bool:
-        return cost(policy.plan(arms, total, horizon), position) <= position.left
+        return cost(policy.plan(arms, total, horizon, grace), position) <= position.left
 
     low, high = least, max(least + 1, budget)
     ceiling = 64 * high  # where the horizon bounds every phase, more makes no difference

@@ -61,7 +61,7 @@ class Session:
     So it is a pure function of its settings and its events: replayed, it is equal bit for bit. It
     can be pickled at any time. With `maximize=False` scores are losses, and everything it says is
     in their sign. `deliver=0.3` sets that share of the budget aside: once the best is named
-    (`Named`), it alone is trained on with it.
+    (`Named`), it alone is trained on with it. `grace=5` drops no arm before its fifth pull.
 
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
@@ -82,6 +82,7 @@ class Session:
         *,
         maximize: bool = True,
         deliver: float = 0.0,
+        grace: int = 1,
     ) -> None:
         check_share(deliver)
         self.names = arm_names(arms)
@@ -92,6 +93,7 @@ class Session:
         horizon_at = self.budget if horizon is None else need_whole("horizon", horizon)
         self.policy = policy_for(policy, len(self.names), deciding, horizon_at)
         self.seed, self.maximize, self.deliver = seed, bool(maximize), deliver
+        self.grace = grace  # pulls before which no arm is dropped
         self._given = (self.budget, horizon)  # what it was made with
         self._sign = 1.0 if maximize else -1.0
         self._arm_of = {name: i for i, name in enumerate(self.names)}
@@ -100,7 +102,7 @@ class Session:
         self._drops: dict[int, Drop] = {}
         self._naming: Naming | None = None  # once the winner is trained on
         self._stopped: str | None = None  # why it was ended for good
-        self._turns = Turns(self.policy, len(self.names), deciding, horizon_at, seed)
+        self._turns = Turns(self.policy, len(self.names), deciding, horizon_at, seed, grace)
         self._raced = self._turns.racing  # who raced before the last drop
 
     # --- ask and tell ---
@@ -521,7 +523,7 @@ class Session:
         for i in self._raced:
             if turns.ledger.out[i]:
                 mine, bar = self._sign * ratings[i], self._sign * ratings[rival]
-                self._drops[i] = Drop(self.spent, mine, rival, bar)
+                self._drops[i] = Drop(self.spent, mine, rival, bar, self._remark(i, mine))
         self._raced = racing
 
     def explain(self, arm: int | str) -> Explanation:
@@ -533,8 +535,14 @@ class Session:
         if self._turns.ledger.n[i] == 0:
             return self._explained(i, Drop(self._judged_at(), nan, i, nan), "not pulled yet")
         best = self.best_arm
-        numbers = Drop(self._judged_at(), self._estimate(i), best, self._estimate(best))
+        mine, bar = self._estimate(i), self._estimate(best)
+        numbers = Drop(self._judged_at(), mine, best, bar, self._remark(i, mine))
         return self._explained(i, numbers, "recommended" if i == best else "passed over")
+
+    def _remark(self, i: int, rating: float) -> str:
+        if self.departure(i) is not None:  # nothing is forecast for it
+            return ""
+        return self.policy.remark(self._turns.ledger, i, self.names[i], rating, self._sign)
 
     def _judged_at(self) -> int:
         return self.spent if self._naming is None else self._naming.at
@@ -564,7 +572,7 @@ class Session:
         budget, horizon = self._given
         return Session(
             self.policy, list(self.names), budget, horizon, self.seed,
-            maximize=self.maximize, deliver=self.deliver,
+            maximize=self.maximize, deliver=self.deliver, grace=self.grace,
         )  # fmt: skip
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:

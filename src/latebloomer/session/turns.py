@@ -38,8 +38,10 @@ DERIVED = ("_observe", "_advance", "_recommend", "_final_rating", "_game", "_gro
 class Turns:
     """The ledger of a run, its plan, and the arm that is due."""
 
-    def __init__(self, policy: Policy, arms: int, budget: int, horizon: int, seed: int) -> None:
-        self.policy, self.arms, self.seed = policy, arms, seed
+    def __init__(
+        self, policy: Policy, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+    ) -> None:
+        self.policy, self.arms, self.seed, self.grace = policy, arms, seed, grace
         self.budget, self.horizon = budget, horizon
         self.ledger = lists_for(arms)
         self.batch: list[int] = []  # arms handed out together and not told yet
@@ -47,7 +49,7 @@ class Turns:
         self.winner: int | None = None  # the arm that is trained on, once the best is named
         self._last_estimates: dict[int, float] = {}  # of arms that failed
         self._planned_budget = budget  # the budget whose plan is played
-        self._game: Any = game_of(policy, arms, budget, horizon, key(seed))
+        self._game: Any = game_of(policy, arms, budget, horizon, key(seed), grace)
         # Whether the policy decides after every pull rather than between phases.
         self.decides_every_pull = ANY in self._game.plan.keep
         self._bind()
@@ -292,15 +294,16 @@ class Turns:
             left = self.budget - self.spent + ahead
             position = Position(self.racing_count, len(trainable), level, left)
             self._planned_budget = largest_that_fits(
-                self.policy, self.arms, self.horizon, self.budget, position
+                self.policy, self.arms, self.horizon, self.budget, position, self.grace
             )
         self._game = self._game_in_force()
 
     def _game_in_force(self) -> Any:
         """The constants of the moves, by the budget and the plan that are in force."""
-        least = self.policy.smallest_budget(self.arms)[0]
+        least = self.policy.budget_needed(self.arms, self.horizon, self.grace)
+        size, luck = (self.arms, self.horizon), key(self.seed)
         planned, whole = (
-            game_of(self.policy, self.arms, max(budget, least), self.horizon, key(self.seed))
+            game_of(self.policy, size[0], max(budget, least), size[1], luck, self.grace)
             for budget in (self._planned_budget, self.budget)
         )
         return planned._replace(rule=whole.rule, budget=self.budget)

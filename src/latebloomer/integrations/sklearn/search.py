@@ -55,11 +55,11 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     Each pull trains one estimator a little more (`SklearnLearner`); those that fall behind are
     dropped, the others keep what they have learned. `budget` counts pulls over all estimators
-    (40 for each if not given); `policy` is as in `race`. With `refit=True` the winner is then
-    trained on to `horizon` pulls (the budget if not given) on all rows, those held out among them:
-    `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it:
-    `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what happens, as in
-    `race`. Scores with a known range (an accuracy, an R2) are certified within it.
+    (40 for each if not given); `policy` and `grace` are as in `race`. With `refit=True` the winner
+    is then trained on to `horizon` pulls (the budget if not given) on all rows, those held out
+    among them: `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race
+    trained it: `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what
+    happens, as in `race`. Scores with a known range (an accuracy, an R2) are certified within it.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -83,6 +83,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         validation: Any = 0.2,
         horizon: int | None = None,
         deliver: float = 0.0,
+        grace: int = 1,
         refit: bool = True,
         batch: int = 64,
         step: int = 1,
@@ -99,6 +100,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.validation = validation
         self.horizon = horizon
         self.deliver = deliver
+        self.grace = grace
         self.refit = refit
         self.batch = batch
         self.step = step
@@ -173,8 +175,9 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         try:
             return race(
                 made, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
-                journal=self.journal, runner=runner, seed=learners.fingerprint, retries=0,
-                progress=progress, callbacks=self.callbacks, score_range=learners.score_range,
+                grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
+                retries=0, progress=progress, callbacks=self.callbacks,
+                score_range=learners.score_range,
             )  # fmt: skip
         except AllFailed as error:
             reasons = list(learners.errors.values())

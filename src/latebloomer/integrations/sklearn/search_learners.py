@@ -219,8 +219,8 @@ class SearchLearners:
         values = settings_in(journal)
         search = self._search
         own = {"seed": self.fingerprint, "horizon": search.horizon, "budget": budget,
-               "deliver": search.deliver}  # fmt: skip
-        other = [name for name, value in own.items() if values[name] != value]
+               "deliver": search.deliver, "grace": search.grace}  # fmt: skip
+        other = [name for name, value in own.items() if values.get(name, 1) != value]
         if other:
             raise OtherRace(
                 f"the journal {journal} is of another race (its {other[0]} differs): with the "

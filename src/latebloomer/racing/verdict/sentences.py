@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from latebloomer.session.events import FAILED, Left
+from latebloomer.session.reasons import Explanation
 from latebloomer.session.session import Session
 
 
@@ -10,12 +11,13 @@ def why_it_stands_there(session: Session, arm: int, left: Left | None = None) ->
     """How an arm's race went; `left` says why one takes no more pulls."""
     if left is not None and left.how == FAILED and arm != session.winner:
         return left.why
-    text = _decided(session, arm)
+    told = session.explain(arm)
+    text = _decided(session, arm, told)
+    text += f"; {told.remark}" if told.remark else ""
     return f"{left.why}; {text}" if left is not None else text
 
 
-def _decided(session: Session, arm: int) -> str:
-    told = session.explain(arm)
+def _decided(session: Session, arm: int, told: Explanation) -> str:
     if told.pulls == 0:
         return "was not pulled"
     if arm == session.best_arm:

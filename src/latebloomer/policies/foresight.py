@@ -1,0 +1,245 @@
+"""Foresight: look ahead, but only as far as looking ahead has proved right in this very race."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, log, log2, sqrt
+from typing import ClassVar, Self
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
+from latebloomer.errors import need_number, require
+from latebloomer.policies.adaptive_rejects import cost, power_levels, scaled
+from latebloomer.policies.adaptive_window import (
+    NOISE_PULLS,
+    WINDOW,
+    best_window,
+    complete,
+    count_complete,
+    late_mean,
+    late_noise,
+    late_slope,
+)
+from latebloomer.policies.base import Policy
+
+EIGHTHS = (4, 5, 6)  # of its pulls, from which an arm's gain until now is forecast as a test
+FIRST = 8  # pulls from which a slope and the one before it can be told: two rewards a quarter
+REACH = 4.0  # times its pulls, beyond which no arm's gain is forecast
+STEEPEST = 4.0  # exponent of a falling slope
+BELIEF, TESTED, AHEAD = 1, 2, 3  # cells of `Ledger.pool`: at the last decision, at which pull, to
+
+
+@dataclass(frozen=True)
+class Foresight(Policy):
+    r"""Drop the survivor with the lowest late mean plus what is believed of its gain to come.
+
+    *Plan.* That of `AdaptiveRejects`. Its power q follows K, T and H unless it is given:
+
+    .. math:: q = \min\bigl(\max(\tfrac12,\ .6 \log_2(T/K)),\ 1 \text{ if } T \le H
+              \text{ else } 1.5\bigr).
+
+    *Rating.* :math:`\hat\mu_i + \beta(n)\,G_i(c, \min(H, 4n))`: the window mean of
+    `AdaptiveRejects`, and the gain from the centre of that window, :math:`c = n - (h-1)/2`, to
+    the horizon, but no further than four times as far, if the slope of arm i goes on
+    falling as it has done. With :math:`a = \lfloor n/4 \rfloor`, let :math:`b_2` be
+    the least-squares slope of its last 2a rewards, centred at :math:`c_2 = n - a`, and
+    :math:`b_1` that of the 2a before, at :math:`c_1 = n - 3a`. Then
+
+    .. math:: \kappa_i = \mathrm{clip}\Bigl(\frac{\log(b_1/b_2)}{\log(c_2/c_1)}, 0, 4\Bigr), \qquad
+              G_i(u, v) = b_2 \int_u^v (c_2/t)^{k}\,dt, \qquad k = (\kappa_i + \kappa)/2,
+
+    :math:`\kappa` the same of the sums of all survivors' positive slopes, and G = 0 where
+    :math:`b_2 \le 0`.
+
+    *Belief.* From :math:`n_0` = n/2, 5n/8 and 3n/4 pulls (8 at least) the same formula forecasts
+    what came since: A is the mean of the last n/8 rewards minus that of the :math:`n_0/8` up to
+    :math:`n_0`, F the forecast from the centre of the one window to that of the other, both as
+    differences to the survivors' mean. Of the sums over survivors and origins
+
+    .. math:: \beta(n) = 1 - \frac{(\sum (A - F)^2 - 2N)^+}{\sum A^2 - M},
+
+    at least 0, and 0 where :math:`\sum A^2 \le 2M`; M and N are what noise alone adds to the two
+    sums. On smooth curves forecasts are right and a late bloomer is kept; on noisy or crooked ones
+    belief is 0 and the rule is that of `AdaptiveRejects`, as it is below 11 pulls and at the
+    horizon. An arm that has ended by itself gains no more and does not count.
+
+    *Guarantee.* None.
+
+    >>> Foresight().plan(arms=4, budget=40, horizon=20)
+    Plan(keep=array([4, 3, 2, 1]), upto=array([ 5,  7, 14, 14]))
+    """
+
+    power: float | None = None  # how steeply levels rise as arms drop out; by the rule if None
+
+    name: ClassVar[str] = "foresight"
+    remember = staticmethod(remember_rises)
+
+    def __post_init__(self) -> None:
+        if self.power is not None:
+            need_number("power", self.power)
+            require(0 <= self.power <= 10, "power", self.power, "in [0, 10]",
+                    "beyond, all but a few pulls go to the last two arms")  # fmt: skip
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        power = advised_power(arms, budget, horizon) if self.power is None else self.power
+        upto = power_levels(arms, budget, horizon, power)
+        return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
+
+    @kernel
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        """Between decisions: by the window and the believed gain of the last one."""
+        ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + ledger.memo[i]
+
+    @kernel
+    def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
+        n = ledger.cursor[SWEEPS]
+        size = count_complete(ledger, n)
+        trust, common, reach = 0.0, 0.0, min(1.0 * horizon, REACH * n)
+        if n >= NOISE_PULLS and size > 1:
+            noise = late_noise(ledger, n, size)
+            ledger.pool[WINDOW] = best_window(ledger, n, size, noise)
+            if n >= FIRST and reach > n:
+                trust = belief(ledger, n, size, noise)
+                common = common_exponent(ledger, n, n)
+        if size > 1:
+            ledger.pool[BELIEF], ledger.pool[TESTED], ledger.pool[AHEAD] = trust, n, reach
+        centre = n - 0.5 * (min(ledger.pool[WINDOW], n // 2) - 1.0)  # of the mean: it lags
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
+            if not complete(ledger, i, n):  # it has ended by itself and gains no more
+                ledger.rating[i] -= ledger.memo[i]
+                ledger.memo[i] = 0.0
+            elif size > 1:  # the last one keeps the rating by which it won
+                more = gain(ledger, i, n, centre, reach, common) if trust > 0.0 else 0.0
+                ledger.memo[i] = trust * more
+                ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + ledger.memo[i]
+
+    def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
+        trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
+        if EIGHTHS[-1] * n // 8 < FIRST or ahead <= n:
+            return ""
+        origin = max(FIRST, int(n) // 2)
+        proved = f"forecasts from pull {origin} explained {trust:.0%} of what happened up to pull"
+        if trust == 0.0:
+            return f"{proved} {n:g}, so none is believed"
+        level, more = rating - sign * ledger.memo[i], ledger.memo[i] / trust
+        gains = f"{'gain' if sign > 0 else 'fall by'} {more:.3g} by pull {ahead:g}"
+        return f"{proved} {n:g}; {name} was at {level:.3g} and expected to {gains}"
+
+    def advised_budget(self, arms: int) -> tuple[int, str]:
+        power = 1.5 if self.power is None else self.power
+        upto = [scaled(NOISE_PULLS, arms, m, power) for m in range(arms, 1, -1)]
+        return cost(upto), f"{NOISE_PULLS} pulls of each arm before the first is dropped"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(), cls(power=1.5)]
+
+
+def advised_power(arms: int, budget: int, horizon: int) -> float:
+    """How steeply levels rise: less where a budget is small, for one training or for each arm.
+
+    >>> [advised_power(8, budget, horizon=100) for budget in (8, 20, 100, 101, 400)]
+    [0.5, 0.793..., 1.0, 1.5, 1.5]
+    """
+    steepest = 1.0 if budget <= horizon else 1.5
+    return min(steepest, max(0.5, 0.6 * log2(budget / arms)))
+
+
+# --- the forecast ---
+
+
+@kernel
+def exponent(early: float, late: float, step: float) -> float:
+    """k of a slope that falls as t^-k from `early` to `late`, `step` apart in log t."""
+    if late <= 0.0:
+        return STEEPEST if early > 0.0 else 0.0
+    if early <= late:
+        return 0.0
+    return min(STEEPEST, log(early / late) / step)
+
+
+@kernel
+def step_at(n: int) -> float:
+    """The distance in log t between the centres of the two slopes at pull n."""
+    a = n // 4
+    return log((n - a) / (n - 3 * a))
+
+
+@kernel
+def common_exponent(ledger: Ledger, n: int, at: int) -> float:
+    """The exponent at pull `at` of the sums of positive slopes of the arms with n pulls."""
+    a = at // 4
+    early, late = 0.0, 0.0
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if complete(ledger, i, n):
+            early += max(0.0, late_slope(ledger, i, at - 2 * a, 2 * a))
+            late += max(0.0, late_slope(ledger, i, at, 2 * a))
+    return exponent(early, late, step_at(at))
+
+
+@kernel
+def gain(ledger: Ledger, i: int, n: int, start: float, end: float, common: float) -> float:
+    """What arm i gains from pull `start` to pull `end` by its first n rewards."""
+    a = n // 4
+    late = late_slope(ledger, i, n, 2 * a)
+    if late <= 0.0:
+        return 0.0
+    early = late_slope(ledger, i, n - 2 * a, 2 * a)
+    p = 0.5 * (exponent(early, late, step_at(n)) + common) - 1.0
+    far, centre = log(end / start), 1.0 * (n - a)
+    stretch = far if p == 0.0 else -expm1(-p * far) / p
+    return late * centre * exp(-p * log(start / centre)) * stretch
+
+
+# --- whether it was right so far ---
+
+
+@kernel
+def belief(ledger: Ledger, n: int, size: int, noise: float) -> float:
+    """How much of what came would have been forecast, from 0 to 1."""
+    missed, moved, by_noise, still = 0.0, 0.0, 0.0, 0.0
+    for eighths in EIGHTHS:
+        n0 = n * eighths // 8
+        if n0 < FIRST:
+            continue
+        common = common_exponent(ledger, n, n0)
+        h0, h1 = n0 // 8, n // 8
+        start, end = n0 - 0.5 * (h0 - 1), n - 0.5 * (h1 - 1)  # the centres of the two means
+        seen, mean_gap, mean_came, unsure = 0, 0.0, 0.0, 0.0
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
+            if complete(ledger, i, n):
+                S = ledger.S[i]
+                came = (S[n] - S[n - h1]) / h1 - (S[n0] - S[n0 - h0]) / h0
+                forecast = gain(ledger, i, n0, start, end, common)
+                unsure += uncertainty(ledger, i, n0, end / start, forecast, noise)
+                seen += 1
+                gap, off = came - forecast - mean_gap, came - mean_came
+                mean_gap += gap / seen  # Welford's sums
+                mean_came += off / seen
+                missed += gap * (came - forecast - mean_gap)
+                moved += off * (came - mean_came)
+        level = size * noise * (1.0 / h0 + 1.0 / h1)
+        by_noise += (unsure + level) * (1.0 - 1.0 / size)
+        still += level * (1.0 - 1.0 / size)
+    if not moved > 2.0 * still:  # nothing to explain
+        return 0.0
+    return max(0.0, 1.0 - max(0.0, missed - 2.0 * by_noise) / (moved - still))
+
+
+@kernel
+def uncertainty(
+    ledger: Ledger, i: int, n: int, ratio: float, forecast: float, noise: float
+) -> float:
+    """The variance that noise gives to a forecast from n pulls to first order."""
+    a, m = n // 4, 2.0 * (n // 4)
+    sd = sqrt(12.0 * noise / (m * (m * m - 1.0)))  # of a slope
+    if sd == 0.0 or forecast == 0.0:
+        return 0.0
+    late = sd / max(sd, late_slope(ledger, i, n, 2 * a))  # relative errors, at most 1
+    early = sd / max(sd, late_slope(ledger, i, n - 2 * a, 2 * a))
+    step, far = step_at(n), 0.5 * log(ratio)
+    bend = min(4.0, (early * early + late * late) / (step * step))  # of the exponent
+    return forecast * forecast * (late * late + far * far * bend / 4.0)

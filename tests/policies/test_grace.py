@@ -1,0 +1,121 @@
+"""Grace: nobody is dropped before its n-th pull, whatever the plan, and the budget still holds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from latebloomer.cli import app
+from latebloomer.core.ledger import ANY
+from latebloomer.errors import BudgetError, SettingError
+from latebloomer.policies import REGISTRY, AdaptiveRejects, RisingSR, SuccessiveHalving
+from latebloomer.policies.base import cost_of
+from latebloomer.racing import look, race, resume
+from latebloomer.session.events import FAILED, Left, Planned
+from latebloomer.session.session import Session
+
+PHASED = [
+    policy
+    for kind in REGISTRY.values()
+    for policy in kind.examples()
+    if not kind.decides_after_sweeps() and ANY not in policy.plan(4, 400, 100).keep
+]
+
+
+def play(session, rng):
+    while not session.over:
+        session.tell(session.ask(), float(rng.standard_normal()))
+    return session
+
+
+def test_levels_by_hand():
+    # C (K/m)^1.5 for 40 pulls is 5, 7, 14. With grace 8: 8, 8 and, of the 16 left, half each
+    assert AdaptiveRejects().plan(4, 40, 20, grace=8).upto.tolist() == [8, 12, 12]
+    # 4 x 8 = 32, and 8 pulls for the last two
+    assert AdaptiveRejects().plan(4, 40, 20, grace=8).keep.tolist() == [4, 2, 1]
+    assert AdaptiveRejects().plan(4, 40, 20, grace=10).upto.tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("policy", PHASED, ids=repr)
+@given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 300), st.integers(1, 60))
+def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, grace, spare, horizon):
+    budget = policy.budget_needed(arms, horizon, grace) + spare
+    plan = policy.plan(arms, budget, horizon, grace)
+    assert plan.upto[0] >= min(grace, horizon, budget // arms)
+    told = policy.describe(arms, budget, horizon, grace)
+    assert sum(phase.pulls for phase in told.phases) + told.unspent == budget
+    if len(plan.keep) > 1:  # a single phase is played as far as the budget goes
+        assert cost_of(plan) <= budget
+
+
+@pytest.mark.parametrize("policy", PHASED, ids=repr)
+def test_in_a_session_every_arm_has_its_pulls(policy, rng):
+    session = play(Session(policy, 9, 160, 80, grace=12), rng)
+    assert min(session.pulls) >= 12 and session.spent <= 160
+    assert session.replay(session.history) == session
+
+
+def test_plans_made_anew_keep_it(rng):
+    session = Session("auto", 6, 400, 100, grace=20)
+    for _ in range(30):
+        session.tell(session.ask(), float(rng.standard_normal()))
+    session.apply(Left(3, FAILED))
+    session.apply(Planned(250, 250))
+    play(session, rng)
+    assert min(n for i, n in enumerate(session.pulls) if i != 3) >= 20
+    assert session.spent <= 250 and session.replay(session.history) == session
+
+
+def test_one_is_no_grace_at_all():
+    for policy in PHASED:
+        with_one, without = policy.plan(5, 120, 50, 1), policy.plan(5, 120, 50)
+        assert with_one.upto.tolist() == without.upto.tolist()
+
+
+def test_what_cannot_be_is_said():
+    with pytest.raises(BudgetError, match="grace=9 needs 36: 9 pulls of each arm before one is"):
+        Session("auto", 4, 30, grace=9)
+    with pytest.raises(SettingError, match="grace=2, but RestSure has no phases at whose ends"):
+        Session("rest-sure", 4, 300, grace=2)
+    with pytest.raises(SettingError, match="grace=2, but ASHA has no phases"):
+        Session("asha", 4, 300, grace=2)
+    for bad in (0, 1.5, "two"):
+        with pytest.raises(SettingError, match="grace"):
+            RisingSR().plan(4, 100, 50, grace=bad)
+
+
+def rising(best):
+    return lambda: (best * n / (n + 5) for n in range(1, 1000))
+
+
+LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+
+
+def test_a_race_keeps_it_and_its_journal_knows(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = race(LEARNERS, 60, grace=15, journal=path, progress=False)
+    assert min(verdict.pulls.values()) >= 15 and verdict.settings["grace"] == 15
+    assert look(path).settings["grace"] == 15
+    assert resume(path, LEARNERS, progress=False).pulls == verdict.pulls
+
+
+# --- what a plan says of it ---
+
+
+def test_a_plan_says_until_when_a_take_off_is_seen():
+    # power 1: 22 pulls for all five of 200 (C = 22.4)
+    said = str(Session("auto", 5, 200).policy.describe(5, 200))
+    assert "Whoever is last after 22 pulls is dropped; a take-off after that is not seen." in said
+    assert "Warning" not in said
+    halving = str(SuccessiveHalving().describe(8, 24))
+    assert "Whoever is among the last 4 of 8 after 1 pull is dropped" in halving
+    assert "Warning: 4 of 8 arms are dropped on one pull" in halving
+    assert "take-off" not in str(AdaptiveRejects().describe(4, 80, 20))  # all are trained whole
+
+
+def test_the_command_takes_it():
+    words = ["plan", "--arms", "64", "--budget", "200", "--horizon", "50"]
+    said = CliRunner().invoke(app, words).output
+    assert "arms are dropped on one pull" in said
+    said = CliRunner().invoke(app, [*words, "--grace", "2"]).output
+    assert "after 2 pulls is dropped" in said and "Warning" not in said
