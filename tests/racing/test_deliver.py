@@ -71,7 +71,9 @@ def test_a_share_that_leaves_nothing_to_decide_with_is_refused(share):
 
 
 def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
-    text = r"deliver=0.6 keeps 6 of budget=10 for the winner, .* budget=4 for 5 arms, but Adaptive"
+    text = (
+        r"deliver=0.6 keeps 6 of budget=10 for the winner, .* budget=4 for 5 arms, but Foresight"
+    )
     with pytest.raises(BudgetError, match=text):
         race(FIVE, 10, deliver=0.6, journal=tmp_path / "race.db")
     assert not list(tmp_path.iterdir())
@@ -348,7 +350,7 @@ def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
     for event in events[1:]:
         forged.append(replace(event, arm=4) if isinstance(event, Named) else event)
     forged.close()
-    with pytest.raises(OtherRace, match=r"arm 4 was named the best, but Adaptive.* names arm"):
+    with pytest.raises(OtherRace, match=r"arm 4 was named the best, but Foresight.* names arm"):
         look(tmp_path / "forged.db")
 
 
