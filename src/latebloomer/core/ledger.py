@@ -94,15 +94,16 @@ def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 @kernel
 def remember_rises(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Keep the same of what rewards are above the first one, which stands in `Q[i][0]`.
+    """Keep S, and Q of what rewards are above the first one, which itself stands in `Q[i][0]`.
 
-    Differences of such sums keep their digits however far from 0 the rewards are.
+    Differences of that Q keep their digits however far from 0 the rewards are.
     """
+    ledger.S[i][n] = ledger.S[i][n - 1] + reward
     if n == 1:
         ledger.Q[i][0] = reward
-    rise = reward - ledger.Q[i][0]
-    ledger.S[i][n] = ledger.S[i][n - 1] + rise
-    ledger.Q[i][n] = (ledger.Q[i][n - 1] if n > 1 else 0.0) + n * rise
+        ledger.Q[i][1] = 0.0
+    else:
+        ledger.Q[i][n] = ledger.Q[i][n - 1] + n * (reward - ledger.Q[i][0])
 
 
 # --- phases: who stays ---

@@ -2,11 +2,12 @@
 
 A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
 slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is least at h^3 = 2 sigma^2/V.
-All here reads what `remember_rises` keeps: sums of rewards minus the arm's first one.
+Noise and slopes are read from what `remember_rises` keeps, so that they keep their digits.
 """
 
 from __future__ import annotations
 
+from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, Ledger
 from latebloomer.core.statistics import noise_variance, second_difference
@@ -20,18 +21,9 @@ def late_mean(ledger: Ledger, i: int, h: int) -> float:
     """Mean of arm i's last h rewards, at most its later half (that half where h is 0)."""
     n = ledger.n[i]
     if n < NOISE_PULLS:
-        return mean_of_newest(ledger, i, n)
+        return recent_mean(ledger, i, n)
     half = n // 2
-    return mean_of_newest(ledger, i, min(h, half) if h > 0 else half)
-
-
-@kernel
-def mean_of_newest(ledger: Ledger, i: int, h: int) -> float:
-    """Mean of arm i's last h rewards."""
-    if h == 1:  # exactly the reward, so that equal rewards tie
-        return ledger.last[i]
-    n, S = ledger.n[i], ledger.S[i]
-    return ledger.Q[i][0] + (S[n] - S[n - h]) / h
+    return recent_mean(ledger, i, min(h, half) if h > 0 else half)
 
 
 @kernel
@@ -73,12 +65,19 @@ def late_noise(ledger: Ledger, n: int, size: int) -> float:
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         if complete(ledger, i, n):
-            S = ledger.S[i]
+            old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)
             for k in range(n - m + 3, n + 1):
-                old, middle, new = S[k - 2] - S[k - 3], S[k - 1] - S[k - 2], S[k] - S[k - 1]
+                new = rise(ledger, i, k)
                 bend = second_difference(new, middle, old)
                 total += bend * bend
+                old, middle = middle, new
     return noise_variance(total, size * (m - 2))
+
+
+@kernel
+def rise(ledger: Ledger, i: int, n: int) -> float:
+    """The n-th reward of arm i minus its first."""
+    return (ledger.Q[i][n] - ledger.Q[i][n - 1]) / n if n > 1 else 0.0
 
 
 @kernel
@@ -102,5 +101,5 @@ def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
     S, Q = ledger.S[i], ledger.Q[i]
     middle = n - 0.5 * (m - 1)
     before = Q[n - m] if n > m else 0.0  # in Q[0] is the first reward
-    moment = (Q[n] - before) - middle * (S[n] - S[n - m])
+    moment = (Q[n] - before) - middle * (S[n] - S[n - m] - m * Q[0])
     return 12.0 * moment / (1.0 * m * (m * m - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, log, log2, sqrt
+from math import exp, log, log2, sqrt
 from typing import ClassVar, Self
 
 from latebloomer.core.kernel import kernel
@@ -56,12 +56,14 @@ class Foresight(Policy):
     :math:`n_0`, F the forecast from the centre of the one window to that of the other, both as
     differences to the survivors' mean. Of the sums over survivors and origins
 
-    .. math:: \beta(n) = 1 - \frac{(\sum (A - F)^2 - 2N)^+}{\sum A^2 - M},
+    .. math:: \beta(n) = \min\Bigl(1 - \frac{(\sum (A - F)^2 - 2N)^+}{\sum A^2 - M},\
+              2 - 2\,\frac{\sum (A - F)^2}{\sum A^2}\Bigr),
 
     at least 0, and 0 where :math:`\sum A^2 \le 2M`; M and N are what noise alone adds to the two
-    sums. On smooth curves forecasts are right and a late bloomer is kept; on noisy or crooked ones
-    belief is 0 and the rule is that of `AdaptiveRejects`, as it is below 11 pulls and at the
-    horizon. An arm that has ended by itself gains no more and does not count.
+    sums. The second term asks that forecasts were better than none, whatever noise may excuse. On
+    smooth curves forecasts are right and a late bloomer is kept; on noisy or crooked ones belief
+    is 0 and the rule is that of `AdaptiveRejects`, as it is below 11 pulls and at the horizon. An
+    arm that has ended by itself gains no more and does not count.
 
     *Guarantee.* None.
 
@@ -93,26 +95,29 @@ class Foresight(Policy):
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n = ledger.cursor[SWEEPS]
-        size = count_complete(ledger, n)
-        trust, common, reach = 0.0, 0.0, min(1.0 * horizon, REACH * n)
-        if n >= NOISE_PULLS and size > 1:
-            noise = late_noise(ledger, n, size)
-            ledger.pool[WINDOW] = best_window(ledger, n, size, noise)
-            if n >= FIRST and reach > n:
-                trust = belief(ledger, n, size, noise)
-                common = common_exponent(ledger, n, n)
-        if size > 1:
-            ledger.pool[BELIEF], ledger.pool[TESTED], ledger.pool[AHEAD] = trust, n, reach
-        centre = n - 0.5 * (min(ledger.pool[WINDOW], n // 2) - 1.0)  # of the mean: it lags
+        size, pool = count_complete(ledger, n), ledger.pool
+        if size > 1:  # the last one keeps the rating by which it won
+            noise = late_noise(ledger, n, size) if n >= NOISE_PULLS else 0.0
+            pool[WINDOW] = best_window(ledger, n, size, noise) if n >= NOISE_PULLS else 0
+            test(ledger, n, size, noise, min(1.0 * horizon, REACH * n))
+        common, step, near, far = 0.0, 0.0, 0.0, 0.0
+        if size > 1 and pool[BELIEF] > 0.0:
+            step = step_at(n)
+            common = note_slopes(ledger, n, n, step)
+            centre = n - 0.5 * (pool[WINDOW] - 1.0)  # where the window mean stands
+            near, far = log(centre / (n - n // 4)), log(pool[AHEAD] / centre)
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
             if not complete(ledger, i, n):  # it has ended by itself and gains no more
                 ledger.rating[i] -= ledger.memo[i]
                 ledger.memo[i] = 0.0
-            elif size > 1:  # the last one keeps the rating by which it won
-                more = gain(ledger, i, n, centre, reach, common) if trust > 0.0 else 0.0
-                ledger.memo[i] = trust * more
-                ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW])) + ledger.memo[i]
+            elif size > 1:
+                more = 0.0
+                if pool[BELIEF] > 0.0:
+                    k = 0.5 * (exponent(ledger.rating[i], ledger.memo[i], step) + common)
+                    more = gain((n - n // 4) * ledger.memo[i], k, near, far)
+                ledger.memo[i] = pool[BELIEF] * more
+                ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + ledger.memo[i]
 
     def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
         trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
@@ -127,7 +132,7 @@ class Foresight(Policy):
         return f"{proved} {n:g}; {name} was at {level:.3g} and expected to {gains}"
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        power = 1.5 if self.power is None else self.power
+        power = 1.0 if self.power is None else self.power  # so small a budget is at most H
         upto = [scaled(NOISE_PULLS, arms, m, power) for m in range(arms, 1, -1)]
         return cost(upto), f"{NOISE_PULLS} pulls of each arm before the first is dropped"
 
@@ -167,33 +172,51 @@ def step_at(n: int) -> float:
 
 
 @kernel
-def common_exponent(ledger: Ledger, n: int, at: int) -> float:
-    """The exponent at pull `at` of the sums of positive slopes of the arms with n pulls."""
+def note_slopes(ledger: Ledger, n: int, at: int, step: float) -> float:
+    """Note both slopes at pull `at` of each arm with n pulls; the exponent of their sums.
+
+    The early slope stands in `rating` and the late one in `memo`, which are made anew at the end
+    of the decision: a second look at the sums would cost as much as all the rest.
+    """
     a = at // 4
-    early, late = 0.0, 0.0
+    all_early, all_late = 0.0, 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         if complete(ledger, i, n):
-            early += max(0.0, late_slope(ledger, i, at - 2 * a, 2 * a))
-            late += max(0.0, late_slope(ledger, i, at, 2 * a))
-    return exponent(early, late, step_at(at))
+            early = late_slope(ledger, i, at - 2 * a, 2 * a)
+            late = late_slope(ledger, i, at, 2 * a)
+            ledger.rating[i], ledger.memo[i] = early, late
+            all_early += max(0.0, early)
+            all_late += max(0.0, late)
+    return exponent(all_early, all_late, step)
 
 
 @kernel
-def gain(ledger: Ledger, i: int, n: int, start: float, end: float, common: float) -> float:
-    """What arm i gains from pull `start` to pull `end` by its first n rewards."""
-    a = n // 4
-    late = late_slope(ledger, i, n, 2 * a)
+def gain(late: float, k: float, near: float, far: float) -> float:
+    """The area under a slope that is `late` at t = 1 and falls as t^-k, over `far` in log t.
+
+    It begins at log t = `near`.
+    """
     if late <= 0.0:
         return 0.0
-    early = late_slope(ledger, i, n - 2 * a, 2 * a)
-    p = 0.5 * (exponent(early, late, step_at(n)) + common) - 1.0
-    far, centre = log(end / start), 1.0 * (n - a)
-    stretch = far if p == 0.0 else -expm1(-p * far) / p
-    return late * centre * exp(-p * log(start / centre)) * stretch
+    p = k - 1.0
+    if abs(p) < 1e-4:  # where the difference below has lost digits; right to 1e-12
+        return late * far * (1.0 - p * (near + 0.5 * far))
+    return late * (exp(-p * near) - exp(-p * (near + far))) / p
 
 
 # --- whether it was right so far ---
+
+
+@kernel
+def test(ledger: Ledger, n: int, size: int, noise: float, reach: float) -> None:
+    """Make belief anew, unless fewer than an eighth of an arm's pulls have come since the last."""
+    pool = ledger.pool
+    pool[AHEAD] = reach
+    if n < FIRST or reach <= n:
+        pool[BELIEF], pool[TESTED] = 0.0, n
+    elif 8 * n >= 9 * pool[TESTED]:
+        pool[BELIEF], pool[TESTED] = belief(ledger, n, size, noise), n
 
 
 @kernel
@@ -204,17 +227,21 @@ def belief(ledger: Ledger, n: int, size: int, noise: float) -> float:
         n0 = n * eighths // 8
         if n0 < FIRST:
             continue
-        common = common_exponent(ledger, n, n0)
-        h0, h1 = n0 // 8, n // 8
-        start, end = n0 - 0.5 * (h0 - 1), n - 0.5 * (h1 - 1)  # the centres of the two means
+        a, h0, h1 = n0 // 4, n0 // 8, n // 8
+        start, end, step = n0 - 0.5 * (h0 - 1), n - 0.5 * (h1 - 1), step_at(n0)
+        near, far = log(start / (n0 - a)), log(end / start)  # from centre to centre of the means
+        common = note_slopes(ledger, n, n0, step)
+        sd = sqrt(12.0 * noise / (2.0 * a * (4.0 * a * a - 1.0)))  # of a slope
         seen, mean_gap, mean_came, unsure = 0, 0.0, 0.0, 0.0
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
             if complete(ledger, i, n):
+                early, late = ledger.rating[i], ledger.memo[i]
+                k = 0.5 * (exponent(early, late, step) + common)
+                forecast = gain((n0 - a) * late, k, near, far)
+                unsure += forecast * forecast * relative_variance(early, late, sd, step, far)
                 S = ledger.S[i]
                 came = (S[n] - S[n - h1]) / h1 - (S[n0] - S[n0 - h0]) / h0
-                forecast = gain(ledger, i, n0, start, end, common)
-                unsure += uncertainty(ledger, i, n0, end / start, forecast, noise)
                 seen += 1
                 gap, off = came - forecast - mean_gap, came - mean_came
                 mean_gap += gap / seen  # Welford's sums
@@ -226,20 +253,15 @@ def belief(ledger: Ledger, n: int, size: int, noise: float) -> float:
         still += level * (1.0 - 1.0 / size)
     if not moved > 2.0 * still:  # nothing to explain
         return 0.0
-    return max(0.0, 1.0 - max(0.0, missed - 2.0 * by_noise) / (moved - still))
+    beyond = 1.0 - max(0.0, missed - 2.0 * by_noise) / (moved - still)
+    return max(0.0, min(beyond, 2.0 * (1.0 - missed / moved)))
 
 
 @kernel
-def uncertainty(
-    ledger: Ledger, i: int, n: int, ratio: float, forecast: float, noise: float
-) -> float:
-    """The variance that noise gives to a forecast from n pulls to first order."""
-    a, m = n // 4, 2.0 * (n // 4)
-    sd = sqrt(12.0 * noise / (m * (m * m - 1.0)))  # of a slope
-    if sd == 0.0 or forecast == 0.0:
+def relative_variance(early: float, late: float, sd: float, step: float, far: float) -> float:
+    """What noise with `sd` in both slopes adds to a forecast, to first order, over its square."""
+    if sd == 0.0:
         return 0.0
-    late = sd / max(sd, late_slope(ledger, i, n, 2 * a))  # relative errors, at most 1
-    early = sd / max(sd, late_slope(ledger, i, n - 2 * a, 2 * a))
-    step, far = step_at(n), 0.5 * log(ratio)
+    late, early = sd / max(sd, late), sd / max(sd, early)  # relative errors, at most 1
     bend = min(4.0, (early * early + late * late) / (step * step))  # of the exponent
-    return forecast * forecast * (late * late + far * far * bend / 4.0)
+    return late * late + far * far * bend / 16.0

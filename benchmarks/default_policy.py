@@ -1,0 +1,163 @@
+"""What `auto` is worth: `python -m benchmarks.default_policy [ROW ...]` measures it, row by row.
+
+Rows: `settings` (the paper's A and B at T = H = 100 to 600), `public` (the five public sets, with
+and without the score before training), `many` (16 to 128 arms), `real` (lcdb10's own runs),
+`families` (random curves, 20 arms), `cuts` (the same curves cut into 25 to 200 pulls) and `speed`
+(ns per pull). Without names all are measured; `--draws 2` and `--runs 200` make it quick.
+LATEBLOOMER_DATA names the recorded curves. docs/which-policy.md has the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.simulator import cost, experiment_with
+from latebloomer.bench.bench_report import decimals, table
+from latebloomer.bench.curve_runs import Player, play_all
+from latebloomer.bench.curve_sets import Curves, lcdb10, read_sets, taskset, yahpo
+from latebloomer.bench.losses import Losses
+from latebloomer.policies import AdaptiveRejects, Foresight
+from latebloomer.problems import FAMILIES, problem, random_problem
+from latebloomer.problems.curves import Floats
+from latebloomer.simulation.cpu import compiled_player
+from latebloomer.simulation.simulate import simulate
+
+BUDGETS = (100, 150, 200, 300, 400, 600)  # of the paper's settings
+TRAININGS = (1.0, 2.0, 4.0, 8.0)
+MANY = (1.0, 2.0, 4.0, 8.0, 16.0)
+SIZES = {"taskset": (16, 32, 64, 128), "yahpo": (16, 32, 64)}
+CUTS = (25, 50, 100, 200)
+HORIZONS = (100, 400, 1600)
+
+
+def before(arms: int, budget: int, horizon: int) -> AdaptiveRejects:
+    """What `auto` was before: Adaptive Rejects with power 1 up to one full training."""
+    return AdaptiveRejects(power=1.0 if budget <= horizon else 1.5)
+
+
+PLAYERS: dict[str, Player] = {"before": before, "auto": Foresight()}
+
+
+def played(
+    problems: Iterable[Curves], budgets: tuple[float, ...], draws: int
+) -> tuple[Losses, list[list[str]]]:
+    """Rank losses of both, and a row with each and the difference with its standard error."""
+    known = list(problems)
+    found = play_all(known, PLAYERS, budgets, draws, 0, 2)
+    losses = Losses.of(known, found, list(PLAYERS), budgets, "before")
+    top = losses.lines()[-1].group
+    lines = {(line.policy, line.budget): line for line in losses.lines() if line.group == top}
+    rows = []
+    for c in (*(f"{c:g}" for c in budgets), "all"):
+        old, new = lines["before", c], lines["auto", c]
+        more = f"{decimals(-new.rank_loss_less, 4)} ± {decimals(new.rank_loss_se, 4)}"
+        rows.append([c, decimals(old.rank_loss, 4), decimals(new.rank_loss, 4), more])
+    return losses, rows
+
+
+def show(title: str, rows: list[list[str]], header: str = "c") -> None:
+    print(f"\n{title}\n\n{table([header, 'before', 'auto', 'auto - before'], rows)}", flush=True)
+
+
+def settings(draws: int, runs: int) -> None:
+    for setting in ("paper-a", "paper-b"):
+        rows = []
+        for name in ("adaptive-rejects:power=1", "auto", "r-ucbe"):
+            errors = [row["error"] for row in simulate(
+                setting, name, list(BUDGETS), runs, progress=False).rows()]  # fmt: skip
+            rows.append([name, *(decimals(e) for e in errors), decimals(float(np.mean(errors)))])
+        print(f"\n{setting}, error, T = H\n\n{table(['', *map(str, BUDGETS), 'mean'], rows)}")
+
+
+def public(draws: int, runs: int) -> None:
+    others = read_sets(["lcdb11-linear", "lcdb11-geometric", "srb-imdb"])[0]
+    for first, what in ((0, "as recorded"), (1, "without the score before training")):
+        problems = [*others, *taskset(first=first), *yahpo(first=first)]
+        show(f"five public sets, {what}: rank loss", played(problems, TRAININGS, draws)[1])
+
+
+def many(draws: int, runs: int) -> None:
+    """Means over the sets, numbers of arms and budgets that pay for a pull of each arm."""
+    for first, what in ((0, "as recorded"), (1, "without the score before training")):
+        groups = [
+            make(arms, first)
+            for name, make in (("taskset", taskset), ("yahpo", yahpo))
+            for arms in SIZES[name]
+        ]
+        problems = [curves for group in groups for curves in group]
+        losses, _ = played(problems, MANY, min(draws, 4))
+        length = {curves.group: curves.length for curves in problems}
+        means = []
+        for place in range(len(PLAYERS)):
+            cells = [
+                part[place, :, j, 0].mean()
+                for group, part in losses.by_group.items()
+                for j, c in enumerate(MANY)
+                if c * length[group] >= int(group.rpartition("-")[2])
+            ]
+            means.append(float(np.mean(cells)))
+        rows = [["all", *(decimals(m, 4) for m in means), decimals(means[1] - means[0], 4)]]
+        show(f"16 to 128 arms, {what}: rank loss", rows)
+
+
+def real(draws: int, runs: int) -> None:
+    show("lcdb10, real runs: rank loss", played(lcdb10(), TRAININGS, draws)[1])
+
+
+def families(draws: int, runs: int) -> None:
+    problems = [
+        Curves(f"{name}-{length}", str(seed), random_problem(name, 20, seed).means(length), 0.01)
+        for name in FAMILIES
+        for length in HORIZONS
+        for seed in range(50)
+    ]
+    show("six families, 20 arms: rank loss", played(problems, (1.0, 4.0), min(draws, 3))[1])
+
+
+def cut(curves: Curves, length: int) -> Curves:
+    """The same curves in another number of pulls, interpolated; noise as it is."""
+    at = np.linspace(curves.length / length, curves.length, length)
+
+    def stretched(part: Floats) -> Floats:
+        return np.array([np.interp(at, np.arange(1, curves.length + 1), row) for row in part])
+
+    sd = stretched(curves.sd) if np.ndim(curves.sd) == 2 else curves.sd
+    return replace(curves, means=stretched(curves.means), sd=sd)
+
+
+def cuts(draws: int, runs: int) -> None:
+    def problems(length: int) -> Iterator[Curves]:
+        for curves in read_sets(["lcdb11-linear", "taskset", "yahpo"], arms=[8, 32])[0]:
+            yield cut(curves, length)
+
+    for length in CUTS:
+        rows = played(problems(length), TRAININGS, min(draws, 2))[1]
+        show(f"curves of {length} pulls, 8, 26 and 32 arms: rank loss", rows)
+
+
+def speed(draws: int, runs: int) -> None:
+    for arms, setting in ((5, problem("paper-a")), (50, problem("random:F:K=50:seed=0"))):
+        for name in ("adaptive-rejects", "foresight"):
+            made = experiment_with(name, setting, 3200)
+            seconds, pulls = cost(compiled_player(*made), arms, 200)
+            print(f"{name}, K = {arms}, T = 3200: {1e9 * seconds / pulls:.1f} ns per pull")
+
+
+ROWS: dict[str, Callable[[int, int], None]] = {
+    "settings": settings, "public": public, "many": many, "real": real, "families": families,
+    "cuts": cuts, "speed": speed,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="*", choices=[*ROWS, []], default=list(ROWS))
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=2000)
+    given = parser.parse_args()
+    for row in given.rows:
+        ROWS[row](given.draws, given.runs)
