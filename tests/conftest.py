@@ -1,6 +1,10 @@
 """Fixtures and settings of the whole suite."""
 
 import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -24,3 +28,36 @@ def seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def peak_bytes() -> Callable[[Callable[[], object]], int]:
+    """A function that says how many bytes a call held at its peak."""
+
+    def peak(call: Callable[[], object]) -> int:
+        tracemalloc.start()
+        try:
+            call()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return peak
+
+
+@pytest.fixture
+def in_little_memory() -> Callable[..., str]:
+    """A function that runs code in a process of its own, with so many bytes of address space.
+
+    It returns what the code prints; a regression is a MemoryError there, not a dead machine.
+    """
+
+    def run(code: str, limit: int = 4 * 2**30) -> str:
+        limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
+        done = subprocess.run(
+            [sys.executable, "-c", limited + code], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.ledger import OVER, RACERS
+from latebloomer.core.memory import need_memory
 from latebloomer.core.text import brief
 from latebloomer.errors import (
     ArmError,
@@ -48,6 +49,7 @@ from latebloomer.session.reasons import (
 from latebloomer.session.turns import Turns
 from latebloomer.theory.certificate import Certificate, certificate
 
+ARM_BYTES = 500  # of an arm before its first pull: its name and its place in each list
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
 
@@ -588,6 +590,7 @@ def _names(arms: int | Sequence[str]) -> tuple[str, ...]:
     if hasattr(arms, "__index__"):
         count = need_whole("arms", arms)
         require(count >= 2, "arms", count, "at least 2", "with one arm there is nothing to choose")
+        need_memory(ARM_BYTES * count, f"a session of {count} arms", "give fewer arms")
         return tuple(map(str, range(count)))
     listed = isinstance(arms, Sequence) and not isinstance(arms, str)
     if not listed or not all(isinstance(name, str) for name in arms):
