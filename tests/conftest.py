@@ -2,7 +2,10 @@
 
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -42,3 +45,36 @@ def ignored_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def peak_bytes() -> Callable[[Callable[[], object]], int]:
+    """A function that says how many bytes a call held at its peak."""
+
+    def peak(call: Callable[[], object]) -> int:
+        tracemalloc.start()
+        try:
+            call()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return peak
+
+
+@pytest.fixture
+def in_little_memory() -> Callable[..., str]:
+    """A function that runs code in a process of its own, with so many bytes of address space.
+
+    It returns what the code prints; a regression is a MemoryError there, not a dead machine.
+    """
+
+    def run(code: str, limit: int = 4 * 2**30) -> str:
+        limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
+        done = subprocess.run(
+            [sys.executable, "-c", limited + code], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

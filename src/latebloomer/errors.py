@@ -12,7 +12,7 @@
     ├── NothingYet        (RuntimeError)     a recommendation before the first pull
     ├── CurveError        (ValueError)       curves that cannot be used as they are
     ├── ResultsError      (ValueError)       results that cannot be read, merged or compared
-    ├── ChunkError        (MemoryError)      a chunk of runs does not fit into memory
+    ├── ChunkError        (MemoryError)      what is asked for does not fit into memory
     ├── NoDevice          (RuntimeError)     no GPU can be used
     ├── ClusterError      (RuntimeError)     a Ray cluster that cannot be used as asked
     ├── ContractError     (AssertionError)   a policy does not do what every policy must
@@ -81,7 +81,7 @@ class ResultsError(LatebloomerError, ValueError):
 
 
 class ChunkError(LatebloomerError, MemoryError):
-    """A chunk of runs does not fit into memory."""
+    """What is asked for, such as a chunk of runs, does not fit into memory."""
 
 
 class NoDevice(LatebloomerError, RuntimeError):

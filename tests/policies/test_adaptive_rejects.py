@@ -9,7 +9,13 @@ from scipy import stats
 from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies.adaptive_rejects import AdaptiveRejects, cost, power_levels, windows_at
+from latebloomer.policies.adaptive_rejects import (
+    AdaptiveRejects,
+    cost,
+    power_levels,
+    sum_of_powers,
+    windows_at,
+)
 from latebloomer.policies.adaptive_window import WINDOW
 from latebloomer.problems import Exponential, Problem
 from latebloomer.session.events import FINISHED, Left
@@ -233,3 +239,22 @@ def test_the_bound_of_single_rewards_does_not_shrink_with_the_budget():
     """Why nothing is claimed for shortest = 0."""
     small, large = (OURS.error_bound([0, 0.5], T, T, noise=0.5) for T in (100, 100_000))
     assert large >= small
+
+
+@given(
+    st.one_of(st.just(0.0), st.floats(1e-300, 1e3), st.just(np.inf)),
+    st.integers(1, 500),
+    st.integers(1, 500),
+)
+def test_the_sum_over_windows_is_that_of_its_terms(signal, first, count):
+    windows = range(first, first + count)
+    added = sum(np.exp(-h * signal) for h in windows)
+    assert sum_of_powers(signal, windows) == pytest.approx(added, rel=1e-12, abs=0)
+
+
+def test_the_bound_at_the_largest_budget_is_made_in_closed_form():
+    # two arms to 2^52 pulls each: windows h from 2^50 to 2^51, as many as make it an integral
+    bound = AdaptiveRejects(shortest=0.25).error_bound([0, 1e-7], 2**53, 2**53, noise=1.0)
+    rate = 1e-14 / 16
+    integral = (np.exp(-(2**50) * rate) - np.exp(-(2**51) * rate)) / rate
+    assert bound == pytest.approx(integral, rel=1e-9)

@@ -10,6 +10,7 @@ from scipy import stats
 
 from latebloomer.errors import ArmError, BudgetError, RewardError, SettingError
 from latebloomer.theory import certificate, optimistic_weight, pooled_noise
+from latebloomer.theory.certificate import _usable_counts
 
 HORIZON = 80
 
@@ -216,3 +217,37 @@ def test_an_estimated_noise_level_is_marked(rng):
 def test_bad_input_is_named(wrong, error, words):
     with pytest.raises(error, match=words):
         wrong()
+
+
+@given(
+    st.one_of(st.floats(1e-6, 0.5), st.integers(2, 3000).map(lambda n: 1 / n)),
+    st.integers(1, 3000),
+)
+def test_pull_counts_with_a_window_are_counted_as_if_one_by_one(window, most):
+    one_by_one = sum(int(window * n) > 0 for n in range(1, most + 1))
+    assert _usable_counts(most, window) == one_by_one
+
+
+def test_a_certificate_costs_what_was_pulled_and_not_what_may_be(rng, peak_bytes):
+    """Claim: five arms of 100 pulls take less than a megabyte at a budget of 2^53."""
+    rewards = rng.random((5, 100))
+    assert peak_bytes(lambda: certificate(rewards, None, 2**53)) < 2**20
+    assert peak_bytes(lambda: certificate(rewards, 0.1, 2**53, budget=2**53 - 1)) < 2**20
+
+
+def test_a_certificate_at_the_largest_budget_is_wider_by_the_union_bound_alone():
+    # flat rewards: the pessimistic end at n = 100, h = 25, over M = 2^53 - 3 pull counts
+    found = certificate([[0.5] * 100, [0.4] * 100], 0.1, 2**53)
+    width = 0.1 * math.sqrt(2 * math.log(4 * (2**53 - 3) / 0.05) / 25)
+    assert found.lower == pytest.approx([0.5 - width, 0.4 - width])
+
+
+@pytest.mark.parametrize("far", [{"horizon": 2**53 + 1}, {"horizon": 9, "budget": 2**70}])
+def test_counts_that_no_double_holds_are_refused(far):
+    with pytest.raises(SettingError, match=r"must be at most 2\^53"):
+        certificate([[0.1], [0.1]], 0.1, **far)
+
+
+def test_a_window_that_never_fills_proves_nothing():
+    found = certificate([[0.5] * 9, [0.4] * 9], 0.1, 2**53, window=5e-324)
+    assert found.lower.tolist() == [-math.inf] * 2

@@ -222,17 +222,28 @@ def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:
     return light.get(policy.remember, (ledger.S, ledger.Q))
 
 
-def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
-    """A ledger of arrays for arms that are pulled up to `longest` times; `reset` begins a run."""
+def past_lengths(policy: Rules, longest: int) -> tuple[int, int]:
+    """Entries of a row of `S` and of `Q` where arms are pulled up to `longest` times."""
     levels = policy.remember is not remember_nothing
     slopes = levels and policy.remember is not remember_levels
+    return longest + 1 if levels else 1, longest + 1 if slopes else 1
+
+
+def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
+    """What the ledger of `arrays_for` takes: every entry is of 8 bytes."""
+    return 8 * (arms * (sum(past_lengths(policy, longest)) + 8) + FAN + POOL + CELLS)
+
+
+def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
+    """A ledger of arrays for arms that are pulled up to `longest` times; `reset` begins a run."""
+    for_levels, for_slopes = past_lengths(policy, longest)
     return Ledger(
         n=np.zeros(arms, np.int64),
         last=np.zeros(arms),
         rating=np.zeros(arms),
         memo=np.zeros(arms),
-        S=np.zeros((arms, longest + 1 if levels else 1)),
-        Q=np.zeros((arms, longest + 1 if slopes else 1)),
+        S=np.zeros((arms, for_levels)),
+        Q=np.zeros((arms, for_slopes)),
         racing=np.zeros(arms, np.int64),
         out=np.zeros(arms, np.int64),
         work=np.zeros(2 * arms + FAN, np.int64),

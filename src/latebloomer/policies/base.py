@@ -27,6 +27,7 @@ from latebloomer.core.ledger import (
     best_open,
     remember_slopes,
 )
+from latebloomer.core.memory import need_memory
 from latebloomer.core.phases import log_bar
 from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
+PHASE_BYTES = 200  # of a phase while a plan is made, and there may be one for each arm
 # The kernels a policy may define; the moves of a run (`core/moves.py`) call them by these names.
 HOOKS = (
     "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
@@ -187,6 +189,23 @@ class Policy(ABC):
             return raised(fits)
         return knockout([(arms, budget // arms), (1, budget // arms)], horizon)
 
+    def most_pulls(self, arms: int, budget: int, horizon: int, grace: int = 1) -> int:
+        """The most pulls that one arm can have: how long a past must have room.
+
+        >>> from latebloomer.policies import RisingSR, RoundRobin
+        >>> RoundRobin().most_pulls(100, 2000, 2000), RisingSR().most_pulls(100, 2000, 2000)
+        (20, 251)
+        """
+        plan = self.plan(arms, budget, horizon, grace)
+        if self.decides_after_sweeps() or ANY in plan.keep:
+            return min(budget, horizon)
+        racing, left, level = arms, budget, 0
+        for k, upto in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
+            racing = min(racing, k)
+            pulls = min(left, racing * (upto - level))
+            left, level = left - pulls, level - (-pulls // racing)
+        return int(level)
+
     def describe(
         self, arms: int, budget: int, horizon: int | None = None, grace: int = 1
     ) -> Description:
@@ -212,6 +231,7 @@ class Policy(ABC):
             )
         if grace != 1:
             self._check_grace(arms, budget, horizon, grace)
+        need_memory(PHASE_BYTES * arms, f"a plan for {arms} arms", "drop arms")
 
     def _check_grace(self, arms: int, budget: int, horizon: int, grace: int) -> None:
         require(need_whole("grace", grace) >= 1, "grace", grace, "at least 1",

@@ -127,10 +127,10 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     """The brackets that have arms, when the last rung is at R pulls."""
     found = []
     for b, size in enumerate(sizes):
-        s = len(sizes) - 1 - b
-        upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
-        keep = tuple(max(1, size // eta**k) for k in range(s + 1))
         if size:
+            s = len(sizes) - 1 - b
+            upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
+            keep = tuple(max(1, size // eta**k) for k in range(s + 1))
             found.append(Bracket(upto, keep))
     return found
 

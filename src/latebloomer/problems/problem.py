@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from latebloomer.core.memory import need_memory
 from latebloomer.core.random import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.assumption_report import AssumptionReport
@@ -17,6 +18,11 @@ from latebloomer.problems.noise import Noise, as_noise, draw
 from latebloomer.theory import assumptions, complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
+
+MOST_MEANS = 10**11  # that are looked through: an hour or two
+CURVE_BYTES = 800  # of a curve and its name
+PIECE = 2**17  # pulls at which a curve is evaluated at a time: what it makes on the way is small
+BLOCK = 2**23  # means (64 MiB) that are computed at a time where a table is only looked through
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +64,27 @@ class Problem:
 
     def means(self, budget: int) -> Floats:
         """The table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
-        self._need_pulls("budget", budget)
-        return self._at(np.arange(1, budget + 1))
+        self.need_pulls("budget", budget)
+        what = f"the table of the means of {self.arms} arms up to pull {budget}"
+        need_memory(8 * self.arms * int(budget), what, "set a smaller budget, or give fewer arms")
+        return self._means_of(range(self.arms), 1, int(budget))
+
+    def mean_rows(self, budget: int) -> Iterator[Floats]:
+        """The same table in blocks: some whole rows, or a part of one row, from arm to arm."""
+        self.need_means("budget", budget)
+        each = max(1, BLOCK // int(budget))
+        for arm in range(0, self.arms, each):
+            for first in range(1, int(budget) + 1, BLOCK):
+                last = min(first + BLOCK - 1, int(budget))
+                yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
+
+    def mean_columns(self, budget: int) -> Iterator[Floats]:
+        """The same table in blocks: some whole columns, from pull to pull."""
+        self.need_means("budget", budget)
+        each = max(1, BLOCK // self.arms)
+        for first in range(1, int(budget) + 1, each):
+            last = min(first + each - 1, int(budget))
+            yield self._means_of(range(self.arms), first, last)
 
     def best(self, horizon: int) -> int:
         """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
@@ -71,10 +96,15 @@ class Problem:
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
         """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
-        means, tie = self.means(budget), complexity.TIE
-        starts = np.array([1, *complexity.best_arm_changes(means, budget, tie)])
-        arms = complexity.best_arms(means[:, starts - 1], tie)
-        return tuple(zip(starts.tolist(), arms.tolist(), strict=True))
+        found: list[tuple[int, int]] = []
+        pull = 1
+        for block in self.mean_columns(budget):
+            best = complexity.best_arms(block, complexity.TIE)
+            before = found[-1][1] if found else -1
+            starts = np.flatnonzero(np.diff(best, prepend=before))
+            found += zip((pull + starts).tolist(), best[starts].tolist(), strict=True)
+            pull += len(best)
+        return tuple(found)
 
     def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
         """What holds of the problem at this budget; print it.
@@ -101,10 +131,10 @@ class Problem:
 
     def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
         """The reward of pull number `pull` (1 is the first) of an arm; always the same one."""
-        self._need_pulls("pull", pull)
+        self.need_pulls("pull", pull)
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
-        mean = float(self._at(np.array([pull]))[arm, 0])
+        mean = float(self._means_of(range(self.arms), int(pull), int(pull))[arm, 0])
         noise: Noise = self.noise
         scale = float(noise.scales(self.arms)[arm])
         return draw(noise.kind, scale, noise.shape, mean, key(seed), run, arm, pull - 1)
@@ -124,18 +154,24 @@ class Problem:
 
     def _mean_at(self, horizon: int) -> Floats:
         """The table (arms, 1) of the means at one horizon."""
-        self._need_pulls("horizon", horizon)
-        return self._at(np.array([horizon]))
+        self.need_pulls("horizon", horizon)
+        return self._means_of(range(self.arms), int(horizon), int(horizon))
 
-    def _at(self, pulls: npt.NDArray[np.int64]) -> Floats:
+    def _means_of(self, arms: range, first: int, last: int) -> Floats:
+        """The means of some arms, by row, at the pulls `first` to `last`."""
         if self.length is not None:
-            return self.curves[:, pulls - 1]
-        rows = [_evaluate(*arm, pulls) for arm in zip(self.names, self.curves, strict=True)]
-        means = np.array(rows)
+            return self.curves[arms.start : arms.stop, first - 1 : last].copy()
+        means = np.empty((len(arms), last - first + 1))
+        for arm, row in zip(arms, means, strict=True):
+            for start in range(first, last + 1, PIECE):
+                pulls = np.arange(start, min(start + PIECE, last + 1))
+                at = slice(start - first, start - first + len(pulls))
+                row[at] = _evaluate(self.names[arm], self.curves[arm], pulls)
         self.noise.check(means)
         return means
 
-    def _need_pulls(self, name: str, value: int) -> None:
+    def need_pulls(self, name: str, value: int) -> None:
+        """Raise unless `value` is a number of pulls that the curves cover."""
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         require(whole and value >= 1, name, value, "a whole number from 1", "it counts pulls")
         if self.length is not None and value > self.length:
@@ -143,6 +179,18 @@ class Problem:
                 f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
                 "they were recorded no further"
             )
+
+    def need_means(self, name: str, value: int) -> None:
+        """Raise unless all means up to pull `value` can be looked through."""
+        self.need_pulls(name, value)
+        most = MOST_MEANS // self.arms
+        require(value <= most, name, value, f"at most {most} for {self.arms} arms",
+                "every mean up to there is computed, and more would take hours")  # fmt: skip
+
+
+def need_room_for(arms: int) -> None:
+    """Raise a `ChunkError` where so many curves do not fit into memory."""
+    need_memory(CURVE_BYTES * arms, f"a problem of {arms} arms", "give fewer arms")
 
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:

@@ -19,7 +19,7 @@ from typing import Any
 from latebloomer.errors import SettingError, unknown
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from latebloomer.problems.paper_settings import imdb, lower_bound, paper_a, paper_b
-from latebloomer.problems.problem import Problem
+from latebloomer.problems.problem import Problem, need_room_for
 from latebloomer.problems.random_families import FAMILIES, random_problem
 from latebloomer.problems.recorded import READERS, load
 
@@ -77,6 +77,7 @@ def _make(kind: str, settings: dict[str, Any]) -> Problem:
 
 
 def _lower_bound(K: int = 9, beta: float = 2.0, gap: float = 0.1) -> Problem:
+    need_room_for(K)
     return lower_bound([gap] * (K - 1), beta)
 
 

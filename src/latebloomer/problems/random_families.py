@@ -32,7 +32,7 @@ from latebloomer.problems.curves import (
     Stationary,
 )
 from latebloomer.problems.noise import Noise
-from latebloomer.problems.problem import Problem
+from latebloomer.problems.problem import Problem, need_room_for
 
 Draw = Callable[[np.random.Generator], Curve]
 
@@ -52,6 +52,7 @@ def random_problem(
             "a problem needs arms to choose from")  # fmt: skip
     require(isinstance(seed, int) and seed >= 0, "seed", seed, "a whole number from 0",
             "it seeds NumPy's default generator")  # fmt: skip
+    need_room_for(arms)
     rng = np.random.default_rng(seed)
     curves = [FAMILIES[match](rng) for _ in range(arms)]
     label = f"random:{match}:K={arms}:seed={seed}"

@@ -8,8 +8,11 @@ from math import inf
 
 import numpy as np
 
+from latebloomer.core.memory import need_memory
 from latebloomer.core.text import brief
 from latebloomer.errors import RewardError, SettingError, need_whole, require
+
+ARM_BYTES = 500  # of an arm before its first pull: its name and its place in each list
 
 
 def batch_size(batch: int) -> int:
@@ -22,6 +25,7 @@ def arm_names(arms: int | Sequence[str]) -> tuple[str, ...]:
     if hasattr(arms, "__index__"):
         count = need_whole("arms", arms)
         require(count >= 2, "arms", count, "at least 2", "with one arm there is nothing to choose")
+        need_memory(ARM_BYTES * count, f"a session of {count} arms", "give fewer arms")
         return tuple(map(str, range(count)))
     in_order = isinstance(arms, Sequence) and not isinstance(arms, str)
     if not in_order or not all(isinstance(name, str) for name in arms):

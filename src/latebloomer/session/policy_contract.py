@@ -90,6 +90,8 @@ def _check_end(session: Session) -> None:
     _owes(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
     most = max(session.pulls)
     _owes(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
+    room = session.policy.most_pulls(len(session.names), session.budget, session.horizon)
+    _owes(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
     _owes(verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled")
     _owes(
         np.isfinite(verdict.estimates[verdict.arm]), "the recommended arm's estimate is no number"

@@ -24,11 +24,12 @@ from latebloomer.core.moves import (
     moves_of,
     observe,
     recommend,
+    rows_in_use,
 )
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import reward, variates
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.window_sums import SumIncrements, increments_of, play_by_sums
+from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
 
 AHEAD = 32  # variates drawn at once for an arm; even, and a power of two
 
@@ -81,7 +82,7 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
     """A function that plays runs in memory of its own, so that each thread has one."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = game_arrays(policy, arms, budget, horizon, experiment.seed)
-    ledger = arrays_for(policy, arms, min(budget, horizon))
+    ledger = arrays_for(policy, arms, experiment.most_pulls(policy))
     return partial(_loop(experiment, policy, cpu_jit()), game, ledger, source_of(experiment))
 
 
@@ -90,8 +91,9 @@ def plain_player(experiment: Experiment, policy: Policy) -> Player:
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = game_of(policy, arms, budget, horizon, experiment.seed)
     ledger = lists_for(arms)
-    for row in (*ledger.S, *ledger.Q):
-        row.extend([0.0] * min(budget, horizon))
+    for rows in rows_in_use(policy, ledger):
+        for row in rows:
+            row.extend([0.0] * experiment.most_pulls(policy))
     return partial(_loop(experiment, policy, plain), game, ledger, source_of(experiment))
 
 
@@ -103,9 +105,8 @@ def _loop(experiment: Experiment, policy: Policy, jit: Any) -> Any:
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:
     """Where the rewards, or the sums that stand for them, come from."""
-    means, noise = experiment.means, experiment.noise
-    scales = noise.scales(experiment.arms)
+    arms, noise = experiment.arms, experiment.noise
     if experiment.breakpoints is not None:
-        return increments_of(experiment.breakpoints, means, scales)
-    ahead = np.zeros((experiment.arms, AHEAD))
-    return RewardSource(means, noise.kind, scales, noise.shape, ahead)
+        return experiment.increments._replace(reached=np.zeros(arms, np.int64))
+    ahead = np.zeros((arms, AHEAD))
+    return RewardSource(experiment.means.table, noise.kind, noise.scales(arms), noise.shape, ahead)

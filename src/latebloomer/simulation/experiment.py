@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from latebloomer.core.ledger import ANY, Floats
+from latebloomer.core.ledger import ANY
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies import UCBE, Policy
 from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.noise import Noise
 from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.results import Changes, changes_in
+from latebloomer.simulation.mean_table import MeanTable
 from latebloomer.simulation.tally import Tally
-from latebloomer.simulation.window_sums import breakpoints_of
+from latebloomer.simulation.window_sums import SumIncrements, breakpoints_of, increments_of
 
 # A chunk is the runs that are played between two looks at the clock and counted together: about
 # this many pulls of a policy, and a table of pulls by (policy, run, arm) of that many entries.
@@ -29,7 +29,7 @@ class Experiment:
     """What is played at one budget, by pulls or by sums, and on what; every target reads it."""
 
     policies: Mapping[str, Policy]  # by label, as they are played at this budget
-    means: Floats  # (arms, pulls)
+    means: MeanTable
     noise: Noise
     budget: int
     horizon: int
@@ -40,7 +40,7 @@ class Experiment:
 
     @property
     def arms(self) -> int:
-        return len(self.means)
+        return self.means.arms
 
     @property
     def method(self) -> str:
@@ -56,10 +56,14 @@ class Experiment:
         """The same of every policy together."""
         return self.cost_per_policy * len(self.policies)
 
+    def most_pulls(self, policy: Policy) -> int:
+        """The most pulls that the policy can give an arm."""
+        return policy.most_pulls(self.arms, self.budget, self.horizon)
+
     @cached_property
-    def changes(self) -> Changes:
-        """Where the best arm changes."""
-        return changes_in(self.means)
+    def increments(self) -> SumIncrements:
+        """What is drawn where runs are played by sums."""
+        return increments_of(self.breakpoints, self.means.table, self.noise.scales(self.arms))
 
     def tally(self) -> Tally:
         """A tally without runs."""
@@ -72,9 +76,13 @@ class Experiment:
 
     def chunks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """(first run, runs) of the chunks of the runs [first, last)."""
-        size = self.chunk or self._usual_chunk()
-        for start in range(first, last, size):
-            yield start, min(size, last - start)
+        for start in range(first, last, self.runs_of_chunk):
+            yield start, min(self.runs_of_chunk, last - start)
+
+    @property
+    def runs_of_chunk(self) -> int:
+        """How many runs are counted together."""
+        return self.chunk or self._usual_chunk()
 
     def _usual_chunk(self) -> int:
         by_pulls = PULLS_OF_CHUNK[self.target] // self.cost_per_policy
@@ -121,7 +129,8 @@ def experiment_of(
         policy.plan(arms, budget, at)
         policy.settings(arms, budget, at)
     by_label = dict(zip(policies, ready, strict=True))
-    means = problem.means(max(at, min(budget, at)))
+    longest = max(policy.most_pulls(arms, budget, at) for policy in ready)
+    means = MeanTable(problem, longest, at)
     points = None
     if _is_by_sums(method, problem, ready, budget, at):
         points = breakpoints_of(ready, arms, budget, at)

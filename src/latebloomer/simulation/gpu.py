@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.kernel import lower
-from latebloomer.core.ledger import CELLS, FAN, Ledger, remember_levels, remember_nothing
-from latebloomer.core.moves import POOL, game_arrays
+from latebloomer.core.ledger import CELLS, FAN, Ledger
+from latebloomer.core.memory import FreeMemory, need_memory
+from latebloomer.core.moves import POOL, game_arrays, ledger_bytes, past_lengths
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
@@ -32,6 +33,7 @@ from latebloomer.simulation.redrawn_rewards import (
 BLOCK = 128  # threads of a block
 MOST_ARMS = 32  # beyond, a thread's own arrays would not stay near; prefix sums are stored
 SHARE = 0.6  # of the card's free memory that stored prefix sums may take
+ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
 
 
 def _cuda() -> Any:
@@ -152,22 +154,31 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     if experiment.breakpoints is not None:
         raise SettingError("method='sums' with target='gpu', but sums are for target='cpu'")
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
+    what = f"the table of the means of {arms} arms up to pull {experiment.means.longest}"
+    _need_card(experiment.means.size, what)
     game = to_device(game_arrays(policy, arms, budget, horizon, experiment.seed))
-    noise, window = experiment.noise, policy.running_window()
+    noise, window, means = experiment.noise, policy.running_window(), experiment.means.table
     source = to_device(
-        GpuRewardSource(experiment.means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT)
+        GpuRewardSource(means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT)
     )
     if window is not None and arms <= MOST_ARMS:
         device, past = redrawing_kernel(type(policy), arms), float(window)
         return _launcher(device, game, source, lambda runs: (past, runs))
-    device, longest = storing_kernel(type(policy)), min(budget, horizon)
+    device, longest = storing_kernel(type(policy)), experiment.most_pulls(policy)
     return _launcher(device, game, source, lambda runs: _ledgers(policy, arms, longest, runs))
+
+
+def _need_card(needed: int, what: str, advice: str = ADVICE) -> None:
+    """Raise a `ChunkError` unless the card has so many bytes."""
+    need_memory(needed, what, advice, FreeMemory(_free_memory(), "on the GPU"))
 
 
 def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
     """A player; `memory_for` a number of runs is what the kernel takes, and the threads."""
 
     def play(first: int, recommended: Any, pulls: Any) -> None:
+        what = f"a chunk of {len(recommended)} runs"
+        _need_card(4 * (recommended.size + pulls.size), what, "give a smaller chunk")
         chosen = cuda.device_array(recommended.shape, np.int32)
         counts = cuda.device_array(pulls.shape, np.int32)
         memory, threads = memory_for(len(recommended))
@@ -181,11 +192,11 @@ def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
 
 def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger, int]:
     """Ledgers for as many threads as the card has room for, and their number."""
-    levels = policy.remember is not remember_nothing
-    slopes = levels and policy.remember is not remember_levels
-    for_levels, for_slopes = longest + 1 if levels else 1, longest + 1 if slopes else 1
-    each = 8 * (arms * (for_levels + for_slopes + 8) + FAN + POOL + CELLS)
-    threads = max(1, min(runs, int(SHARE * _free_memory() / each)))
+    for_levels, for_slopes = past_lengths(policy, longest)
+    each, free = ledger_bytes(policy, arms, longest), int(SHARE * _free_memory())
+    what = f"one run over {arms} arms, each of which may be pulled {longest} times,"
+    need_memory(each, what, ADVICE, FreeMemory(free, f"{SHARE:.0%} of what is free on the GPU"))
+    threads = max(1, min(runs, free // each))
 
     def array(*shape: int, kind: Any = np.float64) -> Any:
         return cuda.device_array((threads, *shape), kind)

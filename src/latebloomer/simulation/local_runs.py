@@ -17,6 +17,7 @@ from latebloomer.simulation.counts import Counts
 from latebloomer.simulation.cpu import Player, compiled_player, plain_player
 from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
 from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.run_memory import threads_that_fit
 
 SECONDS = 10.0  # of work that are handed on together, so that they can be kept in a file
 PULLS_OF_SLICE = 1_000_000  # that a thread plays before it looks whether to stop: well under 1 s
@@ -34,6 +35,7 @@ def count_here(missing: Sequence[MissingRuns], threads: int | None, bar: Progres
 
 def _count(runs: MissingRuns, threads: int, bar: Progress) -> Iterator[Counts]:
     experiment = runs.experiment
+    threads = threads_that_fit(experiment, runs.last - runs.first, threads)
     players = players_of(experiment, threads)
     tally, began = experiment.tally(), monotonic()
     for start, count in experiment.chunks(runs.first, runs.last):
@@ -48,6 +50,7 @@ def _count(runs: MissingRuns, threads: int, bar: Progress) -> Iterator[Counts]:
             yield tally.counts()
             tally, began = experiment.tally(), monotonic()
     yield tally.counts()
+    experiment.means.release()
 
 
 def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
@@ -71,6 +74,8 @@ def play_chunk(
     """
     try:
         return play_in_threads(experiment, players, first, runs)
+    except ChunkError:  # which says more
+        raise
     except MemoryError as error:
         raise ChunkError(
             f"a chunk of {runs} runs of {len(experiment.policies)} policies over "

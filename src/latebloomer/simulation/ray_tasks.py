@@ -21,6 +21,7 @@ from latebloomer.simulation.counts import Counts
 from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
 from latebloomer.simulation.local_runs import play_chunk, players_of
 from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.run_memory import threads_that_fit
 from latebloomer.version import __version__
 
 RETRIES = 3  # times that Ray itself begins a task again whose worker or node died
@@ -58,6 +59,7 @@ def play_range(
             "install the same on every node"
         )
     began, mine = perf_counter(), _writable(experiment)
+    threads_that_fit(mine, last - first)
     players, tally = players_of(mine, 1), mine.tally()
     for start, count in mine.chunks(first, last):
         tally.add(start, *play_chunk(mine, players, start, count))
@@ -67,11 +69,7 @@ def play_range(
 def _writable(experiment: Experiment) -> Experiment:
     """With arrays of our own: those from Ray's store are read-only, for numba another type."""
     points = experiment.breakpoints
-    return replace(
-        experiment,
-        means=np.array(experiment.means),
-        breakpoints=None if points is None else np.array(points),
-    )
+    return replace(experiment, breakpoints=None if points is None else np.array(points))
 
 
 @dataclass(frozen=True)
@@ -152,6 +150,7 @@ class TaskQueue:
         """Tasks for all runs, each of a size that is decided when it is sent."""
         for runs in missing:
             sent, first = self._ray.put(runs.experiment), runs.first
+            runs.experiment.means.release()
             while first < runs.last:
                 last = min(runs.last, first + self._size(runs.experiment))
                 task = Task(replace(runs, first=first, last=last), sent)

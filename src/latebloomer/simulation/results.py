@@ -18,15 +18,14 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
 from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
-from latebloomer.simulation.tally import Floats, Tally, means_digest
-from latebloomer.theory.complexity import TIE, best_arms
+from latebloomer.simulation.mean_table import Changes, MeanTable
+from latebloomer.simulation.tally import Tally
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Row: TypeAlias = dict[str, Any]
-Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
 
 FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
 
@@ -72,7 +71,7 @@ class Results:
         made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
         for tally in tallies:
             if tally.runs:
-                made = made.with_counts(tally.counts(), changes_in(tally.means))
+                made = made.with_counts(tally.counts(), tally.means.changes)
         return made
 
     # --- what is known ---
@@ -275,15 +274,9 @@ class Results:
 
 def origin_of(problem: Problem, seed: int) -> Origin:
     """What must agree for results to be merged."""
-    means = problem.means(min(FIRST_PULLS, problem.length or FIRST_PULLS))
-    names = tuple(problem.names)
-    return Origin(problem.label, names, repr(problem.noise), means_digest(means), int(seed))
-
-
-def changes_in(means: Floats) -> Changes:
-    """Where the best arm changes, in a table of means."""
-    best = best_arms(means, TIE)
-    return tuple((int(n) + 2, int(best[n + 1])) for n in np.flatnonzero(np.diff(best)))
+    first = min(FIRST_PULLS, problem.length or FIRST_PULLS)
+    digest = MeanTable(problem, first, first).summary.digest
+    return Origin(problem.label, tuple(problem.names), repr(problem.noise), digest, int(seed))
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:

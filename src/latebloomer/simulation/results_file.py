@@ -169,7 +169,7 @@ class GrowingResults:
         """Count what was found and not known before; write it when it is time."""
         if counts.cells:
             new = counts.only(runs.policies, runs.pairs)
-            made = self._blank.with_counts(new, runs.experiment.changes)
+            made = self._blank.with_counts(new, runs.experiment.means.changes)
             self.results = self.results.merge(made)
         if monotonic() > self._next_save:
             self.save()

@@ -20,6 +20,7 @@ from latebloomer.simulation.local_runs import count_here
 from latebloomer.simulation.progress_bar import Progress
 from latebloomer.simulation.results import Results
 from latebloomer.simulation.results_file import GrowingResults
+from latebloomer.simulation.run_memory import threads_that_fit
 
 TARGETS = ("cpu", "gpu", "python")
 METHODS = ("auto", "pulls", "sums")
@@ -76,6 +77,9 @@ def simulate(
         experiment_of(setting, players, budget, horizon, key(seed), method, target, chunk)
         for budget in _budgets(budgets)
     ]
+    if engine == "local":
+        for experiment in experiments:  # before anything is looked at or made
+            threads_that_fit(experiment, runs)
     growing = GrowingResults(Results.of(setting, seed, [], target), out)
     missing = growing.missing(experiments, first_run, first_run + runs)
     with Progress(sum(some.cost for some in missing), "pulls", shown=progress) as bar:

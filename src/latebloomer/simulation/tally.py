@@ -7,7 +7,6 @@ them to a unit, 2^-40 of the scale of the problem's means (a relative 1e-12).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from math import frexp
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy
+from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import (
     Cell,
     Counts,
@@ -27,9 +27,9 @@ from latebloomer.simulation.counts import (
     join_ranges,
     need_same,
 )
+from latebloomer.simulation.mean_table import Floats, MeanTable
 from latebloomer.theory.complexity import TIE
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
 
 BITS = 40  # of a regret; it is split into two halves whose products are exact in float64
@@ -42,9 +42,9 @@ DENSE = 2**19  # counters (4 MiB) up to which every possible number has one
 class Tally:
     """What a set of policies did in the same runs, at one budget.
 
-    `policies` gives each policy, as it is played at this budget, under its label; `means` is the
-    problem's table of means, ``means[i, n - 1]`` for the n-th pull of arm i, up to the horizon
-    at least.
+    `policies` gives each policy, as it is played at this budget, under its label; `means` has the
+    problem's means, or is the whole table of them, ``means[i, n - 1]`` for the n-th pull of arm
+    i, up to the horizon at least.
 
     An error is a recommended arm whose mean at the horizon H is not the highest. The simple
     regret of a run is :math:`\\mu_{i^*}(H) - \\mu_I(N_I)` where arm I is recommended after
@@ -62,7 +62,7 @@ class Tally:
     def __init__(
         self,
         policies: Mapping[str, Policy],
-        means: Floats,
+        means: MeanTable | Floats,
         budget: int,
         horizon: int | None = None,
         method: str = "pulls",
@@ -71,15 +71,15 @@ class Tally:
         self.budget = int(budget)
         self.horizon = self.budget if horizon is None else int(horizon)
         self.method = method
-        self.means = _up_to(means, self.horizon)
-        final = self.means[:, -1]
-        self._wrong = final < final.max() - TIE
-        self.unit = _scale(self.means) - BITS  # the unit is 2 to this power
+        self.means = means if isinstance(means, MeanTable) else _up_to(means, self.horizon)
+        final = self.means.summary.final
+        self._wrong, self._best = final < final.max() - TIE, float(final.max())
+        self.unit = _scale(self.means.summary.largest) - BITS  # the unit is 2 to this power
         self.ranges: Ranges = ()
         arms, players = len(final), len(self.policies)
         self._gram = np.zeros((3 * players + 1,) * 2, dtype=object)
         self._recommendations = np.zeros((players, arms), np.int64)
-        self._pulls = [Counters(arms, self.horizon) for _ in range(players)]
+        self._pulls = [Counters(arms, self.means.longest) for _ in range(players)]
 
     @property
     def runs(self) -> int:
@@ -122,7 +122,6 @@ class Tally:
     def cells(self) -> list[Cell]:
         """What is known of each policy."""
         sums, products = self._sums(), self._cross()
-        digest = means_digest(self.means)
         return [
             Cell(
                 policy=label,
@@ -130,7 +129,7 @@ class Tally:
                 method=self.method,
                 budget=self.budget,
                 horizon=self.horizon,
-                means=digest,
+                means=self.means.summary.digest,
                 unit=self.unit,
                 ranges=self.ranges,
                 errors=int(self._recommendations[i] @ self._wrong),
@@ -165,7 +164,7 @@ class Tally:
     def _add_block(self, recommended: AnyInts, pulls: AnyInts, work: Floats) -> None:
         self._gram += self._products(recommended, pulls, work[:, : recommended.shape[1]])
         for player, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
-            self._recommendations[player] += np.bincount(arms, minlength=len(self.means))
+            self._recommendations[player] += np.bincount(arms, minlength=self.means.arms)
             self._pulls[player].add(by_run)
 
     def _products(
@@ -176,7 +175,7 @@ class Tally:
         `table` is room for these numbers by run; its first row is 1.
         """
         wrong, high, low = (table[self._rows(kind)] for kind in range(3))
-        begin = np.arange(recommended.shape[1]) * len(self.means)
+        begin = np.arange(recommended.shape[1]) * self.means.arms
         for i, arms in enumerate(recommended):
             n = np.maximum(pulls[i].reshape(-1).take(begin + arms), 1)
             units = self._units(arms, n)
@@ -187,9 +186,9 @@ class Tally:
 
     def _units(self, arms: AnyInts, n: AnyInts) -> Floats:
         """Regrets as whole numbers of units, at most 2^40 in size."""
-        begin = np.arange(len(self.means)) * self.horizon - 1
-        reached = self.means.reshape(-1).take(begin.take(arms) + n)
-        return np.rint((self.means[:, -1].max() - reached) * 2.0**-self.unit)
+        begin = np.arange(self.means.arms) * self.means.longest - 1
+        reached = self.means.table.reshape(-1).take(begin.take(arms) + n)
+        return np.rint((self._best - reached) * 2.0**-self.unit)
 
     def _rows(self, kind: int) -> slice:
         """Where errors (0), high halves (1) and low halves (2) are in the products."""
@@ -213,11 +212,11 @@ class Tally:
             "budget": self.budget,
             "horizon": self.horizon,
             "method": self.method,
-            "sha256 of the means": means_digest(self.means),
+            "sha256 of the means": self.means.summary.digest,
         }
 
     def _check(self, recommended: AnyInts, pulls: AnyInts) -> None:
-        arms, longest = self.means.shape
+        arms, longest = self.means.arms, self.means.longest
         shape = (len(self.policies), *recommended.shape[1:2], arms)
         if recommended.ndim != 2 or pulls.shape != shape or len(recommended) != len(self.policies):
             raise SettingError(
@@ -269,23 +268,17 @@ class Counters:
         return both
 
 
-def means_digest(means: Floats) -> str:
-    """The sha256 of a table of means, as little-endian doubles arm by arm."""
-    return hashlib.sha256(np.ascontiguousarray(means, dtype="<f8").data).hexdigest()
-
-
-def _up_to(means: Floats, horizon: int) -> Floats:
+def _up_to(means: Floats, horizon: int) -> MeanTable:
     table = np.asarray(means, dtype=np.float64)
     require(
         table.ndim == 2 and table.shape[1] >= horizon >= 1, "means", table.shape,
         f"a table (arms, pulls) up to the horizon {horizon} at least", "arms are compared there",
     )  # fmt: skip
-    return np.ascontiguousarray(table[:, :horizon])
+    return MeanTable(Problem(table), horizon, horizon)
 
 
-def _scale(means: Floats) -> int:
+def _scale(largest: float) -> int:
     """The power of two that no regret exceeds: at least twice the largest size of a mean."""
-    largest = max(float(means.max()), -float(means.min()))
     return max(frexp(2 * largest)[1], SMALLEST_SCALE)
 
 

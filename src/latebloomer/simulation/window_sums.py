@@ -98,8 +98,9 @@ def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int)
 
 def increments_of(points: Any, means: Floats, scales: Floats) -> SumIncrements:
     """The gains between breakpoints of arms with these means and standard deviations."""
-    summed = np.concatenate([np.zeros((len(means), 1)), np.cumsum(means, axis=1)], axis=1)
-    gains = np.diff(summed[:, points], axis=1, prepend=0.0)
-    lengths = np.diff(points, prepend=0)
-    spreads = scales[:, None] * np.sqrt(lengths)
+    sums = np.zeros((len(means), len(points)))
+    for arm, row in enumerate(means):
+        sums[arm, 1:] = np.cumsum(row)[points[1:] - 1]  # point 0 comes first, where sums are 0
+    gains = np.diff(sums, axis=1, prepend=0.0)
+    spreads = scales[:, None] * np.sqrt(np.diff(points, prepend=0))
     return SumIncrements(points, gains, spreads, np.zeros(len(means), np.int64))

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.core.memory import need_memory
 from latebloomer.errors import ArmError, require
 from latebloomer.theory.complexity import h1
 from latebloomer.theory.inputs import (
@@ -136,6 +137,8 @@ def lower_bound_instance(
     )
     if better is not None and not 0 <= better < len(limits):
         raise ArmError(f"better={better}, but there are arms 0 to {len(limits) - 1}")
+    what = f"the table of {len(limits)} curves of {length} pulls"
+    need_memory(16 * len(limits) * length, what, "set a smaller length")
     pulls = np.arange(1, length + 1)
     arms = enumerate(limits)
     return np.array([lower_bound_curve(pulls, beta, gap, i != better) for i, gap in arms])
@@ -149,6 +152,7 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
     (array([0.5, 0.5, 0.5]), array([0.5, 0.5, 1. ]), array([0.75, 0.75, 0.75]))
     """
     need_budget(budget)
+    need_memory(32 * budget, f"a pair of problems of {budget} pulls", "set a smaller budget")
     nu = np.repeat([[0.5], [0.75]], budget, axis=1)
     other = nu.copy()
     other[0, -1] = 1.0

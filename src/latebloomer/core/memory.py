@@ -1,0 +1,101 @@
+"""How much memory is left: asked before something large is made, not found out by being killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from latebloomer.errors import ChunkError
+
+SMALL = 2**26  # bytes (64 MiB) for which nobody is asked
+MEMINFO = Path("/proc/meminfo")
+OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+
+class FreeMemory(NamedTuple):
+    """Bytes that may still be taken, and who says so."""
+
+    size: int
+    told_by: str
+
+
+def need_memory(needed: int, what: str, advice: str, free: FreeMemory | None = None) -> None:
+    """Raise a `ChunkError` unless so many bytes may still be taken.
+
+    >>> need_memory(2**60, "a table of 2^30 x 2^27 numbers", "give fewer arms")
+    Traceback (most recent call last):
+    latebloomer.errors.ChunkError: a table of 2^30 x 2^27 numbers takes 1,152,921,504,606,846,976
+    bytes, but ... are free (...): give fewer arms
+    """
+    if needed <= SMALL:
+        return
+    free = free_memory() if free is None else free
+    if needed > free.size:
+        raise ChunkError(
+            f"{what} takes {needed:,} bytes, but {free.size:,} are free ({free.told_by}): {advice}"
+        )
+
+
+def free_memory() -> FreeMemory:
+    """The least of what the machine, its containers and this process's own limit leave."""
+    known = [*_of_the_machine(), *_of_containers(), *_of_this_process()]
+    return min(known, default=FreeMemory(sys.maxsize, "this system does not say how many"))
+
+
+def _of_the_machine() -> Iterator[FreeMemory]:
+    try:
+        lines = MEMINFO.read_text().splitlines()
+        found = dict(line.split(":", 1) for line in lines)
+        yield FreeMemory(
+            1024 * int(found["MemAvailable"].split()[0]), "MemAvailable, /proc/meminfo"
+        )
+    except (OSError, KeyError, ValueError):  # not Linux: all there is, in use or not
+        names = getattr(os, "sysconf_names", {})
+        if "SC_PHYS_PAGES" in names:
+            size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+            yield FreeMemory(size, "the memory of this machine")
+
+
+def _of_containers() -> Iterator[FreeMemory]:
+    """What control groups leave, ours and those around it; pages of files can be given back."""
+    for folder in _groups():
+        for most, used, files in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            try:
+                limit, taken = (int((folder / name).read_text()) for name in (most, used))
+                lines = (folder / "memory.stat").read_text().splitlines()
+                cached = int(dict(line.split() for line in lines)[files])
+            except (OSError, KeyError, ValueError):  # another version, or no limit ("max")
+                continue
+            yield FreeMemory(max(0, limit - taken + cached), f"{folder / most} less what is used")
+
+
+def _groups() -> Iterator[Path]:
+    try:
+        lines = OWN_GROUPS.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            root = GROUPS / controllers
+            own = root / path.strip("/")
+            yield from (group for group in (own, *own.parents) if group.is_relative_to(root))
+
+
+def _of_this_process() -> Iterator[FreeMemory]:
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            taken = pages * os.sysconf("SC_PAGE_SIZE")
+            yield FreeMemory(max(0, limit - taken), f"RLIMIT_AS of {limit:,} less what is used")
+    except (ImportError, OSError, ValueError):  # no such limit on this system
+        return

@@ -1,0 +1,71 @@
+"""Memory: asked for before it is taken, and refused in words."""
+
+import pytest
+
+from latebloomer.core import memory
+from latebloomer.core.memory import FreeMemory, free_memory, need_memory
+from latebloomer.errors import ChunkError
+
+
+def test_what_is_refused_says_how_much_it_takes_how_much_is_free_and_what_to_do():
+    free = FreeMemory(10**9, "says the test")
+    words = r"a table takes 2,000,000,000 bytes, but 1,000,000,000 are free \(says the test\): cut"
+    with pytest.raises(ChunkError, match=words):
+        need_memory(2 * 10**9, "a table", "cut it", free)
+    need_memory(10**9, "a table", "cut it", free)
+
+
+def test_what_is_small_is_not_asked_for(monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: pytest.fail("was asked"))
+    need_memory(memory.SMALL, "a short list", "no advice")
+
+
+def test_the_limit_of_the_process_counts(in_little_memory):
+    code = "from latebloomer.core.memory import free_memory; print(*free_memory(), sep='|')"
+    size, told_by = in_little_memory(code, limit=2 * 2**30).split("|", 1)
+    assert int(size) < 2 * 2**30
+    assert told_by.startswith("RLIMIT_AS of 2,147,483,648")
+
+
+def limited_group(folder, most, used, files):
+    """A control group of 900 bytes, 500 of them in use, of which 100 are pages of files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / most).write_text("900\n")
+    (folder / used).write_text("500\n")
+    (folder / "memory.stat").write_text(f"anon 400\n{files} 100\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "line", "names"),
+    [
+        ("job", "0::/job", ("memory.max", "memory.current", "inactive_file")),
+        ("", "0::/job", ("memory.max", "memory.current", "inactive_file")),
+        (
+            "memory/job",
+            "4:memory:/job",
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ),
+    ],
+)
+def test_the_limit_of_a_container_counts(group, line, names, tmp_path, monkeypatch):
+    """Of version 2 and of version 1; the group may be our own or one around it."""
+    (tmp_path / "own").write_text(f"9:cpu:/\n{line}\n")
+    limited_group(tmp_path / group, *names)
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    assert free_memory() == (500, f"{tmp_path / group / names[0]} less what is used")
+
+
+def test_a_group_without_a_limit_and_a_system_without_groups_say_nothing(tmp_path, monkeypatch):
+    (tmp_path / "own").write_text("0::/\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    for own in (tmp_path / "own", tmp_path / "nothing"):
+        monkeypatch.setattr(memory, "OWN_GROUPS", own)
+        assert 0 < free_memory().size < 2**60
+
+
+def test_a_machine_that_says_nothing_of_what_is_free_has_what_it_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "nothing")
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "nothing")
+    assert free_memory().size > 2**20

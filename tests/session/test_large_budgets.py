@@ -1,0 +1,72 @@
+"""Budgets as large as they may be: sessions cost what was pulled, not what may be."""
+
+import pickle
+
+import pytest
+
+from latebloomer.errors import MOST, ChunkError
+from latebloomer.policies import REGISTRY, ExploreThenCommit, RisingSR
+from latebloomer.session.events import FINISHED, Left
+from latebloomer.session.session import Session
+
+POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
+HORIZONS = [None, 1000, MOST // 3]
+MEGABYTE = 2**20
+
+
+def played(policy, horizon=None, budget=MOST, pulls=60):
+    session = Session(policy, 3, budget, horizon)
+    for k in range(pulls):
+        session.tell(session.ask(), 0.1 * k)
+    return session
+
+
+@pytest.mark.parametrize("horizon", HORIZONS)
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_plan_costs_what_its_phases_are(policy, horizon, peak_bytes):
+    def planned():
+        policy.settings(3, MOST, horizon or MOST)
+        return str(policy.describe(3, MOST, horizon)), policy.most_pulls(3, MOST, horizon or MOST)
+
+    assert peak_bytes(planned) < MEGABYTE
+
+
+@pytest.mark.parametrize("horizon", HORIZONS)
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_session_costs_what_was_pulled(policy, horizon, peak_bytes):
+    def raced():
+        session = played(policy, horizon)
+        assert pickle.loads(pickle.dumps(session)) == session
+        session.recommend(), session.standings(), session.certificate(noise=0.1)
+        session.apply(Left(session.ask(), FINISHED))
+
+    assert peak_bytes(raced) < MEGABYTE
+
+
+def test_a_billion_pulls_of_a_power_law_fit_into_little_memory(in_little_memory):
+    """A table in proportion to any of these budgets would not."""
+    code = (
+        "from latebloomer import Session\n"
+        "for policy in ('etc', 'rest-sure'):\n"
+        "    for budget in (10**9, 2**53):\n"
+        "        session = Session(policy, 2, budget)\n"
+        "        for k in range(40): session.tell(session.ask(), k / 40)\n"
+        "        session.recommend()\n"
+        "        print(session.certificate().horizon == budget)\n"
+    )
+    assert in_little_memory(code, limit=2**30).split() == ["True"] * 4
+
+
+def test_a_fit_goes_no_further_than_half_of_the_budget():
+    # With a width of 0 the second sweep commits, and 8 more sweeps go to one arm. The fit is to
+    # the first min(10 // 2, horizon) rewards all the same.
+    session = played(ExploreThenCommit(width_scale=0.0), budget=12, pulls=10)
+    assert max(session.pulls) > 5
+    rule = ExploreThenCommit().settings(3, 12, 12)
+    assert rule.longest == 6 and rule.powers.last == 6
+
+
+def test_more_arms_than_memory_holds_are_refused_in_words():
+    for make in (lambda: Session("r-sr", MOST // 2, MOST), lambda: RisingSR().plan(10**15, MOST)):
+        with pytest.raises(ChunkError, match=r"takes [0-9,]+ bytes, but [0-9,]+ are free"):
+            make()

@@ -1,0 +1,247 @@
+"""Memory of simulations: as little as runs can come to need, and refused before it is taken."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+from latebloomer import Problem, simulate
+from latebloomer.core import memory
+from latebloomer.core.memory import FreeMemory
+from latebloomer.errors import ChunkError, SettingError
+from latebloomer.policies import REGISTRY, RisingSR, make_policy
+from latebloomer.problems import problem
+from latebloomer.simulation import local_runs, run_memory
+from latebloomer.simulation.experiment import experiment_of
+from latebloomer.simulation.mean_table import MeanTable
+
+POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
+PROBLEMS = sys.modules[Problem.__module__]  # a function of that name hides the module
+IN_WORDS = r"takes [0-9,]+ bytes, but [0-9,]+ are free \(.*\): set a smaller budget or horizon"
+
+
+def quiet(*args, **settings):
+    return simulate(*args, progress=False, **settings)
+
+
+def experiment(policy="r-sr", budget=400, horizon=None, name="paper-a", **more):
+    given = {policy: make_policy(policy)}
+    return experiment_of(problem(name), given, budget, horizon, 0, "pulls", **more)
+
+
+def leave(monkeypatch, size):
+    """Let so many bytes be free, and ask for the smallest ones too."""
+    free = FreeMemory(size, "says the test")
+    for module in (memory, run_memory):
+        monkeypatch.setattr(module, "SMALL", 0)
+        monkeypatch.setattr(module, "free_memory", lambda: free)
+
+
+# --- refused in words ---
+
+
+def test_ten_thousand_arms_and_two_hundred_thousand_pulls_are_refused_before_they_are_made(
+    in_little_memory,
+):
+    code = (
+        "from latebloomer import simulate\n"
+        "from latebloomer.errors import ChunkError\n"
+        "try: simulate('random:F:K=10000', 'r-ucbe', 200_000, 2, progress=False)\n"
+        "except ChunkError as error: print(error)\n"
+    )
+    said = in_little_memory(code, limit=2 * 2**30)
+    assert said.startswith(
+        "the table of the means of 10000 arms up to pull 200000 takes 16,000,000,000 bytes, but "
+    )
+    assert "are free (RLIMIT_AS of 2,147,483,648 less what is used): set a smaller budget" in said
+
+
+@pytest.mark.parametrize("target", ["cpu", "python"])
+@pytest.mark.parametrize("policy", ["r-ucbe", "etc", "r-sr", "rr", "sh", "asha"])
+def test_the_largest_budget_is_refused(policy, target):
+    with pytest.raises(ChunkError, match=IN_WORDS):
+        quiet("paper-a", policy, 2**53, 2, target=target)
+
+
+@pytest.mark.parametrize(("policy", "tables"), [("r-ucbe", 2), ("etc", 1), ("prob-1", 0)])
+def test_prefix_sums_count_as_the_means_do(policy, tables, monkeypatch):
+    """Claim: 5 arms of up to 10,000 pulls take 400 kB of means and as much for S and for Q."""
+    leave(monkeypatch, 400_000 * (1 + tables))
+    with pytest.raises(ChunkError, match="a run over 5 arms, each of which may be pulled 10000 t"):
+        quiet("paper-a", policy, 10_000, 1)
+    made = experiment(policy, 10_000)
+    leave(monkeypatch, 400_000 * (1 + tables) + 200_000)
+    assert run_memory.threads_that_fit(made, 1, 1) == 1
+
+
+@pytest.mark.parametrize("target", ["cpu", "python"])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_what_is_reckoned_is_what_is_taken(policy, target, peak_bytes):
+    """Claim: the players of a policy, with the means, take no more than a fifth above that."""
+
+    def made(budget):
+        given, crowd = {"one": policy}, problem("random:F:K=30")
+        return experiment_of(crowd, given, budget, None, 0, "pulls", target)
+
+    local_runs.players_of(made(500), 1)  # what is loaded once
+    large = made(20_000)
+    needed = run_memory._shared_bytes(large) + run_memory._thread_bytes(large)
+    taken = peak_bytes(lambda: local_runs.players_of(large, 1))
+    assert needed / 4 < taken < 1.2 * needed + 100_000
+
+
+def test_a_chunk_that_will_not_fit_is_refused_and_one_that_is_not_filled_is_not(monkeypatch):
+    leave(monkeypatch, 4_000_000)
+    with pytest.raises(ChunkError, match=r"a chunk of 1000000 runs takes 24,.* example chunk=\d"):
+        quiet("paper-a", "r-sr", 100, 10**6, chunk=10**6, method="pulls")
+    assert quiet("paper-a", "r-sr", 100, 10, chunk=10**9).cells[0].runs == 10
+
+
+def test_a_horizon_that_nobody_can_look_up_to_is_refused():
+    with pytest.raises(SettingError, match="horizon must be at most 20000000000 for 5 arms"):
+        quiet("paper-a", "r-sr", 100, 2, horizon=2**53)
+    with pytest.raises(SettingError, match="budget must be at most 20000000000 for 5 arms"):
+        problem("paper-a").changes(2**53)
+
+
+def test_tables_and_problems_that_do_not_fit_are_refused():
+    with pytest.raises(ChunkError, match="the table of the means of 5 arms up to pull 90"):
+        problem("paper-a").means(2**53)
+    for name in ("random:F:K=1000000000000", "lower-bound:K=1000000000000"):
+        with pytest.raises(ChunkError, match="a problem of 1000000000000 arms takes 800,"):
+            problem(name)
+
+
+def test_a_card_that_is_too_small_is_said_to_be():
+    """In a process of its own: the simulator is chosen when numba is imported."""
+    code = "import test_run_memory; test_run_memory.play_on_a_small_card()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        cwd=os.path.dirname(__file__),
+    )
+    assert ran.returncode == 0, ran.stderr
+    means, sums, chunk = json.loads(ran.stdout)
+    assert means.startswith("the table of the means of 5 arms up to pull 1000 takes 40,000 bytes")
+    assert sums.startswith("one run over 5 arms, each of which may be pulled 1000 times, takes 80")
+    assert "60% of what is free on the GPU" in sums
+    assert chunk.startswith("a chunk of 50000 runs takes 1,200,000 bytes")
+
+
+def play_on_a_small_card():
+    from latebloomer.simulation import gpu
+
+    memory.SMALL, said = 0, []
+    for size, settings in (
+        (30_000, {"budgets": 1000, "runs": 1}),
+        (100_000, {"budgets": 1000, "runs": 1}),
+        (1_000_000, {"budgets": 20, "runs": 50_000}),
+    ):
+        gpu._free_memory = lambda size=size: size
+        try:
+            quiet("paper-a", "r-ucbe", target="gpu", **settings)
+        except ChunkError as error:
+            said.append(str(error))
+    print(json.dumps(said))
+
+
+# --- as little as it takes ---
+
+
+@pytest.mark.parametrize("horizon", [None, 3000])
+def test_a_simulation_holds_the_means_of_the_pulls_that_arms_can_have(
+    horizon, peak_bytes, monkeypatch
+):
+    """Claim: of 100 arms with 100 pulls each it takes less than a third of the means up to H."""
+    monkeypatch.setattr(PROBLEMS, "BLOCK", 2**14)
+    crowd, runs = problem("random:exponential:K=100"), {"runs": 1, "target": "python"}
+    quiet(crowd, "rr", 200, **runs)  # what is loaded once
+    table = 8 * 100 * (horizon or 10_000)
+    assert peak_bytes(lambda: quiet(crowd, "rr", 10_000, horizon=horizon, **runs)) < table / 3
+
+
+def test_blocks_change_no_bit_of_the_results(monkeypatch, tmp_path):
+    names = ["random:F:K=7", "random:power:K=5", "random:sshaped:K=4", "imdb", "paper-b"]
+
+    def played():
+        for place, name in enumerate(names):
+            file = tmp_path / f"{place}.json"
+            file.unlink(missing_ok=True)
+            quiet(name, ["r-sr", "rr", "r-ucbe"], [50, 333], 3, horizon=700, out=file)
+            yield file.read_bytes()
+
+    whole = list(played())
+    for block in (7, 64, 1000):
+        monkeypatch.setattr(PROBLEMS, "BLOCK", block)
+        monkeypatch.setattr(PROBLEMS, "PIECE", block)
+        assert list(played()) == whole
+
+
+def test_a_simulation_at_many_budgets_holds_one_table_of_means_at_a_time(monkeypatch):
+    made, alive, real = [], [], Problem.means
+
+    def noted(self, budget):
+        alive.append(sum(table() is not None for table in made))
+        table = real(self, budget)
+        made.append(weakref.ref(table))
+        return table
+
+    monkeypatch.setattr(Problem, "means", noted)
+    quiet("paper-a", "r-sr", [100, 200, 300], 3, target="python", method="pulls")
+    assert alive == [0, 0, 0]
+
+
+def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypatch):
+    made = experiment("r-ucbe", 2000)
+    each, shared = run_memory._thread_bytes(made), run_memory._shared_bytes(made)
+    real, sizes = local_runs.players_of, []
+
+    def noted(experiment, threads):
+        sizes.append(threads)
+        return real(experiment, threads)
+
+    monkeypatch.setattr(local_runs, "players_of", noted)
+    plenty = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
+    for places in (1, 3):
+        leave(monkeypatch, shared + places * each + 12 * run_memory._outcome_bytes(made))
+        assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
+    assert sizes == [4, 1, 3]
+
+
+def test_what_is_sent_to_other_processes_is_numbers():
+    curves = [lambda n: n / (n + 5), lambda n: 0.5 + 0 * n]  # which no pickle holds
+    means = MeanTable(Problem(curves), longest=30, horizon=90)
+    copy = pickle.loads(pickle.dumps(means))
+    assert np.array_equal(copy.table, means.table) and copy.table.flags.writeable
+    assert copy.summary.digest == means.summary.digest and copy.horizon == 90
+
+
+# --- how far an arm can be pulled ---
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+@pytest.mark.parametrize(("arms", "budget", "horizon"), [(4, 60, 60), (4, 60, 25), (9, 200, 500)])
+def test_no_run_pulls_an_arm_further_than_there_is_room(policy, arms, budget, horizon):
+    crowd = problem(f"random:F:K={arms}:seed=2:sigma=0.3")
+    given = {"one": policy}
+    made = experiment_of(crowd, given, budget, horizon, 0, "pulls", "python")
+    _, pulls = local_runs.play_chunk(made, local_runs.players_of(made, 1), 0, 20)
+    assert pulls.max() <= policy.most_pulls(arms, budget, horizon) <= min(budget, horizon)
+
+
+def test_the_most_pulls_worked_by_hand():
+    # 3 arms to 3 pulls, 2 to 4, and the last arm has the 3 pulls that are left of 12
+    assert RisingSR().plan(3, 12).upto.tolist() == [3, 4, 12]
+    assert RisingSR().most_pulls(3, 12, 12) == 5
+    # 10 pulls for 4 arms: two of them have a third one
+    assert make_policy("rr").most_pulls(4, 10, 10) == 3
+    # who competes for every pull, or may be committed to, can have all of them
+    for name in ("r-ucbe", "etc", "asha"):
+        assert make_policy(name).most_pulls(4, 100, 60) == 60
