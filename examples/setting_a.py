@@ -27,7 +27,7 @@ def mean(arm: str, n: int) -> float:
 
 
 def reward(arm: str, n: int, luck: random.Random) -> float:
-    """The n-th pull of an arm of setting A [Mussi24, App. F]."""
+    """The n-th pull of an arm of setting A [Mussi24, App. G]."""
     return mean(arm, n) + luck.gauss(0, NOISE)
 
 

@@ -202,10 +202,16 @@ def test_curves_match_their_formulas() -> None:
     assert np.all(np.isfinite(SShaped(0.8, 1e6, 1e-3)([1, 10**9])))
 
 
+def test_the_papers_family_with_b_0_is_its_limit_from_the_first_pull_on() -> None:
+    """App. G has b in [0, infinity). At n = 0 it is 0 / 0 then, and 0 for every other b."""
+    assert PaperF(b=0, c=0.88, psi=0.5)([0, 1, 2, 100]).tolist() == [0, 0.88, 0.88, 0.88]
+    assert PaperF(b=1e-12, c=0.88)([0, 1]).tolist() == pytest.approx([0, 0.88])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PaperF(0, 1), "b=0, but b must be above 0"),
+        (lambda: PaperF(-1, 1), "b=-1, but b must be at least 0"),
         (lambda: PaperF(1, -1), "c=-1, but c must be at least 0"),
         (lambda: PaperF(1, 1, 0), "psi=0, but psi must be above 0"),
         (lambda: PaperF("1", 1), "b='1', but b must be a number"),  # type: ignore[arg-type]

@@ -185,6 +185,45 @@ def test_setting_a_has_no_closed_form_up_to_3200(budget):
     assert found.smallest_budget > 10**6
 
 
+def setting_b(budget: int) -> np.ndarray:
+    """[Mussi24, App. H]: two straight risers that stop, and one of the family F between them."""
+    n = np.arange(1, budget + 1)
+    return np.array([np.minimum(n / 400, 1), 0.47 * n / (10 + n), np.minimum(0.004 * n, 0.7)])
+
+
+def test_theorem_1s_limit_in_setting_b_by_hand():
+    # T = 500. Arm 2 rises by .004 up to its pull 175, so y_2 = 349 whatever a is, and y_1 may not
+    # reach 151: h = 37, gamma_1(75) = 4.7 / (85 * 86), Delta_1 = 1 - .47 * 500 / 510. That is
+    # where 500 gamma_1(75) + 2 * 500 * .01 sqrt(a / 37^3) = Delta_1, for y = 150 and 151 alike.
+    missing = (1 - 0.47 * 500 / 510) - 500 * 4.7 / (85 * 86)
+    found = exploration_limit(setting_b(500), 500, 0.01, 0.25)
+    assert found == pytest.approx(37**3 * (missing / 10) ** 2)
+    assert found == pytest.approx(24.0146, abs=1e-4)
+    assert y_bound(found, setting_b(500), 500, 0.01, 0.25).tolist() == [500, 149, 349]
+
+
+@pytest.mark.parametrize(
+    ("curves", "before", "first", "at_first", "at_3200"),
+    [(setting_a, 1550, 1600, 0.0291, 21.927), (setting_b, 454, 500, 24.0146, 2237.861)],
+)
+def test_theorem_1s_limit_exists_where_the_closed_form_does_not(
+    curves, before, first, at_first, at_3200
+):
+    """Eq. (ucb_can_be_learned) with every y tried: it holds at a*(0) and fails just above."""
+    none = exploration_limit(curves(before), before, 0.01, 0.25)
+    assert isinstance(none, NoExploration) and none.bracket <= 0
+    for budget, wanted in ((first, at_first), (3200, at_3200)):
+        means = curves(budget)
+        limit = exploration_limit(means, budget, 0.01, 0.25)
+        assert limit == pytest.approx(wanted, rel=2e-3)
+        rivals = list(zip(means, gaps(means, budget), strict=True))[1:]
+        small, large = (
+            sum(y_by_definition(*rival, a, budget, 0.01, 0.25) for rival in rivals)
+            for a in (limit * (1 - 1e-9), limit * (1 + 1e-9))
+        )
+        assert small < budget <= large
+
+
 def test_theorem_1_itself_does_speak_about_setting_a():
     curves = setting_a(3200)
     assert isinstance(exploration_limit(curves, 400, 0.01, 0.25), NoExploration)

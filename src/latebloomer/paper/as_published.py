@@ -29,6 +29,7 @@ KERNELS: dict[str, Callable[[Trial, Any], int]] = {
     "ETC": published.explore_then_commit,
     "Rest-Sure": published.rest_sure,
 }
+ORDERED = ("SR", "R-SR", "Rest-Sure")  # what draws an order, or one arm of several
 ORDER_STREAM = 1  # what the authors drew from an unseeded generator: ours is [trial, this]
 REST_SURE_RHO = 0.8
 
@@ -60,7 +61,8 @@ def play(
         series: (compiled(name), _frame(setting, name, factor, means, budget))
         for series, (name, factor) in algorithms.items()
     }
-    for number, (noise, legacy, order) in enumerate(_luck(setting, budget, trials)):
+    ordered = any(name in ORDERED for name, _ in algorithms.values())
+    for number, (noise, legacy, order) in enumerate(_luck(setting, budget, trials, ordered)):
         for series, (name, _) in algorithms.items():
             kernel, trial = prepared[series]
             luck = legacy if name == "Prob-1" else order
@@ -80,17 +82,24 @@ def _frame(setting: Setting, name: str, factor: float, means: Floats, budget: in
     return Trial(means, empty, empty, ends, factor * a(budget), setting.sigma, rho)
 
 
-def _luck(setting: Setting, budget: int, trials: int) -> Iterator[tuple[Floats, Floats, Floats]]:
+def _luck(
+    setting: Setting, budget: int, trials: int, ordered: bool = True
+) -> Iterator[tuple[Floats, Floats, Floats]]:
     """By trial: noise, the uniforms that follow it in the same stream, and uniforms of ours.
 
-    The recorded curves of IMDB have no noise, and nothing was seeded there.
+    The recorded curves of IMDB have no noise, and nothing was seeded there. Ours take as long as
+    the rest: they are left out unless `ordered`.
     """
     recorded, stream = setting.name == "imdb", np.random.RandomState()
     for trial in range(trials):
         stream.seed(trial)
         noise = np.zeros(budget) if recorded else stream.normal(0, setting.sigma, budget)
-        ours = np.random.default_rng([trial, ORDER_STREAM]).random(2 * budget)
+        ours = _uniforms(trial, 2 * budget) if ordered else noise
         yield noise, stream.random_sample(budget), ours
+
+
+def _uniforms(trial: int, count: int) -> Floats:
+    return np.random.default_rng([trial, ORDER_STREAM]).random(count)
 
 
 def rows(
@@ -122,9 +131,11 @@ def _row(
     regrets = means[best, budget] - means[chosen, outcome.pulls[np.arange(trials), chosen]]
     half_error = round(2 * float(wrong.std()) / trials**0.5, 2)
     half_regret = 2 * float(regrets.std()) / trials**0.5
-    error, regret = float(wrong.mean()), float(regrets.mean())
+    error, regret, pulls = float(wrong.mean()), float(regrets.mean()), outcome.pulls[:, best]
+    half_pulls = 2 * float(pulls.std()) / trials**0.5
     return Row(
         series, budget, setting.sigma, error, error - half_error, error + half_error,
         regret, regret - half_regret, regret + half_regret, trials, AS_PUBLISHED,
-        float(outcome.pulls[:, best].mean()), best, int(np.bincount(chosen).argmax()), factor,
+        float(pulls.mean()), best, int(np.bincount(chosen).argmax()), factor, "",
+        float(pulls.mean()) - half_pulls, float(pulls.mean()) + half_pulls,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from latebloomer.core.statistics import Estimate, mean
 from latebloomer.paper.experiments import AS_WRITTEN, THEORY, Setting
 from latebloomer.paper.figure import Row
 from latebloomer.policies import (
@@ -20,6 +21,7 @@ from latebloomer.policies import (
 )
 from latebloomer.policies.registry import label_of
 from latebloomer.problems import Gaussian, Problem
+from latebloomer.simulation.counts import Histogram
 from latebloomer.simulation.simulate import simulate
 
 
@@ -50,7 +52,7 @@ def rows(
     budget: int,
     runs: int,
     jobs: int,
-    **more: str,
+    panel: str = "",
 ) -> list[Row]:
     """The tidy rows of one budget."""
     results = simulate(
@@ -64,7 +66,12 @@ def rows(
     for series, policy in policies.items():
         cell = results.cell(label_of(policy), budget)
         often = cell.recommendations.index(max(cell.recommendations))
-        pulls = cell.pulls[best].mean()
-        numbers = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)
-        made.append(Row(series, budget, sigma, *numbers, **more))  # type: ignore[arg-type]
+        pulls, low, high = _mean_pulls(cell.pulls[best])
+        measured = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)
+        made.append(Row(series, budget, sigma, *measured, 1.0, panel, low, high))  # type: ignore[arg-type]
     return made
+
+
+def _mean_pulls(pulls: Histogram) -> Estimate:
+    pairs = pulls.pairs()
+    return mean(sum(n * k for n, k in pairs), sum(n * n * k for n, k in pairs), pulls.count())

@@ -161,7 +161,8 @@ def _rising_ucbe(case: Case, curves: Floats, budget: int) -> Guarantee:
     least = rising_ucbe.minimum_budget(behind, WINDOW, case.beta, case.c)
     limit, half = (_limit(case, curves, budget, iota) for iota in (0.0, IOTA))
     if isinstance(limit, NoExploration):
-        return Guarantee("no a* exists", nan, least, nan, nan)
+        none = "no a* exists" if budget <= EXACT else "the closed form has no a*"
+        return Guarantee(none, nan, least, nan, nan)
     error = rising_ucbe.error_bound(len(curves), budget, limit)
     regret = nan
     if not isinstance(half, NoExploration):

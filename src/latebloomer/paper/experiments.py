@@ -11,7 +11,7 @@ import numpy as np
 from latebloomer.policies import UCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
 from latebloomer.problems.curves import Floats
-from latebloomer.theory import gaps
+from latebloomer.theory import NoExploration, exploration_limit, gaps
 
 WINDOW = 0.25
 AS_WRITTEN, AS_PUBLISHED = "as-written", "as-published"
@@ -56,9 +56,10 @@ class Setting:
         .. math:: a = \frac{\varepsilon^3}{4 \sigma^2} \Bigl( \frac{T^{\beta - 1}}{\phi^\beta}
                   - (1 - 2\varepsilon)^{-\beta} \Bigr)^2, \qquad \phi = \sum \Delta_i^{-2/3}
 
-        and (T/phi)^(1/2) for the first term from beta = 3/2 on. This is not a* of the text: it
+        and (T/phi)^(1/2) for the first term from beta = 3/2 on. This is not a* of Corollary 1: it
         leaves out K - 1 and c, has the exponent 2/3 for every beta, and in settings A and B the
-        bracket is negative at all budgets, where no a* exists.
+        bracket is negative at all budgets, where that closed form has no a*. Theorem 1's own a*
+        exists at the larger ones (`exploration_limits`).
 
         >>> round(SETTING_A.exploration(100), 6)
         223.289586
@@ -71,6 +72,19 @@ class Setting:
         else:
             bracket = budget ** (self.beta - 1) / phi**self.beta - rising
         return float(WINDOW**3 / (4 * self.sigma**2) * bracket**2)
+
+    def exploration_limits(self) -> dict[int, float]:
+        """a*(0) of Theorem 1, Eq. (ucb_can_be_learned), at those of the 22 budgets that have it.
+
+        >>> {budget: round(a, 2) for budget, a in SETTING_A.exploration_limits().items()}
+        {1600: 0.03, 1800: 0.77, 2000: 2.36, 2400: 7.31, 2800: 13.98, 3200: 21.93}
+        """
+        means = self.problem().means(BUDGETS[-1])
+        found = {
+            budget: exploration_limit(means[:, :budget], budget, self.sigma, WINDOW)
+            for budget in BUDGETS
+        }
+        return {budget: a for budget, a in found.items() if not isinstance(a, NoExploration)}
 
     def ucbe_exploration(self, budget: int) -> float:
         """UCB-E's a with these gaps."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
@@ -39,6 +40,8 @@ class Row(NamedTuple):
     recommended: int  # the arm recommended most often
     factor: float = 1.0  # of R-UCBE's exploration parameter a
     panel: str = ""  # where a figure has several
+    pulls_low: float = nan  # the ends of the interval of `pulls_best`
+    pulls_high: float = nan
 
 
 def write_rows(path: Path, rows: Sequence[Any]) -> None:

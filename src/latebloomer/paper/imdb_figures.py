@@ -9,7 +9,7 @@ import numpy as np
 
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.paper import drawing, series
-from latebloomer.paper.claims import short
+from latebloomer.paper.evidence import short
 from latebloomer.paper.experiments import AS_PUBLISHED, IMDB, IMDB_BUDGETS, THEORY
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.problems.curves import Floats
@@ -34,7 +34,9 @@ def make_table(bench: Workbench) -> Made:
         "(5, 5, 2, 2, ...) is fixed by hand; the recorded curves give 5, 5, 5, 5, 2, ... As "
         "published, success is counted against the paper's row, as written against the curves.",
         f"Right at how many of {len(IMDB_BUDGETS)} budgets: "
-        + ", ".join(f"{name} {short(count, 2)}" for name, count in series.successes(rows).items())
+        + ", ".join(
+            f"{name} {short(count.value, 2)}" for name, count in series.successes(rows).items()
+        )
         + ". Prob-1 draws its pulls: its cells show the arm recommended most often, and its count "
         "is a mean over runs" + (", as is Rest-Sure's." if printed else "."),
         f"sigma = {IMDB.sigma} as in the paper; the pooled second differences of the curves give "

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from latebloomer.core.atomic_files import write_file
 from latebloomer.page.html_document import html_document
-from latebloomer.paper.claim_results import NOT, ONLY_PUBLISHED, REPRODUCED, ClaimResult
+from latebloomer.paper.claim_results import (
+    NOT,
+    ONLY_PUBLISHED,
+    REPRODUCED,
+    UNDECIDED,
+    ClaimResult,
+)
 from latebloomer.paper.figure import PARTS, Figure, Workbench
 from latebloomer.version import __version__
 
@@ -24,10 +30,11 @@ th,td{border-bottom:1px solid #e4e8ec;padding:.25rem .5rem;text-align:left;verti
 th{background:#f6f8fa;position:sticky;top:0} .scroll{max-height:26rem;overflow:auto}
 .numbers td{font-variant-numeric:tabular-nums;white-space:nowrap}
 .verdict{white-space:nowrap;font-weight:600} .reproduced{color:#1a7f37} .only{color:#9a6700}
-.not{color:#cf222e} .note,.meta{color:#57606a} nav a{margin-right:.8rem;white-space:nowrap}
+.not{color:#cf222e} .open,.note,.meta{color:#57606a}
+nav a{margin-right:.8rem;white-space:nowrap}
 summary{cursor:pointer;color:#0969da;margin:.4rem 0} code{background:#f6f8fa;padding:.1rem .25rem}
 """
-CLASSES = {REPRODUCED: "reproduced", ONLY_PUBLISHED: "only", NOT: "not"}
+CLASSES = {REPRODUCED: "reproduced", ONLY_PUBLISHED: "only", NOT: "not", UNDECIDED: "open"}
 MOST_ROWS = 600  # of a table on the page; the file has all
 DIGITS = 4
 

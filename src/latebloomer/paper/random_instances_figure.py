@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import nan, sqrt
 from typing import Any
 
 from latebloomer.core.statistics import student
@@ -65,7 +65,8 @@ def _over_instances(rows: list[Row], family: str) -> Row:
     return first._replace(
         error=error[0], error_low=max(0.0, error[1]), error_high=min(1.0, error[2]),
         regret=regret[0], regret_low=max(0.0, regret[1]), regret_high=regret[2],
-        runs=runs, pulls_best=pulls, best=-1, recommended=-1, panel=family,
+        runs=runs, pulls_best=pulls, best=-1, recommended=-1, panel=family, pulls_low=nan,
+        pulls_high=nan,
     )  # fmt: skip
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from latebloomer.paper import as_published as published
 from latebloomer.paper import as_written as written
+from latebloomer.paper import evidence
+from latebloomer.paper.evidence import Quantity, measured
 from latebloomer.paper.experiments import (
     ALGORITHMS,
     AS_PUBLISHED,
+    AS_WRITTEN,
     BUDGETS,
     IMDB,
     IMDB_BUDGETS,
     SETTING_A,
     SIGMAS,
+    THEORY,
     Setting,
 )
 from latebloomer.paper.figure import PUBLISHED_RUNS, Row, Workbench, select
-from latebloomer.policies import Policy, RisingUCBE
+from latebloomer.policies import RisingUCBE
 
 FACTORS = {
     "R-UCBE 0.02": 0.02,
@@ -29,22 +33,41 @@ FACTORS = {
 }
 DETAIL = tuple(range(100, 251, 5))
 DETAIL_RUNS = 1000  # as in the paper
-RANDOM_ON_RECORDED = ("Prob-1", "Rest-Sure")  # the others do the same in every run without noise
+# The others do the same in every run without noise; as written Rest-Sure does too.
+RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Sure")}
+
+
+def play(
+    setting: Setting, mode: str, names: Iterable[str], budget: int, runs: int, jobs: int
+) -> list[Row]:
+    """Some series of a setting at one budget: algorithms, or R-UCBE at multiples of its a."""
+    if mode == AS_PUBLISHED:
+        made = {name: _multiple(name) for name in names}
+        return published.rows(setting, made, budget, runs)
+    a = setting.exploration(budget)
+    policies = written.policies_of(setting, budget) | {
+        name: RisingUCBE(exploration=factor * a, noise=setting.sigma)
+        for name, factor in FACTORS.items()
+    }
+    wanted = {name: policies[name] for name in names}
+    found = written.rows(setting.problem(), wanted, budget, runs, jobs)
+    return [row._replace(factor=_multiple(row.algorithm)[1]) for row in found]
+
+
+def _multiple(name: str) -> tuple[str, float]:
+    """The algorithm of a series and the factor of its a."""
+    return ("R-UCBE", FACTORS[name]) if name in FACTORS else (name, 1.0)
 
 
 def errors(bench: Workbench, setting: Setting, mode: str) -> list[Row]:
-    """The nine algorithms at the 22 budgets."""
-    runs = bench.runs
-    name = f"{setting.name}-{setting.sigma:g}.{mode}.{runs}"
-
-    def play(budget: int) -> list[Row]:
-        if mode == AS_PUBLISHED:
-            nine = {algorithm: (algorithm, 1.0) for algorithm in ALGORITHMS}
-            return published.rows(setting, nine, budget, runs)
-        policies = written.policies_of(setting, budget)
-        return written.rows(setting.problem(), policies, budget, runs, bench.jobs)
-
-    return bench.parts(name, BUDGETS, lambda row: row.T, play)
+    """The nine algorithms at the 22 budgets; as written R-UCBE with the theory's a too."""
+    names = ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
+    return bench.parts(
+        f"{setting.name}-{setting.sigma:g}.{mode}.{bench.runs}",
+        BUDGETS,
+        lambda row: row.T,
+        lambda budget: play(setting, mode, names, budget, bench.runs, bench.jobs),
+    )
 
 
 def noise(bench: Workbench, mode: str) -> list[Row]:
@@ -67,39 +90,51 @@ def exploration(bench: Workbench, mode: str) -> list[Row]:
 def _exploration(
     bench: Workbench, mode: str, panel: str, budgets: tuple[int, ...], runs: int
 ) -> list[Row]:
-    def play(budget: int) -> list[Row]:
-        if mode == AS_PUBLISHED:
-            series = {name: ("R-UCBE", factor) for name, factor in FACTORS.items()}
-            found = published.rows(SETTING_A, series, budget, runs)
-        else:
-            a, sigma = SETTING_A.exploration(budget), SETTING_A.sigma
-            policies: dict[str, Policy] = {
-                name: RisingUCBE(exploration=factor * a, noise=sigma)
-                for name, factor in FACTORS.items()
-            }
-            found = written.rows(SETTING_A.problem(), policies, budget, runs, bench.jobs)
-        return [row._replace(panel=panel, factor=FACTORS[row.algorithm]) for row in found]
+    def played(budget: int) -> list[Row]:
+        found = play(SETTING_A, mode, FACTORS, budget, runs, bench.jobs)
+        return [row._replace(panel=panel) for row in found]
 
-    return bench.parts(f"exploration-{panel}.{mode}.{runs}", budgets, lambda row: row.T, play)
+    return bench.parts(f"exploration-{panel}.{mode}.{runs}", budgets, lambda row: row.T, played)
 
 
 def imdb(bench: Workbench, mode: str) -> list[Row]:
-    """The recorded curves at 11 budgets; one run where nothing is random."""
+    """The recorded curves at 11 budgets; one run, without intervals, where nothing is random."""
     IMDB.problem()  # raises at once where there is no data
+    names = ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
+    drawn = [name for name in names if name in RANDOM_ON_RECORDED[mode]]
+    fixed = [name for name in names if name not in drawn]
 
-    def play(budget: int) -> list[Row]:
-        if mode == AS_PUBLISHED:
-            drawn = {name: (name, 1.0) for name in ALGORITHMS if name in RANDOM_ON_RECORDED}
-            rest = {name: (name, 1.0) for name in ALGORITHMS if name not in drawn}
-            found = published.rows(IMDB, rest, budget, 1)
-            found += published.rows(IMDB, drawn, budget, bench.runs)
-            return sorted(found, key=lambda row: ALGORITHMS.index(row.algorithm))
-        policies = written.policies_of(IMDB, budget)
-        drawn_by_us = {"Prob-1": policies.pop("Prob-1")}
-        found = written.rows(IMDB.problem(), policies, budget, 1, bench.jobs)
-        return found + written.rows(IMDB.problem(), drawn_by_us, budget, bench.runs, bench.jobs)
+    def played(budget: int) -> list[Row]:
+        found = [_exact(row) for row in play(IMDB, mode, fixed, budget, 1, bench.jobs)]
+        found += play(IMDB, mode, drawn, budget, bench.runs, bench.jobs)
+        return sorted(found, key=lambda row: names.index(row.algorithm))
 
-    return bench.parts(f"imdb.{mode}.{bench.runs}", IMDB_BUDGETS, lambda row: row.T, play)
+    return bench.parts(f"imdb.{mode}.{bench.runs}", IMDB_BUDGETS, lambda row: row.T, played)
+
+
+def _exact(row: Row) -> Row:
+    """The row without intervals: another run would be the same."""
+    return row._replace(
+        error_low=row.error, error_high=row.error, regret_low=row.regret, regret_high=row.regret,
+        pulls_low=row.pulls_best, pulls_high=row.pulls_best,
+    )  # fmt: skip
+
+
+def more_runs(
+    bench: Workbench, setting: Setting, mode: str, rows: Sequence[Row], runs: int
+) -> list[Row]:
+    """These rows of a setting played so often; the folder keeps them as it keeps the others."""
+    wanted = {(row.algorithm, row.T, row.sigma): row for row in rows}
+
+    def played(key: tuple[str, int, float]) -> list[Row]:
+        name, budget, sigma = key
+        noisy = replace(setting, sigma=sigma or setting.sigma)
+        return play(noisy, mode, [name], budget, runs, bench.jobs)
+
+    name = f"more-{setting.name}.{mode}.{runs}"
+    found = bench.parts(name, list(wanted), lambda row: (row.algorithm, row.T, row.sigma), played)
+    by_key = {(row.algorithm, row.T, row.sigma): row for row in found}
+    return [by_key[row.algorithm, row.T, row.sigma]._replace(panel=row.panel) for row in rows]
 
 
 def with_published_runs(bench: Workbench) -> Workbench:
@@ -122,27 +157,20 @@ def over(
     return [row for row in select(rows, algorithm=algorithm) if first <= row.T <= last]
 
 
-def mean(rows: Sequence[Row], what: str = "error") -> float:
-    """The mean of a column."""
-    return sum(getattr(row, what) for row in rows) / len(rows)
-
-
 def means(
     rows: Sequence[Row], what: str = "error", first: float = 0, last: float = float("inf")
-) -> dict[str, float]:
+) -> dict[str, Quantity]:
     """The mean of each of the nine algorithms over budgets, the smallest first."""
-    found = {name: mean(over(rows, name, first, last), what) for name in ALGORITHMS}
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+    found = {
+        name: evidence.mean([measured(row, what) for row in over(rows, name, first, last)])
+        for name in ALGORITHMS
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].value))
 
 
 def largest(rows: Sequence[Row], what: str = "error") -> Row:
     """The row with the largest value."""
     return max(rows, key=lambda row: getattr(row, what))
-
-
-def apart(low: Row, high: Row, what: str = "error") -> bool:
-    """Whether the interval of `low` ends below that of `high`."""
-    return bool(getattr(low, f"{what}_high") < getattr(high, f"{what}_low"))
 
 
 def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
@@ -156,7 +184,14 @@ def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
     return start
 
 
-def successes(rows: Sequence[Row], first: int = 0) -> dict[str, float]:
+def successes(rows: Sequence[Row], first: int = 0) -> dict[str, Quantity]:
     """How many of the budgets each algorithm gets right, the most first; a mean where drawn."""
-    found = {name: sum(1 - row.error for row in over(rows, name, first)) for name in ALGORITHMS}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    found = {
+        name: evidence.total([_right(row) for row in over(rows, name, first)])
+        for name in ALGORITHMS
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1].value))
+
+
+def _right(row: Row) -> Quantity:
+    return Quantity(1 - row.error, 1 - row.error_high, 1 - row.error_low, (row,))

@@ -13,7 +13,6 @@ import numpy as np
 from latebloomer.paper import drawing, series
 from latebloomer.paper.experiments import (
     AS_PUBLISHED,
-    AS_WRITTEN,
     SETTING_A,
     SETTING_B,
     SIGMAS,
@@ -22,21 +21,35 @@ from latebloomer.paper.experiments import (
 )
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.problems.curves import Floats
+from latebloomer.theory.rising_ucbe_bounds import error_bound
 
-ABOUT_A = {
-    AS_WRITTEN: (
-        "The text sets a to a* of Corollary 1, which does not exist here at these budgets: its "
-        "bracket is negative. R-UCBE is played with the a of the authors' configuration, which "
-        "squares that bracket, without the factor 10 of the published runs; "
-        f"'{THEORY}' is a = 10 log(2TK/delta), the a at which the error bound, where it applies, "
-        "is delta = .05."
-    ),
-    AS_PUBLISHED: (
-        "The conventions of the published runs: a with a factor 10, the n-th pull has mean "
-        "mu(n-1), the window of R-SR and RR-SW keeps its first three rewards, ETC has rho = .98 "
-        "in setting A."
-    ),
-}
+AS_WRITTEN_A = (
+    "R-UCBE is played with the a of the authors' configuration, which squares the negative "
+    f"bracket, without the factor 10 of the published runs; '{THEORY}' is a = 10 log(2TK/delta), "
+    "the a at which the error bound, where it applies, is delta = .05."
+)
+AS_PUBLISHED_A = (
+    "The conventions of the published runs: a with a factor 10, the n-th pull has mean "
+    "mu(n-1), the window of R-SR and RR-SW keeps its first three rewards, ETC has rho = .98 "
+    "in setting A."
+)
+
+
+def about(setting: Setting, mode: str) -> list[str]:
+    """Which a R-UCBE is played with, and why not the text's."""
+    return [AS_PUBLISHED_A] if mode == AS_PUBLISHED else [_no_closed_form(setting), AS_WRITTEN_A]
+
+
+def _no_closed_form(setting: Setting) -> str:
+    limits = setting.exploration_limits()
+    arms, (first, *_, last) = setting.problem().arms, limits
+    bound = error_bound(arms, last, limits[last])
+    return (
+        "The text sets a to a* of Corollary 1, whose closed form does not exist here at any of "
+        "these budgets: its bracket is negative. Theorem 1's own a*(0) does, from "
+        f"T = {first} on: {limits[first]:.3g}, and {limits[last]:.4g} at T = {last}, where its "
+        f"error bound is {'above 1' if bound > 1 else f'{bound:.1g}'}."
+    )
 
 
 # --- expected rewards: mu_i(n) of each arm, and where the best arm changes ---
@@ -97,7 +110,7 @@ def budget_figure(setting: Setting, what: str) -> Callable[[Workbench], Made]:
     def make(bench: Workbench) -> Made:
         rows = series.errors(bench, setting, bench.mode)
         change = drawing.last_change(setting, bench.mode)
-        notes = [ABOUT_A[bench.mode]]
+        notes = about(setting, bench.mode)
         return Made(rows, lambda pyplot: _draw_budgets(pyplot, rows, what, change), notes)
 
     return make
@@ -147,9 +160,8 @@ def make_noise(bench: Workbench) -> Made:
     rows = series.noise(bench, bench.mode)
     change = drawing.last_change(SETTING_A, bench.mode)
     told = "R-UCBE is told sigma, and its a, which goes as 1/sigma^2, is made of it."
-    return Made(
-        rows, lambda pyplot: _draw_noise(pyplot, rows, change), [ABOUT_A[bench.mode], told]
-    )
+    notes = [*about(SETTING_A, bench.mode), told]
+    return Made(rows, lambda pyplot: _draw_noise(pyplot, rows, change), notes)
 
 
 def _draw_noise(pyplot: Any, rows: list[Row], change: int | None) -> Any:

@@ -46,7 +46,8 @@ class PaperF(Curve):
 
     .. math:: f(n) = c \Bigl( 1 - \frac{b}{(b^{1/\psi} + n)^{\psi}} \Bigr)
 
-    Rising and concave for every psi > 0; its increments fall as n^-(psi + 1).
+    Rising and concave for every psi > 0; its increments fall as n^-(psi + 1). With b = 0, which
+    the paper allows, it is c from the first pull on, and 0 before it, as for every other b.
 
     >>> PaperF(b=10, c=0.88)([10, 90])
     array([0.44 , 0.792])
@@ -58,12 +59,14 @@ class PaperF(Curve):
 
     def __post_init__(self) -> None:
         _need(self, "b", "c", "psi")
-        require(self.b > 0, "b", self.b, "above 0", "the curve starts at 0 and rises over n ~ b")
+        require(self.b >= 0, "b", self.b, "at least 0", "the curve rises over about b pulls")
         require(self.c >= 0, "c", self.c, "at least 0", "the curve rises to it")
         require(self.psi > 0, "psi", self.psi, "above 0", "the curve rises")
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls = np.asarray(n, dtype=np.float64)
+        if self.b == 0:
+            return np.where(pulls > 0, self.c, 0.0)
         return self.c * (1 - self.b / (self.b ** (1 / self.psi) + pulls) ** self.psi)
 
 
@@ -186,7 +189,7 @@ class SShaped(Curve):
 
 @dataclass(frozen=True)
 class LowerBound(Curve):
-    """An arm of the instance that needs Thm 3's budget: `theory.lower_bounds.lower_bound_curve`.
+    """An arm of the instances in the proof of Thm 3: `theory.lower_bounds.lower_bound_curve`.
 
     With gap 0 it is the best arm; `capped=False` drops the second term, which makes this arm the
     best of all once it has been pulled often enough to tell.

@@ -1,0 +1,309 @@
+"""The claims of appendix H: setting B, six noise levels, and IMDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from latebloomer.paper.claims import (
+    BASELINES,
+    OURS,
+    SMALL,
+    Claim,
+    Place,
+    Rows,
+    errors_below,
+    largest_error,
+    least,
+    stays_small,
+    values_of,
+)
+from latebloomer.paper.evidence import (
+    Evidence,
+    Finding,
+    above,
+    all_of,
+    any_of,
+    at_least,
+    below,
+    difference,
+    less,
+    listed,
+    mean,
+    mean_error,
+    measured,
+    opposite,
+    short,
+    within,
+)
+from latebloomer.paper.experiments import (
+    ALGORITHMS,
+    BUDGETS,
+    IMDB_BUDGETS,
+    SETTING_A,
+    SETTING_B,
+    SIGMAS,
+)
+from latebloomer.paper.figure import select
+from latebloomer.paper.series import at, largest, means, over, settles, successes
+
+CLOSE = 0.02  # two mean errors this near count as close
+
+CLAIMS: list[Claim] = []  # in the order of the paper
+on_setting_b = Place(CLAIMS, "setting-b", "appendix H, challenging")
+on_noise = Place(CLAIMS, "noise", "appendix H, noise")
+on_imdb = Place(CLAIMS, "imdb", "appendix H, IMDB")
+
+
+# --- appendix H: setting B, the challenging scenario ---
+
+
+@on_setting_b(
+    "The last time the optimal arm changes is T = 280.",
+    "the last change of the best arm is at T = 280",
+)
+def _last_change(rows: Rows) -> Evidence:
+    last, arm = SETTING_B.problem().changes(3200)[-1]
+    return Evidence(Finding(last == 280), f"arm {arm + 1} from T = {last}")
+
+
+@on_setting_b(
+    "For short budgets (T < 280) Rest-Sure is the best and R-UCBE the second best.",
+    "their mean errors over T < 280 are the smallest and the second smallest",
+)
+def _short_budgets(rows: Rows) -> Evidence:
+    found = means(rows, last=279)
+    rest = [name for name in ALGORITHMS if name not in ("Rest-Sure", "R-UCBE")]
+    in_order = all_of(
+        (
+            less(found["Rest-Sure"], found["R-UCBE"]),
+            *(less(found["R-UCBE"], found[name]) for name in rest),
+        )
+    )
+    return Evidence(in_order, f"means: {values_of(found)}")
+
+
+@on_setting_b(
+    "For T > 550 R-UCBE has an error < 0.01.",
+    "R-UCBE's error is below .01 at every T > 550",
+)
+def _nearly_always(rows: Rows) -> Evidence:
+    late = over(rows, "R-UCBE", 551)
+    return Evidence(errors_below(0.01, late), largest_error(late))
+
+
+# "Even for large values of the time budget (...) the error probability does not go to zero": more
+# than one budget is wrong, and not only the first of the large ones.
+@on_setting_b(
+    "For large T Rest-Sure does not consistently suggest the optimal arm.",
+    "Rest-Sure's error is above .05 at two or more T >= 1000, one of them at least 2000",
+)
+def _unreliable(rows: Rows) -> Evidence:
+    late = over(rows, "Rest-Sure", 1000)
+    wrong = {row.T: above(measured(row), SMALL) for row in late}
+    holds = all_of(
+        (at_least(2, wrong.values()), any_of(wrong[budget] for budget in wrong if budget >= 2000))
+    )
+    where = ", ".join(str(row.T) for row in late if row.error > SMALL) or "none"
+    said = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
+    return Evidence(holds, f"{said}, T = 3200: {measured(late[-1])}")
+
+
+@on_setting_b(
+    "R-SR starts providing a small error after R-UCBE does, at T about 1000.",
+    "R-SR's error stays below .05 from a T in [800, 1200], R-UCBE's from a smaller one",
+)
+def _later(rows: Rows) -> Evidence:
+    slow, fast = (
+        {first: stays_small(rows, name, first) for first in BUDGETS} for name in ("R-SR", "R-UCBE")
+    )
+    before = any_of(all_of((fast[first], opposite(slow[first]))) for first in BUDGETS)
+    said = (
+        f"below .05 from T = {settles(rows, 'R-SR', SMALL)} on, R-UCBE from "
+        f"T = {settles(rows, 'R-UCBE', SMALL)} on"
+    )
+    return Evidence(all_of((slow[1200], opposite(slow[700]), before)), said)
+
+
+@on_setting_b(
+    "R-SR is still better behaving than the other baseline algorithms.",
+    "R-SR's mean error over the 22 budgets is below that of every baseline",
+)
+def _best_of_the_rest(rows: Rows) -> Evidence:
+    found = means(rows)
+    ahead = all_of(less(found["R-SR"], found[name]) for name in BASELINES)
+    return Evidence(ahead, f"means: {values_of(found)}")
+
+
+# --- appendix H: setting A at six noise levels ---
+
+
+@on_noise(
+    "For sigma < 0.01 R-UCBE degrades at T = 150.",
+    "for sigma = .001 and .005 R-UCBE's error is largest at T = 150",
+)
+def _at_150(rows: Rows) -> Evidence:
+    said, found = [], []
+    for sigma in (0.001, 0.005):
+        own = over(select(rows, sigma=sigma), "R-UCBE")
+        here = at(own, "R-UCBE", 150)
+        others = [row for row in own if row.T != 150]
+        found += [less(measured(row), measured(here)) for row in others]
+        rest = largest(others)
+        elsewhere = f"else at most {measured(rest)} (T = {rest.T})"
+        said.append(f"sigma {short(sigma)}: {measured(here)}, {elsewhere}")
+    return Evidence(all_of(found), "; ".join(said))
+
+
+@on_noise(
+    "At T = 150 the expected rewards of 3 arms are close to each other.",
+    "the third arm is less than half as far from the best as the fourth",
+)
+def _three_close(rows: Rows) -> Evidence:
+    gaps = sorted(SETTING_A.problem().gaps(150).tolist())
+    said = ", ".join(short(gap) for gap in gaps[1:])
+    return Evidence(Finding(2 * gaps[2] < gaps[3]), f"gaps at T = 150: {said}")
+
+
+@on_noise(
+    "Even there R-UCBE is better than or equal to all the other algorithms.",
+    "for sigma = .001 and .005 no error at T = 150 is smaller than R-UCBE's",
+)
+def _no_worse_at_150(rows: Rows) -> Evidence:
+    said, found = [], []
+    for sigma in (0.001, 0.005):
+        own = select(rows, sigma=sigma, T=150)
+        here = {name: measured(at(own, name, 150)) for name in ALGORITHMS}
+        ours = here.pop("R-UCBE")
+        found += [opposite(less(other, ours)) for other in here.values()]
+        name, best = least(here, list(here))
+        said.append(f"sigma {short(sigma)}: {ours}, best of the others {best} ({name})")
+    return Evidence(all_of(found), "; ".join(said))
+
+
+@on_noise(
+    "For sigma >= 0.05 the performance of R-UCBE starts to degrade.",
+    "R-UCBE's mean error over T >= 200 grows from sigma = .01 to .05, .1 and .5",
+)
+def _degrades(rows: Rows) -> Evidence:
+    found = {
+        f"sigma {short(sigma)}": mean_error(over(select(rows, sigma=sigma), "R-UCBE", 200))
+        for sigma in SIGMAS
+    }
+    rising = list(found.values())[2:]
+    grows = all_of(less(*pair) for pair in pairwise(rising))
+    return Evidence(grows, f"means: {values_of(found)}")
+
+
+@on_noise(
+    "For sigma = 0.5 R-UCBE's error is constant at 0.8.",
+    "all of R-UCBE's errors at sigma = .5 are within .05 of .8",
+)
+def _constant(rows: Rows) -> Evidence:
+    errors = [measured(row) for row in over(select(rows, sigma=0.5), "R-UCBE")]
+    low, high = (pick(errors, key=lambda one: one.value) for pick in (min, max))
+    said = f"from {low} to {high}, mean {short(mean(errors).value)}"
+    return Evidence(all_of(within(one, 0.75, 0.85) for one in errors), said)
+
+
+@on_noise(
+    "Only for sigma = 0.5 is R-SR's error not close to zero for T > 1000.",
+    "R-SR's error at T > 1000 is below .05 for sigma up to .1, and not always at .5",
+)
+def _robust(rows: Rows) -> Evidence:
+    late = {sigma: over(select(rows, sigma=sigma), "R-SR", 1001) for sigma in SIGMAS}
+    close = [errors_below(SMALL, own) for own in late.values()]
+    worst = {f"sigma {short(sigma)}": largest(own).error for sigma, own in late.items()}
+    said = f"largest errors above T = 1000: {listed(worst)}"
+    return Evidence(all_of((*close[:-1], opposite(close[-1]))), said)
+
+
+def _close_to_best(rows: Rows, sigmas: Sequence[float]) -> Evidence:
+    said, found = [], []
+    for sigma in sigmas:
+        averages = means(select(rows, sigma=sigma))
+        ours = averages["R-SR"]
+        found += [below(difference(ours, averages[name]), CLOSE) for name in BASELINES]
+        name, best = least(averages, BASELINES)
+        said.append(f"sigma {short(sigma)}: {ours}, best baseline {best} ({name})")
+    return Evidence(all_of(found), "; ".join(said))
+
+
+@on_noise(
+    "Excluding R-UCBE, R-SR is the best or close to the best.",
+    f"for sigma up to .1 its mean error is less than {short(CLOSE)} above the best baseline's",
+)
+def _close_below_half(rows: Rows) -> Evidence:
+    return _close_to_best(rows, SIGMAS[:-1])
+
+
+@on_noise(
+    "This is also true for sigma = 0.5.",
+    f"for sigma = .5 its mean error is less than {short(CLOSE)} above the best baseline's",
+)
+def _close_at_half(rows: Rows) -> Evidence:
+    return _close_to_best(rows, (0.5,))
+
+
+# --- appendix H: IMDB ---
+
+
+@on_imdb(
+    "The algorithm with the largest success rate is R-UCBE.",
+    "R-UCBE is right at the most budgets",
+)
+def _most_successes(rows: Rows) -> Evidence:
+    found = successes(rows)
+    others = [value for name, value in found.items() if name != "R-UCBE"]
+    most = all_of(less(other, found["R-UCBE"]) for other in others)
+    return Evidence(most, f"of 11: {values_of(found, 2)}")
+
+
+@on_imdb(
+    "R-SR provides the third best success rate.",
+    "two algorithms are right at more budgets than R-SR",
+)
+def _third(rows: Rows) -> Evidence:
+    found = successes(rows)
+    ahead = [less(found["R-SR"], value) for value in found.values()]
+    count = sum(finding.holds is True for finding in ahead)
+    two = all_of((at_least(2, ahead), opposite(at_least(3, ahead))))
+    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} algorithms above it")
+
+
+@on_imdb(
+    "Rest-Sure, the only baseline above R-SR, is right only twice in 6 for T >= 5000.",
+    "Rest-Sure alone is above R-SR, and right at 2 of the 6 largest budgets (a mean rounds to 2)",
+)
+def _issues(rows: Rows) -> Evidence:
+    found, late = successes(rows), successes(rows, 5000)["Rest-Sure"]
+    ahead = {name: less(found["R-SR"], found[name]) for name in BASELINES}
+    others = [opposite(ahead[name]) for name in BASELINES if name != "Rest-Sure"]
+    better = [name for name, finding in ahead.items() if finding.holds is True]
+    said = f"above R-SR: {', '.join(better) or 'none'}; Rest-Sure right at {late} of 6"
+    return Evidence(all_of((ahead["Rest-Sure"], *others, within(late, 1.5, 2.5))), said)
+
+
+@on_imdb(
+    "Our algorithms provide more correct guesses as T increases.",
+    "each is right at a larger share of the budgets from 5000 on than below",
+)
+def _progress(rows: Rows) -> Evidence:
+    said, found = [], []
+    for name in OURS:
+        early = mean_error(over(rows, name, last=4999))
+        late = mean_error(over(rows, name, 5000))
+        found.append(less(late, early))
+        shares = (short(1 - part.value, 2) for part in (early, late))
+        said.append("{} {} below T = 5000, {} from there".format(name, *shares))
+    return Evidence(all_of(found), "share right: " + "; ".join(said))
+
+
+@on_imdb(
+    "The proposed algorithms outperform state-of-the-art ones.",
+    "both are right at more budgets than every baseline",
+)
+def _both_ahead(rows: Rows) -> Evidence:
+    found = successes(rows)
+    ahead = all_of(less(found[other], found[name]) for name in OURS for other in BASELINES)
+    return Evidence(ahead, f"of {len(IMDB_BUDGETS)}: {values_of(found, 2)}")

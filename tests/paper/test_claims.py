@@ -1,0 +1,156 @@
+"""Claims of the paper: decided by intervals, with more runs where these leave them open."""
+
+import pytest
+
+from latebloomer.core.statistics import share
+from latebloomer.paper import AS_WRITTEN, Workbench, claim_results, series
+from latebloomer.paper.claim_results import CLAIMS
+from latebloomer.paper.claims import Claim
+from latebloomer.paper.evidence import Evidence, Finding, above, measured
+from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, SETTING_A
+from latebloomer.paper.figure import Row
+
+
+def row(**changed) -> Row:
+    values = dict(
+        algorithm="RR", T=100, sigma=0.01, error=0.5, error_low=0.4, error_high=0.6, regret=0.1,
+        regret_low=0.1, regret_high=0.1, runs=100, mode=AS_WRITTEN, pulls_best=1.0, best=0,
+        recommended=0, pulls_low=1.0, pulls_high=1.0,
+    )  # fmt: skip
+    return Row(**(values | changed))
+
+
+def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
+    assert len(CLAIMS) == 32
+    for claim in CLAIMS:
+        assert claim.figure in claim_results.LOADERS
+        assert claim.sentence.endswith(".") and claim.decided_by
+
+
+@pytest.mark.parametrize(
+    ("written", "published", "verdict"),
+    [
+        (True, True, "reproduced"),
+        (True, False, "reproduced"),
+        (True, None, "reproduced"),
+        (False, True, "only as published"),
+        (False, False, "not reproduced"),
+        (False, None, "undecided"),
+        (None, True, "undecided"),
+    ],
+)
+def test_verdicts(written, published, verdict):
+    said = (Evidence(Finding(holds), "") for holds in (written, published))
+    assert claim_results.result_of(CLAIMS[0], *said).verdict == verdict
+
+
+def claim_on(words: str) -> Claim:
+    """The claim whose sentence has these words."""
+    (found,) = (claim for claim in CLAIMS if words in claim.sentence)
+    return found
+
+
+def share_row(wrong: int, runs: int, **changed) -> Row:
+    """A row with so many wrong runs, and Wilson's interval."""
+    found = share(wrong, runs)
+    ends = dict(error=found.value, error_low=found.low, error_high=found.high)
+    return row(runs=runs, **(ends | changed))
+
+
+ABOVE_A_FIFTH = Claim(
+    "setting-a", "", "It errs in more than a fifth of runs.", "its error is above .2",
+    lambda rows: Evidence(above(measured(rows[0]), 0.2), f"{measured(rows[0])}"),
+)  # fmt: skip
+
+
+def test_a_claim_that_the_interval_leaves_open_gets_more_runs(monkeypatch, tmp_path):
+    """20 wrong of 100 says nothing of .2, nor 224 of 1000 [.199, .251]; 2242 of 10,000 does."""
+    played = []
+
+    def more(bench, setting, mode, rows, runs):
+        played.append(runs)
+        return [share_row(round(0.2242 * runs), runs) for _ in rows]
+
+    monkeypatch.setattr(series, "more_runs", more)
+    bench = Workbench(tmp_path, shown=False)
+    first = [share_row(20, 100)]
+    found = claim_results.decide(bench, SETTING_A, AS_WRITTEN, ABOVE_A_FIFTH, first)
+    assert found.finding.holds is True and played == [1000, 10_000]
+    assert found.finding.runs() == "10,000 runs"
+    assert found.numbers == ".224 [.216, .232]"
+
+
+@pytest.mark.parametrize("limit", ["MOST_RUNS", "MOST_PULLS"])
+def test_it_stays_open_where_the_runs_or_the_pulls_allowed_do_not_decide_it(
+    monkeypatch, tmp_path, limit
+):
+    monkeypatch.setattr(claim_results, limit, 100)
+    bench, first = Workbench(tmp_path, shown=False), [share_row(20, 100, algorithm="R-UCBE")]
+    found = claim_results.decide(bench, SETTING_A, AS_WRITTEN, ABOVE_A_FIFTH, first)
+    assert found.finding.holds is None and found.finding.rows == tuple(first)
+
+
+def test_two_claims_that_100_runs_cannot_decide_hold_with_more(tmp_path):
+    """R-UCBE at T = 100 errs in .2242 [.216, .232] of 10,000 runs: all errors are above .2."""
+    bench = Workbench(tmp_path, runs=100, jobs=2, shown=False)
+    rows = [
+        found
+        for budget in (100, 150)
+        for found in series.play(SETTING_A, AS_WRITTEN, ALGORITHMS, budget, 100, jobs=2)
+    ]
+    for words, runs in (("large errors", "100 to 10,000"), ("large margin", "100 to 1,000")):
+        claim = claim_on(words)
+        assert claim.check(rows).finding.holds is None
+        found = claim_results.decide(bench, SETTING_A, AS_WRITTEN, claim, rows)
+        assert found.finding.holds is True and found.finding.runs() == f"{runs} runs"
+    assert (
+        ".224 [.216, .232] (R-UCBE, T = 100)"
+        in claim_results.decide(
+            bench, SETTING_A, AS_WRITTEN, claim_on("large errors"), rows
+        ).numbers
+    )
+
+
+def test_the_least_regret_is_counted_by_budgets_not_by_their_mean():
+    """R-SR has the smallest mean of all, and the smallest regret at 6 budgets of 22."""
+    rows = []
+    for place, budget in enumerate(BUDGETS):
+        for name in ALGORITHMS:
+            ahead = 0.0 if place < 6 else 0.11
+            regret = ahead if name == "R-SR" else 0.9 if place < 6 else 0.1
+            rows.append(row(algorithm=name, T=budget, regret=regret, regret_low=regret,
+                            regret_high=regret))  # fmt: skip
+    assert next(iter(series.means(rows, "regret"))) == "R-SR"
+    found = claim_on("In simple regret").check(rows)
+    assert found.finding.holds is False and "at 6 of 22" in found.numbers
+
+
+@pytest.mark.parametrize(
+    ("wrong", "holds"),
+    [((1000,), False), ((2400,), False), ((1000, 1200), False), ((1200, 2400), True)],
+)
+def test_rest_sure_is_unreliable_only_if_more_than_one_large_budget_is_wrong(wrong, holds):
+    rows = [
+        share_row(50 * (budget in wrong), 100, algorithm="Rest-Sure", T=budget)
+        for budget in BUDGETS
+    ]
+    assert claim_on("does not consistently").check(rows).finding.holds is holds
+
+
+def test_published_rows_are_judged_by_wilsons_interval():
+    """The printed interval of 0 wrong in 100 has no width, and would decide anything."""
+    (found,) = claim_results.with_wilson([row(error=0.0, error_low=0.0, error_high=0.0)])
+    assert found.error_high == pytest.approx(1 - 0.05 ** (1 / 100))
+    exact = row(error=0.0, error_low=0.0, error_high=0.0, runs=1)  # nothing is random
+    assert claim_results.with_wilson([exact]) == [exact]
+
+
+def test_the_largest_beta_of_setting_a_is_not_the_papers():
+    found = claim_on("largest value of beta").check([])
+    assert found.finding.holds is False and found.numbers == "it is 1.351"
+
+
+def test_an_algorithm_settles_where_its_error_stays_below_the_limit():
+    rows = [row(T=t, error=e) for t, e in ((1, 0.0), (2, 0.3), (3, 0.01), (4, 0.0))]
+    assert series.settles(rows, "RR", 0.05) == 3
+    assert series.settles(rows[:2], "RR", 0.05) is None
