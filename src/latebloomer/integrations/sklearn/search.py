@@ -58,7 +58,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     (40 for each if not given); `policy` is as in `race`. With `refit=True` the winner is then
     trained on to `horizon` pulls (the budget if not given) on all rows, those held out among them:
     `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race trained it:
-    `deliver=0.3` keeps that share of the budget for it.
+    `deliver=0.3` keeps that share of the budget for it. `checkpoint_format` and `trusted` are as
+    in `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -88,6 +89,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         journal: Any = None,
+        checkpoint_format: str = "pickle",
+        trusted: Any = None,
         verbose: bool = False,
     ) -> None:
         self.estimators = estimators
@@ -103,6 +106,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.journal = journal
+        self.checkpoint_format = checkpoint_format
+        self.trusted = trusted
         self.verbose = verbose
 
     # --- settings, with those of the estimators by name ---
