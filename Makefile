@@ -3,24 +3,35 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
+
+# Versions known to be good of what an extra needs; there is a file for each Python it was made on.
+EXTRA := dev
+CONSTRAINTS := constraints/$(EXTRA)-$(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])').txt
+KNOWN := $(wildcard $(CONSTRAINTS))
 
 # Recorded curves that some tests read; a folder `shared` beside the checkout is found by itself.
 export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 
 .PHONY: help
 help:
-	@echo "make demo    race nine learners on handwritten digits, and halving on the same budget"
-	@echo "make test    lint, types, import rules, tests and doctests"
-	@echo "make format  rewrite the sources in the house style"
-	@echo "make bench   measure what the library costs on this machine"
-	@echo "make clean   remove the virtual environment and caches"
+	@echo "make demo           race nine learners on handwritten digits, and halving on the same budget"
+	@echo "make test           lint, types, import rules, tests and doctests"
+	@echo "make format         rewrite the sources in the house style"
+	@echo "make bench          measure what the library costs on this machine"
+	@echo "make storm          kill races at random moments and resume them (up to an hour)"
+	@echo "make fuzz           random calls of sessions, random damage to journals"
+	@echo "make test-versions  the quick tests with the newest and the oldest dependencies allowed"
+	@echo "make upgrade        renew the versions that are installed: $(CONSTRAINTS)"
+	@echo "make clean          remove the virtual environment and caches"
 
 # Installed once; again when the dependencies change or a clean removed it.
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(KNOWN)
+	$(if $(KNOWN),,$(info there is no $(CONSTRAINTS), made on this Python: installing by the lower bounds of pyproject.toml))
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=24'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --upgrade $(KNOWN:%=--constraint %) 'pip>=24'
+	$(PIP) $(KNOWN:%=--constraint %) $(KNOWN:%=--build-constraint %) --editable '.[$(EXTRA)]'
 	@touch $(READY)
 
 .PHONY: demo
@@ -43,6 +54,22 @@ format: $(READY)
 .PHONY: bench
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+.PHONY: storm
+storm: $(READY)
+	$(BIN)/python tests/storm.py
+
+.PHONY: fuzz
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz.py
+
+.PHONY: test-versions
+test-versions:
+	$(PYTHON) constraints/environments.py test $(EXTRA)
+
+.PHONY: upgrade
+upgrade:
+	$(PYTHON) constraints/environments.py upgrade $(EXTRA) $(CONSTRAINTS)
 
 .PHONY: clean
 clean:

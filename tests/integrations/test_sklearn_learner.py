@@ -32,8 +32,8 @@ from threadpoolctl import threadpool_limits
 from latebloomer import race
 from latebloomer.errors import MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
+from latebloomer.integrations.sklearn.checkpoint_formats import OLD_BATCHES, PickleFormat
 from latebloomer.integrations.sklearn.data_splits import indexable_data, split_rows, take_rows
-from latebloomer.integrations.sklearn.sklearn_learner import FILE, OLD_BATCHES
 from latebloomer.racing import LearnerError, check_learner
 
 IRIS = load_iris(return_X_y=True)
@@ -335,13 +335,15 @@ def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path
     for _ in range(7):
         saved.pull()
     saved.save(tmp_path)
-    name, rows, [(model, batches, pulls)] = pickle.loads((tmp_path / FILE).read_bytes())
+    name, rows, [(model, batches, pulls)] = pickle.loads(
+        (tmp_path / PickleFormat.file).read_bytes()
+    )
     module = type(sys)(OLD_BATCHES[0])
     monkeypatch.setitem(sys.modules, OLD_BATCHES[0], module)
     monkeypatch.setattr(Batches, "__module__", OLD_BATCHES[0])
     module.Batches = Batches
     old = (name, rows, [(model, Batches(**batches), pulls)])
-    (tmp_path / FILE).write_bytes(pickle.dumps(old))
+    (tmp_path / PickleFormat.file).write_bytes(pickle.dumps(old))
     monkeypatch.undo()
     resumed = learner()
     resumed.load(tmp_path)

@@ -351,7 +351,7 @@ def test_csv_parquet_and_pandas_hold_the_same_rows(tmp_path):
     frame = found.to_pandas()
     assert frame.to_dict("records") == found.rows()
     assert pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist() == found.rows()
-    read = pd.read_csv(tmp_path / "rows.csv")
+    read = pd.read_csv(tmp_path / "rows.csv", float_precision="round_trip")
     assert list(read.columns) == list(frame.columns)
     assert read["error"].tolist() == frame["error"].tolist()
     assert [json.loads(text) for text in read["pulls"]] == frame["pulls"].tolist()

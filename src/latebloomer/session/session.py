@@ -258,10 +258,10 @@ class Session:
                 raise ArmError(f"arm={arm!r}, but the arms are {listed(self.names)}")
             return self._arm_of[arm]
         try:
-            i = operator.index(arm)
+            i = -1 if isinstance(arm, bool | np.bool_) else operator.index(arm)
         except TypeError:
             raise ArmError(f"arm={arm!r}, but an arm is a number or a name") from None
-        if isinstance(arm, bool) or not 0 <= i < len(self.names):
+        if not 0 <= i < len(self.names):
             raise ArmError(f"arm={arm!r}, but arms are numbered from 0 to {len(self.names) - 1}")
         return i
 

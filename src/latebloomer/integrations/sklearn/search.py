@@ -60,6 +60,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     among them: `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race
     trained it: `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what
     happens, as in `race`. Scores with a known range (an accuracy, an R2) are certified within it.
+    `checkpoint_format` and `trusted` are as in `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -90,6 +91,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         journal: Any = None,
+        checkpoint_format: str = "pickle",
+        trusted: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
     ) -> None:
@@ -107,6 +110,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.journal = journal
+        self.checkpoint_format = checkpoint_format
+        self.trusted = trusted
         self.verbose = verbose
         self.callbacks = callbacks
 

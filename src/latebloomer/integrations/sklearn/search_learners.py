@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
+from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.data_splits import (
     Fold,
     folds_of,
@@ -162,6 +163,7 @@ class SearchLearners:
         self._seed = seed_from(search.random_state)
         self._batch = need_positive("batch", search.batch)
         self._step = need_positive("step", search.step)
+        self._format = checkpoint_format_for(search.checkpoint_format, search.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
         self._scorers = {
             name: scorer_for(last_step(one), search.scoring) for name, one in estimators.items()
@@ -192,7 +194,9 @@ class SearchLearners:
         settings = TrainingSettings(
             self._classes[name], self._batch, self._step, seed_of(self._seed, name)
         )
-        return SklearnLearner.on_folds(self.estimators[name], folds, self._scorers[name], settings)
+        return SklearnLearner.on_folds(
+            self.estimators[name], folds, self._scorers[name], settings, self._format
+        )
 
     def pulls_in_words(self) -> dict[str, str]:
         """What a pull of each estimator is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
+from latebloomer.integrations.sklearn.checkpoint_formats import (
+    CheckpointFormat,
+    LearnerState,
+    checkpoint_format_for,
+)
 from latebloomer.integrations.sklearn.data_splits import (
     Fold,
     fold_with,
@@ -29,9 +34,6 @@ from latebloomer.integrations.sklearn.training import (
     training_mode,
 )
 
-FILE = "sklearn.pickle"
-OLD_BATCHES = ("latebloomer.race.adapters.trainee", "Batches")
-
 
 class SklearnLearner:
     """An estimator that is trained a little more by each pull and scored on rows held out.
@@ -40,7 +42,8 @@ class SklearnLearner:
     for an estimator without `partial_fit`, `step` more trees or iterations with `warm_start`;
     `how` tells which. `validation` is the share of rows held out, `(X_val, y_val)`, or a splitter:
     with k folds each pull trains k models and the score is their mean. The estimator itself stays
-    as it is; `model` is the trained clone.
+    as it is; `model` is the trained clone. Checkpoints are pickles; `checkpoint_format="skops"`
+    writes them without, and loads only types that skops or `trusted` lists.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
@@ -63,8 +66,11 @@ class SklearnLearner:
         validation: Any = 0.2,
         random_state: int | None = None,
         step: int = 1,
+        checkpoint_format: str = "pickle",
+        trusted: Iterable[str | type] | None = None,
     ) -> None:
         training_mode(estimator)  # says what cannot be trained, before anything is split
+        checkpoints = checkpoint_format_for(checkpoint_format, trusted)
         seed = seed_from(random_state)
         batch, step = need_positive("batch", batch), need_positive("step", step)
         scorer = scorer_for(last_step(estimator), scoring)
@@ -74,21 +80,31 @@ class SklearnLearner:
         else:
             folds = folds_of(X, y, validation, is_classifier(estimator), seed)
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
-        self._begin(estimator, folds, scorer, settings)
+        self._begin(estimator, folds, scorer, settings, checkpoints)
 
     @classmethod
     def on_folds(
-        cls, estimator: Any, folds: list[Fold], scorer: Scorer, settings: TrainingSettings
+        cls,
+        estimator: Any,
+        folds: list[Fold],
+        scorer: Scorer,
+        settings: TrainingSettings,
+        checkpoints: CheckpointFormat,
     ) -> SklearnLearner:
         """A learner on rows that have been split already; they may lack rows to score on."""
         self = cls.__new__(cls)
-        self._begin(estimator, folds, scorer, settings)
+        self._begin(estimator, folds, scorer, settings, checkpoints)
         return self
 
     def _begin(
-        self, estimator: Any, folds: list[Fold], scorer: Scorer, settings: TrainingSettings
+        self,
+        estimator: Any,
+        folds: list[Fold],
+        scorer: Scorer,
+        settings: TrainingSettings,
+        checkpoints: CheckpointFormat,
     ) -> None:
-        self.estimator, self._scorer = estimator, scorer
+        self.estimator, self._scorer, self._checkpoints = estimator, scorer, checkpoints
         self._rows = [row_count(fold.X) for fold in folds]
         self._models = [FoldModel(estimator, fold, settings) for fold in folds]
 
@@ -125,15 +141,16 @@ class SklearnLearner:
     # --- outliving the process ---
 
     def save(self, folder: Path) -> None:
-        """Pickle what training has changed; the data are not saved."""
+        """Write what training has changed; the data are not saved."""
         states = [model.state() for model in self._models]
-        saved = (repr(self.estimator), self._rows, states)
-        (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
+        self._checkpoints.write(
+            LearnerState(repr(self.estimator), self._rows, states), Path(folder)
+        )
 
     def load(self, folder: Path) -> None:
-        """Become what was saved; only files that you trust: unpickling can run any code."""
-        with (Path(folder) / FILE).open("rb") as file:
-            estimator, rows, states = CheckpointUnpickler(file).load()
+        """Become what was saved. A pickle can run any code: load only those that you trust."""
+        self._checkpoints.need_own(Path(folder))
+        estimator, rows, states = self._checkpoints.read(Path(folder))
         if (estimator, rows) != (repr(self.estimator), self._rows):
             raise LearnerError(
                 f"the checkpoint is of {estimator} on {rows} training rows, but this learner is "
@@ -141,20 +158,6 @@ class SklearnLearner:
             )
         for model, state in zip(self._models, states, strict=True):
             model.restore(state)
-
-
-class OldBatches(dict[str, Any]):
-    """What older checkpoints hold of a model's batches: the attributes of an object."""
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        self.update({name.lstrip("_"): value for name, value in attributes.items()})
-
-
-class CheckpointUnpickler(pickle.Unpickler):
-    """Reads checkpoints; in older ones the batches are an object of a class that is gone."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        return OldBatches if (module, name) == OLD_BATCHES else super().find_class(module, name)
 
 
 def scorer_for(estimator: Any, scoring: Any) -> Scorer:

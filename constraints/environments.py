@@ -1,0 +1,132 @@
+"""Fresh environments: renew the versions known to be good, try the newest and the oldest allowed.
+
+    python constraints/environments.py upgrade dev constraints/dev-py311.txt
+    python constraints/environments.py test dev
+
+The first argument is a command, the second an extra of pyproject.toml. Nothing but Python is
+needed: what is made lies in a temporary folder and goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+# What is tried with other versions: every import, the arithmetic, a race, the libraries' adapters.
+QUICK_TESTS = (
+    "tests/test_package.py", "tests/core", "tests/theory", "tests/problems", "tests/policies",
+    "tests/session", "tests/racing/test_race.py", "tests/integrations",
+)  # fmt: skip
+
+
+# --- what pyproject.toml says ---
+
+
+def requirements(extra: str) -> list[str]:
+    """What an extra needs, the base install and the extras that it names included."""
+    project = PROJECT["project"]
+    return sorted({*project["dependencies"], *_of_extra(extra)})
+
+
+def _of_extra(extra: str) -> Iterator[str]:
+    project = PROJECT["project"]
+    for line in project["optional-dependencies"][extra]:
+        own = re.fullmatch(rf"{project['name']}\[(.+)\]", line)
+        if own is None:
+            yield line
+        for other in own[1].split(",") if own else ():
+            yield from _of_extra(other.strip())
+
+
+def lower_bounds(extra: str) -> list[str]:
+    """Constraints that hold each requirement at the oldest version allowed."""
+    return [re.sub(r"(\[.+\])?>=", "==", line) for line in requirements(extra)]
+
+
+# --- environments ---
+
+
+@contextmanager
+def environment() -> Iterator[Callable[..., str]]:
+    """A new environment with pip; what runs a module in it and returns what that prints."""
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(folder) / ("Scripts" if os.name == "nt" else "bin") / "python"
+        # Compiled code that numba keeps is of one version: not that of the other environments.
+        own = os.environ | {"NUMBA_CACHE_DIR": f"{folder}/numba", "PYTHONPATH": ""}
+
+        def run(*words: str, show: bool = False) -> str:
+            command = [str(python), "-m", *words]
+            output = None if show else subprocess.PIPE
+            return subprocess.run(
+                command, cwd=ROOT, env=own, stdout=output, text=True, check=True
+            ).stdout
+
+        run("pip", "install", "--quiet", "--upgrade", "pip")
+        yield run
+
+
+def upgrade(extra: str, file: str) -> None:
+    """Install the newest versions allowed and write down which those are."""
+    with environment() as run:
+        tools = [*PROJECT["build-system"]["requires"], "editables"]  # what builds the package
+        run("pip", "install", "--quiet", "--editable", f".[{extra}]", *tools)
+        listed = run("pip", "list", "--format=freeze", "--exclude-editable")
+    version = ".".join(map(str, sys.version_info[:2]))
+    head = f"# Versions known to be good with Python {version}, made by `make upgrade`."
+    (ROOT / file).write_text("\n".join([head, *pins(listed)]) + "\n", encoding="utf-8")
+    print(f"wrote {file}: make test shows whether these versions are good")
+
+
+def pins(listed: str) -> list[str]:
+    """Sorted constraints of what pip lists; what only one index has (`+cpu`) is left out of them.
+
+    >>> pins("torch==2.13.0+cpu\\nsetuptools==65.5.0\\nPyYAML==6.0.3\\n")
+    ['PyYAML==6.0.3', 'torch==2.13.0']
+    """
+    lines = [line.partition("+")[0] for line in listed.split()]
+    kept = [line for line in lines if not line.startswith("setuptools==")]  # Python brought it
+    return sorted(kept, key=str.lower)
+
+
+def test(extra: str) -> None:
+    """Run the quick tests with the newest versions allowed and with the oldest."""
+    # Of old versions that the world has left behind a warning is no surprise; of new ones it is.
+    tries = {"newest": ([], []), "oldest": (lower_bounds(extra), ["-W", "default"])}
+    failed = [name for name, (held, options) in tries.items() if not _passes(extra, held, options)]
+    if failed:
+        sys.exit(f"the quick tests fail with the {' and the '.join(failed)} versions allowed")
+    print("the quick tests pass with the newest and with the oldest versions allowed")
+
+
+def _passes(extra: str, held: list[str], options: list[str]) -> bool:
+    with environment() as run, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "constraints.txt"
+        file.write_text("\n".join(held), encoding="utf-8")
+        try:
+            run(
+                "pip", "install", "--quiet", "--constraint", str(file), "--editable", f".[{extra}]"
+            )
+            print(run("pip", "list", "--format=freeze"), flush=True)
+            run("pytest", "--numprocesses", "auto", "--dist", "loadfile", *options, *QUICK_TESTS,
+                show=True)  # fmt: skip
+        except subprocess.CalledProcessError as error:
+            print(error.stdout or "", error, sep="\n")
+            return False
+        return True
+
+
+if __name__ == "__main__":
+    {"upgrade": upgrade, "test": test}[sys.argv[1]](*sys.argv[2:])

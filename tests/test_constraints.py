@@ -1,0 +1,128 @@
+"""A fresh machine next year: versions known to be good, which `make` installs by."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "constraints").glob("*.txt"))
+PIN = re.compile(r"[A-Za-z0-9][\w.-]*==[0-9][0-9A-Za-z.!]*")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+SCRIPT = runpy.run_path(str(ROOT / "constraints" / "environments.py"))
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def pinned(file):
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def of_extra(name):
+    """What pyproject.toml asks for, read anew."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    todo, found = [*project["dependencies"], f"latebloomer[{name}]"], []
+    while todo:
+        one = Requirement(todo.pop())
+        if one.name == "latebloomer":
+            for extra in one.extras:
+                todo += project["optional-dependencies"][extra]
+        else:
+            found.append(one)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_constraints_file_has_pins_and_nothing_else(file):
+    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    assert head.startswith("# Versions known to be good with Python 3.")
+    assert not [line for line in lines if not PIN.fullmatch(line)]  # an index, a host, a path
+    assert lines == sorted(lines, key=str.lower)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_requirement_is_pinned_to_a_version_that_is_allowed(file):
+    extra = file.name.rpartition("-")[0]
+    versions = {canonicalize_name(name): version for name, version in pinned(file).items()}
+    for one in of_extra(extra):
+        assert one.specifier.contains(versions[canonicalize_name(one.name)]), str(one)
+    assert {"pip", "hatchling"} <= set(versions)  # what installs and what builds
+
+
+def test_there_is_a_file_for_the_oldest_python_that_is_allowed():
+    assert "dev-py311.txt" in [file.name for file in FILES]
+
+
+# --- renewing it, and trying other versions ---
+
+
+def test_pins_are_sorted_and_hold_no_version_of_one_index():
+    listed = "torch==2.13.0+cpu\nsetuptools==65.5.0\nPyYAML==6.0.3\nabc==1!2.0rc1\n"
+    assert SCRIPT["pins"](listed) == ["abc==1!2.0rc1", "PyYAML==6.0.3", "torch==2.13.0"]
+
+
+def test_the_oldest_versions_are_the_lower_bounds_of_the_extra():
+    oldest = {line.split("==")[0]: line.split("==")[1] for line in SCRIPT["lower_bounds"]("dev")}
+    asked = {one.name: str(one.specifier).removeprefix(">=") for one in of_extra("dev")}
+    assert oldest == asked
+    assert "ray" in oldest  # whose extra a constraint must not have
+
+
+def test_the_quick_tests_are_there():
+    assert all((ROOT / path).exists() for path in SCRIPT["QUICK_TESTS"])
+
+
+# --- the Makefile ---
+
+
+def make(*words):
+    """What make prints, whatever the make that runs the tests was told."""
+    own = {name: value for name, value in os.environ.items() if not re.match("M(AKE|FLAGS)", name)}
+    ran = subprocess.run(["make", *words], cwd=ROOT, env=own, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@needs_make
+def test_help_lists_every_target():
+    listed = re.findall(r"^make ([\w-]+)", make("help"), re.MULTILINE)
+    targets = re.findall(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
+    assert sorted(["help", *listed]) == sorted(targets)
+
+
+def commands_to_install(tmp_path, version, *words):
+    """What make would do with a Python of this version."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho {version}\n")
+    python.chmod(0o755)
+    place = tmp_path / "venv"
+    return make("-n", f"{place}/.ready", f"PYTHON={python}", f"VENV={place}", *words)
+
+
+@needs_make
+def test_make_installs_by_the_file_of_this_python(tmp_path):
+    said = commands_to_install(tmp_path, "py311")
+    assert said.count("--constraint constraints/dev-py311.txt") == 2  # of pip and of the rest
+    assert "--build-constraint constraints/dev-py311.txt --editable '.[dev]'" in said
+    assert "lower bounds" not in said
+
+
+@needs_make
+@pytest.mark.parametrize("words", [["EXTRA=dev"], ["EXTRA=sim"]])
+def test_make_says_where_there_is_no_file_and_installs_by_the_lower_bounds(tmp_path, words):
+    extra = words[0].partition("=")[2]
+    said = commands_to_install(tmp_path, "py399", *words).splitlines()
+    assert said[0] == (
+        f"there is no constraints/{extra}-py399.txt, made on this Python: installing by the lower "
+        "bounds of pyproject.toml"
+    )
+    assert not [line for line in said if "--constraint" in line]
+    assert said[-2].endswith(f"--editable '.[{extra}]'")

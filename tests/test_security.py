@@ -1,0 +1,121 @@
+"""docs/security.md is true: what is unpickled, and who never does that."""
+
+import _pickle
+import pickle
+import re
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from typer.testing import CliRunner
+
+from latebloomer.cli import app
+from latebloomer.integrations.sklearn import SklearnLearner
+from latebloomer.racing import look, race, resume
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "latebloomer"
+# Who makes or reads pickles, or lets another library do so.
+PICKLES = re.compile(
+    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True", re.MULTILINE
+)
+
+
+class Unpickled(BaseException):
+    """Nobody catches this."""
+
+
+def learners(**settings):
+    X, y = load_iris(return_X_y=True)
+    return {
+        type(model).__name__: lambda model=model: SklearnLearner(
+            model, X, y, batch=16, random_state=0, **settings
+        )
+        for model in (GaussianNB(), SGDClassifier())
+    }
+
+
+GUARDED = []  # while it has an item
+
+
+def check():
+    callers = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_stack(None)]
+    if not any(name.startswith("numba.core.caching") for name in callers):  # its compiled code
+        raise Unpickled
+
+
+@sys.addaudithook  # there is no way to remove one
+def see_classes_in_pickles(event, _):
+    if GUARDED and event == "pickle.find_class":
+        check()
+
+
+@pytest.fixture
+def no_unpickling(monkeypatch):
+    """Whatever would unpickle raises; numba's own cache of compiled code is another matter."""
+
+    def guarded(original):
+        def call(*words, **settings):
+            check()
+            return original(*words, **settings)
+
+        return call
+
+    for module in (pickle, _pickle):
+        for name in ("load", "loads", "Unpickler"):
+            monkeypatch.setattr(module, name, guarded(getattr(module, name)))
+    GUARDED.append(True)
+    yield
+    GUARDED.clear()
+
+
+@pytest.fixture
+def journal(tmp_path):
+    file = tmp_path / "race.db"
+    race(learners(), 20, journal=file, progress=False, checkpoint_every=1)
+    assert list(tmp_path.rglob("sklearn.pickle"))
+    return file
+
+
+def test_looking_at_a_race_unpickles_nothing(journal, no_unpickling):
+    verdict = look(journal)
+    assert verdict.name in learners()
+    for words in (["show", journal], ["report", journal]):
+        ran = CliRunner().invoke(app, [str(word) for word in words])
+        assert ran.exit_code == 0, ran.output
+    with pytest.raises(Unpickled):  # the guard sees what it should
+        resume(journal, learners(), progress=False)
+
+
+def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(
+    journal, no_unpickling, tmp_path
+):
+    np.savetxt(tmp_path / "mine.csv", np.arange(20).reshape(10, 2), delimiter=",", header="a,b")
+    np.savez(tmp_path / "theirs.npz", a=np.array([{}], dtype=object))
+    words = ["bench", tmp_path, "--policies", "r-sr", "--budgets", 2, "--draws", 2, "--quiet"]
+    ran = CliRunner().invoke(app, [str(word) for word in words])
+    assert ran.exit_code == 0, ran.output
+    assert "theirs.npz" in ran.output
+
+
+def test_with_skops_a_race_on_this_machine_unpickles_nothing(tmp_path, no_unpickling):
+    file, given = tmp_path / "race.db", learners(checkpoint_format="skops")
+    first = race(given, 20, journal=file, progress=False, checkpoint_every=1)
+    again = resume(file, given, progress=False)
+    assert again.name == first.name and again.score == first.score
+    assert not list(tmp_path.rglob("*.pickle"))
+
+
+def test_every_file_that_has_to_do_with_pickles_is_in_the_list():
+    listed = set(re.findall(r"`([\w/]+\.py)`", (ROOT / "docs" / "security.md").read_text()))
+    found = {
+        file.relative_to(SOURCES).as_posix()
+        for file in SOURCES.rglob("*.py")
+        if PICKLES.search(file.read_text(encoding="utf-8"))
+    }
+    assert listed == found
