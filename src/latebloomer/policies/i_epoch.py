@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
-from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger, remember_nothing
 from latebloomer.errors import need_whole, require
-from latebloomer.policies.base import Policy
+from latebloomer.policies.window_ratings import ByWindow
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels."""
+
+    window: float  # 0: only the latest value counts
 
 
 @dataclass(frozen=True)
-class IEpoch(Policy):
+class IEpoch(ByWindow):
     """Pull every arm i times, then only the best by its latest value, as far as the budget goes.
 
     The plainest rule that looks at all: its authors find that halving and models of learning
@@ -28,7 +32,6 @@ class IEpoch(Policy):
 
     name: ClassVar[str] = "i-epoch"
     cites: ClassVar[tuple[str, ...]] = ("Egele24",)
-    remember = staticmethod(remember_nothing)
 
     def __post_init__(self) -> None:
         require(need_whole("i", self.i) >= 1, "i", self.i, "at least 1",
@@ -37,15 +40,11 @@ class IEpoch(Policy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self.i), (1, budget)]
 
-    @kernel
-    def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        return ledger.last[i]
-
-    def rated_window(self, n: int) -> int:
-        return 1
-
-    def running_window(self) -> float:
+    def share(self) -> float:
         return 0.0
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        return Numbers(self.share())
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return arms * self.i, f"{self.i} of each arm, which are its pulls before the choice"
