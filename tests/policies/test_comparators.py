@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies import PTRR, Hybrid, IEpoch, MaxUCB, RisingBandits
 from latebloomer.policies.registry import label_of, make_policy, title
+from latebloomer.problems import problem
 from latebloomer.session.session import Session
 
 
@@ -184,3 +185,29 @@ def test_hybrid_hands_over_at_half_of_the_budget():
     assert len(set(asked(session)[20:])) == 1  # whoever's turn it is keeps it
     first = {asked(play(Hybrid(), rewards, 40, seed=seed))[20] for seed in range(40)}
     assert first == {0, 1, 2}  # misses one of three in 40 draws less than once in 10^6
+
+
+# --- the problem that these two were made for ---
+
+
+def delivered(policy, arms, seed=0):
+    """What the recommended arm has come to on `one-riser`, of 1 that the best arm comes to."""
+    means = problem(f"one-riser:K={arms}:T={50 * arms}").means(50 * arms)
+    session = play(make_policy(policy), means, 50 * arms, seed=seed)
+    arm = session.recommend().arm
+    return means[arm, session.pulls[arm] - 1]
+
+
+@pytest.mark.parametrize("arms", [4, 8, 16])
+def test_r_ucbe_delivers_k_times_less_than_the_best_arm(arms):
+    # Its bonus falls with every pull of an arm, so arms of equal projection are pulled in turns:
+    # T/K = 50 pulls each and a value of 1/K.
+    assert delivered("r-ucbe:exploration=1,noise=0.01", arms) <= 1.1 / arms
+
+
+def test_ptrr_delivers_a_share_that_does_not_fall_with_the_arms():
+    # m = 1/2: a capped arm has its turn until n/(2 tau) > 1/K, about 2 T/K pulls, the best arm to
+    # the end. If j arms come before it, it gets T - 2 j T/K: a mean of about 1/4 over j < K/2,
+    # its sd .33. The mean of 300 draws is below .15 once in 10^7.
+    found = [delivered("ptrr:best=0.5", 16, seed) for seed in range(300)]
+    assert np.mean(found) > 0.15 > 2 * delivered("r-ucbe:exploration=1,noise=0.01", 16)

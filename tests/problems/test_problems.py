@@ -36,6 +36,7 @@ from latebloomer.problems import (
     StudentT,
     Uniform,
     lower_bound,
+    one_riser,
     paper_a,
     paper_b,
     problem,
@@ -222,6 +223,8 @@ def test_curves_match_their_formulas() -> None:
         (lambda: LowerBound(1), "beta=1, but beta must be above 1"),
         (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 1/2\]"),
         (lambda: lower_bound([0.1], 2, winner=2), r"winner=2, but winner must be in 1\.\.1"),
+        (lambda: one_riser(arms=1), "K=1, but K must be a whole number from 2"),
+        (lambda: one_riser(arms=9, budget=8), "T=8, but T must be a whole number from 9"),
         (lambda: random_problem("F", arms=1), "K=1, but K must be a whole number from 2"),
         (lambda: random_problem("F", seed=-1), "seed=-1, but seed must be"),
         (lambda: Gaussian(-1), "sd=-1, but sd must be finite and at least 0"),
@@ -549,6 +552,7 @@ def test_names_and_settings_mean_what_they_say() -> None:
     assert problem("paper-b:noise=none").noise == Noiseless()
     assert problem("random:f:K=3:seed=1:sigma=0.2").noise == Gaussian(0.2)
     assert problem("lower-bound:K=4:beta=1.5:gap=0.2").arms == 4
+    assert problem("one-riser:K=4:T=80").best(80) == 3
     mine = paper_a()
     assert problem(mine) is mine
     assert problem("paper-a").label == "paper-a"

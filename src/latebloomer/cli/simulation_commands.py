@@ -19,7 +19,9 @@ POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
 SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
 OUT_HELP = "Keep all counts in this file; if it exists, play what it lacks and show the whole."
 ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is started here."
-PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
+PROBLEM_HELP = (
+    "paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a file of curves."
+)
 SETS_HELP = (
     "Sets with commas between: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these "
     "five: public), random-FAMILY (six of them: random), paper-a, paper-b, imdb (paper), or all."
