@@ -608,6 +608,11 @@ def test_an_npz_may_hold_one_table(tmp_path: Path) -> None:
         ("a\n1\n2\n", "1 arm, but a problem needs at least 2"),
         ("pull,a\n1,2\n", "1 arm, but a problem needs at least 2"),
         ("pull,a,b\n0,2,3\n1,3,4\n", "the column 'pull' must count 1, 2"),
+        (
+            "a,Step,b\n0,2,3\n1,2,4\n",
+            "the column 'Step' numbers the rows, so its numbers must rise",
+        ),
+        (",a\n0,1\n1,2\n", "1 arm"),
         ("a,a\n1,2\n", "two columns of its header have the same name"),
         ("a,b\n", "the curves are empty"),
         ("", "0 arm"),
@@ -625,7 +630,10 @@ def test_a_bad_csv_is_named_with_what_is_wrong(tmp_path: Path, text: str, messag
     [
         ({"a": MEANS[0]}, "1 arm"),
         ({"a": MEANS[0], "b": MEANS[1, :2]}, "'a' ends at pull 3, 'b' ends at pull 2"),
-        ({"a": MEANS, "b": MEANS}, r"arm 'a' has shape \(2, 3\)"),
+        ({"a": MEANS, "b": MEANS}, "2 runs of each arm, but a problem has one curve of each"),
+        ({"a": MEANS, "b": MEANS[:1]}, "every arm must have as many runs"),
+        ({"a": MEANS, "b": MEANS[0]}, "every arm must have as many runs"),
+        ({"a": MEANS[None], "b": MEANS[None]}, r"arm 'a' has shape \(1, 2, 3\)"),
         ({"a": MEANS[0], "b": np.array(["x", "y", "z"])}, "something else than numbers"),
         ({"a": MEANS[0], "order": np.array(["a", "b"])}, "its `order` names 'b'"),
         ({"curves": MEANS[0]}, r"`curves` has shape \(3,\)"),

@@ -30,7 +30,7 @@ class Curves:
 
     Rewards are the curves themselves where neither `sd` (Gaussian noise, one standard deviation
     for all or one per arm and pull) nor `outcomes` (the mean of that many right-or-wrong outcomes)
-    is given.
+    nor `runs` (recorded runs, whose mean the curves are) is given.
     """
 
     group: str  # the set that the problem belongs to
@@ -38,6 +38,8 @@ class Curves:
     means: Floats  # (arms, pulls)
     sd: Any = None
     outcomes: int = 0
+    runs: Floats | None = None  # (arms, runs, pulls)
+    note: str = ""  # for the report: what is not as recorded
 
     @property
     def arms(self) -> int:
@@ -54,7 +56,7 @@ class Curves:
 
     @property
     def noisy(self) -> bool:
-        return self.sd is not None or self.outcomes > 0
+        return self.sd is not None or self.outcomes > 0 or self.runs is not None
 
     @property
     def truth(self) -> Floats:
@@ -68,6 +70,9 @@ class Curves:
         words = (self.group, self.name)
         rng = np.random.default_rng([seed, *(zlib.crc32(word.encode()) for word in words)])
         shape = (draws, *self.means.shape)
+        if self.runs is not None:  # each arm shows one of its runs, the others' luck is its own
+            which = rng.integers(self.runs.shape[1], size=(draws, self.arms))
+            return self.runs[np.arange(self.arms), which]
         if self.outcomes:
             return rng.binomial(self.outcomes, self.means, shape) / self.outcomes
         return self.means + self.sd * rng.standard_normal(shape)
@@ -187,17 +192,22 @@ def yahpo() -> Iterator[Curves]:
 
 def archive(folder: str) -> dict[str, Any]:
     """The arrays of `data/<folder>/<folder>.npz`."""
-    root = os.environ.get(DATA)
-    if not root:
-        raise CurveError(
-            f"the set needs recorded curves, but {DATA} is not set: set it to the folder that "
-            f"holds data/{folder}/{folder}.npz"
-        )
-    file = Path(root, "data", folder, f"{folder}.npz")
+    file = data_folder() / folder / f"{folder}.npz"
     if not file.is_file():
-        raise CurveError(f"{DATA}={root}, but there is no {file}")
+        raise CurveError(f"there is no {file}")
     with np.load(file, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def data_folder() -> Path:
+    """Where recorded curves are kept."""
+    root = os.environ.get(DATA)
+    advice = "`latebloomer download lcdb FOLDER` fetches a set, lcdb10, into a FOLDER for it"
+    if not root:
+        raise CurveError(f"recorded curves are needed, but {DATA} is not set: {advice}")
+    if not Path(root, "data").is_dir():
+        raise CurveError(f"{DATA}={root}, but there is no folder data in it: {advice}")
+    return Path(root, "data")
 
 
 # --- made ones: six random families, the paper's settings, and its IMDB race ---
@@ -272,6 +282,19 @@ def read_sets(names: Sequence[str]) -> tuple[list[Curves], list[Skipped]]:
             found += list(SETS[name]())
         except CurveError as error:
             skipped.append(Skipped(name, str(error)))
+    skipped = said_once(skipped)
     if not found:
         raise CurveError("; ".join(f"{what}: {why}" for what, why in skipped))
     return found, skipped
+
+
+def said_once(skipped: Sequence[Skipped]) -> list[Skipped]:
+    """What was skipped for the same reason, in one line.
+
+    >>> said_once([Skipped("a", "is late"), Skipped("b", "is ill"), Skipped("c", "is late")])
+    [Skipped(what='a, c', why='is late'), Skipped(what='b', why='is ill')]
+    """
+    by_reason: dict[str, list[str]] = {}
+    for what, why in skipped:
+        by_reason.setdefault(why, []).append(what)
+    return [Skipped(", ".join(names), why) for why, names in by_reason.items()]
