@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -46,11 +47,14 @@ def download_imdb(folder: str | os.PathLike[str], source: str = IMDB_SOURCE) -> 
             f"what came from {source} are not the paper's curves: the sha256 of their values is "
             f"{digest}, not {IMDB_SHA256}; nothing was written"
         )
-    file = Path(folder) / IMDB_FILE
+    return write_whole(Path(folder) / IMDB_FILE, {**curves, "order": np.array(list(curves))})
+
+
+def write_whole(file: Path, arrays: Mapping[str, Any]) -> Path:
+    """Write arrays into an .npz that is there as a whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part.npz")
-    named: dict[str, Any] = {**curves, "order": np.array(list(curves))}
-    np.savez_compressed(part, **named)
+    np.savez_compressed(part, **arrays)
     part.replace(file)
     return file
 

@@ -25,6 +25,7 @@ import numpy as np
 from latebloomer.core.text import one_line
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
+from latebloomer.problems.download import write_whole
 
 LCDB, LCDB_MEGABYTES = "lcdb==0.1.0", 68
 LCDB_ARCHIVE, LCDB_TABLE = "lcdb-0.1.0.tar.gz", "lcdb-0.1.0/lcdb/database-accuracy.csv"
@@ -59,12 +60,7 @@ def download_lcdb(
         with tarfile.open(package) as archive:
             table: Any = archive.extractfile(LCDB_TABLE)
             arrays = made_smaller(io.TextIOWrapper(table, encoding="utf-8"))
-    file = Path(folder) / LCDB_FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part.npz")
-    np.savez_compressed(part, **arrays)
-    part.replace(file)
-    return file
+    return write_whole(Path(folder) / LCDB_FILE, arrays)
 
 
 def fetch_with_pip(place: Path) -> Path:
