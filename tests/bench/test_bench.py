@@ -10,11 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from latebloomer.bench import COMPARED, Curves, bench, curve_sets, names_of, read_folder, read_sets
+from latebloomer.bench.compared_policies import LEFT_OUT
 from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuffled
 from latebloomer.bench.losses import Losses, costs
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
-from latebloomer.policies import RisingSR, SuccessiveHalving, make_policy
+from latebloomer.policies import REGISTRY, RisingSR, SuccessiveHalving, make_policy
 from latebloomer.session.session import Session
 
 NEEDS_DATA = pytest.mark.skipif(
@@ -205,8 +206,14 @@ def test_threads_change_nothing():
         assert all(np.array_equal(left[key].picks, right[key].picks) for key in left)
 
 
-def test_the_default_and_the_twelve_others_can_be_made():
-    assert COMPARED[0] == "auto" and len({repr(make_policy(text)) for text in COMPARED[1:]}) == 12
+def test_every_policy_is_compared_or_left_out_for_a_reason():
+    assert COMPARED[0] == "auto"
+    made = [repr(make_policy(text)) for text in COMPARED[1:]]
+    assert len(set(made)) == len(made)
+    played = {text.partition(":")[0] for text in COMPARED[1:]}
+    assert played | set(LEFT_OUT) == set(REGISTRY) and not played & set(LEFT_OUT)
+    comparators = {"i-epoch", "rising-bandits", "max-ucb", "ptrr", "hybrid", "asha", "hyperband"}
+    assert comparators <= played
 
 
 @pytest.mark.parametrize("bad", [{"draws": 0}, {"budgets": [0]}, {"budgets": [1, 1]}])

@@ -36,6 +36,7 @@ from latebloomer.problems import (
     StudentT,
     Uniform,
     lower_bound,
+    one_riser,
     paper_a,
     paper_b,
     problem,
@@ -228,6 +229,8 @@ def test_the_papers_family_with_b_0_is_its_limit_from_the_first_pull_on() -> Non
         (lambda: LowerBound(1), "beta=1, but beta must be above 1"),
         (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 1/2\]"),
         (lambda: lower_bound([0.1], 2, winner=2), r"winner=2, but winner must be in 1\.\.1"),
+        (lambda: one_riser(arms=1), "K=1, but K must be a whole number from 2"),
+        (lambda: one_riser(arms=9, budget=8), "T=8, but T must be a whole number from 9"),
         (lambda: random_problem("F", arms=1), "K=1, but K must be a whole number from 2"),
         (lambda: random_problem("F", seed=-1), "seed=-1, but seed must be"),
         (lambda: Gaussian(-1), "sd=-1, but sd must be finite and at least 0"),
@@ -555,6 +558,7 @@ def test_names_and_settings_mean_what_they_say() -> None:
     assert problem("paper-b:noise=none").noise == Noiseless()
     assert problem("random:f:K=3:seed=1:sigma=0.2").noise == Gaussian(0.2)
     assert problem("lower-bound:K=4:beta=1.5:gap=0.2").arms == 4
+    assert problem("one-riser:K=4:T=80").best(80) == 3
     mine = paper_a()
     assert problem(mine) is mine
     assert problem("paper-a").label == "paper-a"
@@ -610,6 +614,11 @@ def test_an_npz_may_hold_one_table(tmp_path: Path) -> None:
         ("a\n1\n2\n", "1 arm, but a problem needs at least 2"),
         ("pull,a\n1,2\n", "1 arm, but a problem needs at least 2"),
         ("pull,a,b\n0,2,3\n1,3,4\n", "the column 'pull' must count 1, 2"),
+        (
+            "a,Step,b\n0,2,3\n1,2,4\n",
+            "the column 'Step' numbers the rows, so its numbers must rise",
+        ),
+        (",a\n0,1\n1,2\n", "1 arm"),
         ("a,a\n1,2\n", "two columns of its header have the same name"),
         ("a,b\n", "the curves are empty"),
         ("", "0 arm"),
@@ -627,7 +636,10 @@ def test_a_bad_csv_is_named_with_what_is_wrong(tmp_path: Path, text: str, messag
     [
         ({"a": MEANS[0]}, "1 arm"),
         ({"a": MEANS[0], "b": MEANS[1, :2]}, "'a' ends at pull 3, 'b' ends at pull 2"),
-        ({"a": MEANS, "b": MEANS}, r"arm 'a' has shape \(2, 3\)"),
+        ({"a": MEANS, "b": MEANS}, "2 runs of each arm, but a problem has one curve of each"),
+        ({"a": MEANS, "b": MEANS[:1]}, "every arm must have as many runs"),
+        ({"a": MEANS, "b": MEANS[0]}, "every arm must have as many runs"),
+        ({"a": MEANS[None], "b": MEANS[None]}, r"arm 'a' has shape \(1, 2, 3\)"),
         ({"a": MEANS[0], "b": np.array(["x", "y", "z"])}, "something else than numbers"),
         ({"a": MEANS[0], "order": np.array(["a", "b"])}, "its `order` names 'b'"),
         ({"curves": MEANS[0]}, r"`curves` has shape \(3,\)"),

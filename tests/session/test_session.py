@@ -653,9 +653,9 @@ def test_sessions_with_other_rewards_or_settings_are_not_equal(policy):
 
 
 @every
-def test_the_seed_matters_to_the_policy_that_draws_and_to_no_other(policy):
+def test_the_seed_matters_to_policies_that_draw_and_to_no_other(policy):
     paths = [play(Session(policy, 6, 60, seed=seed)) for seed in (0, 1, 2**64 - 1)]
-    if policy == "prob-1":
+    if policy in ("prob-1", "ptrr"):  # hybrid, which may, has committed before it would draw
         assert len(set(map(tuple, paths))) == 3
     else:
         assert paths[0] == paths[1] == paths[2]

@@ -32,9 +32,10 @@ SETTINGS = {
 ALL = [
     "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "rr", "rr-sw", "ucb-e", "sr", "prob-1",
     "etc:width_scale=0.0001", "rest-sure:width_scale=0.0001", "sh", "sh:judge=window",
-    "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband",
+    "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband", "i-epoch:i=3",
+    "rising-bandits", "max-ucb", "ptrr", "hybrid",
 ]  # fmt: skip
-BY_SUMS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window"]
+BY_SUMS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window", "i-epoch:i=3"]
 
 
 def quiet(*args, **settings):

@@ -1,11 +1,13 @@
 """Policies on curves of real learners: `latebloomer bench` and what is behind it.
 
-`curve_sets.py` and `curve_files.py` say where problems come from, `curve_runs.py` plays policies
-on them, `losses.py` counts, `bench_report.py` shows, and `benchmark.py` is all of it in one call.
+`curve_sets.py`, `curve_files.py` and `journal_curves.py` say where problems come from,
+`compared_policies.py` who plays, `curve_runs.py` plays, `losses.py` counts, `bench_report.py`
+shows, and `benchmark.py` is all of it in one call.
 """
 
 from latebloomer.bench.bench_report import BenchReport
-from latebloomer.bench.benchmark import BUDGETS, COMPARED, bench
+from latebloomer.bench.benchmark import BUDGETS, bench
+from latebloomer.bench.compared_policies import COMPARED
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 

@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from latebloomer.bench.curve_sets import Skipped
+from latebloomer.bench.curve_sets import Curves, Skipped
 from latebloomer.bench.losses import ALL, Line
 from latebloomer.core.atomic_files import make_folder, write_csv, write_file
 from latebloomer.errors import extra
@@ -36,9 +36,11 @@ class BenchReport:
     baseline: str
     draws: int
     seconds: float
+    drawn: str  # what was drawn, in words: `what_is_drawn`
+    notes: list[str]  # on problems that are not quite as they were recorded
 
     def __str__(self) -> str:
-        return markdown(self.lines, self.skipped, self.baseline, self.draws, self.seconds)
+        return markdown(self)
 
     def loss(self, policy: str, group: str | None = None) -> float:
         """The mean rank loss of a policy over all budgets, of one set or of all."""
@@ -59,10 +61,9 @@ class BenchReport:
 # --- in words ---
 
 
-def markdown(
-    lines: Sequence[Line], skipped: Sequence[Skipped], baseline: str, draws: int, seconds: float
-) -> str:
+def markdown(report: BenchReport) -> str:
     """The whole report."""
+    lines, baseline = report.lines, report.baseline
     groups = list(dict.fromkeys(line.group for line in lines))
     top = groups[-1]  # all sets, or the only one
     order = [line.policy for line in ranked(lines, top)]
@@ -70,7 +71,7 @@ def markdown(
     parts = [
         "# Bench",
         f"Rank loss: share of the arms that are truly better than the pick (0 is best), mean over "
-        f"budgets. {draws} draws of the noise; {counts} problems; {seconds:.0f} s.",
+        f"budgets. {report.drawn}; {counts} problems; {report.seconds:.0f} s.",
         by_group(lines, groups, order, baseline),
         LEFT_OUT_SCORE if any(g.startswith(("taskset", "yahpo")) for g in groups) else "",
         CAUTION.format(baseline=baseline),
@@ -87,9 +88,20 @@ def markdown(
             if group != top
             for part in (f"## {group}", other_measures(lines, group, order, baseline))
         ),
-        what_was_skipped(skipped),
+        "\n".join(["## Notes", "", *(f"- {note}" for note in report.notes)] * bool(report.notes)),
+        what_was_skipped(report.skipped),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def what_is_drawn(problems: Sequence[Curves], draws: int) -> str:
+    """What differs from draw to draw: noise, runs, or only the order of the learners."""
+    runs = any(curves.runs is not None for curves in problems)
+    noise = any(curves.noisy and curves.runs is None for curves in problems)
+    if not runs and not noise:
+        return f"Rewards are as recorded, the learners in {draws} random orders"
+    drawn = ["of the noise"] * noise + ["of one recorded run of each learner"] * runs
+    return f"{draws} draws {' and '.join(drawn)}"
 
 
 def ranked(lines: Sequence[Line], group: str) -> list[Line]:

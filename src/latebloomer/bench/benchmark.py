@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from latebloomer.bench.bench_report import BenchReport
+from latebloomer.bench.bench_report import BenchReport, what_is_drawn
+from latebloomer.bench.compared_policies import COMPARED
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_runs import Player, play_all
 from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
@@ -16,12 +17,6 @@ from latebloomer.policies import Policy
 from latebloomer.policies.registry import default_or_named, is_auto, label_of
 from latebloomer.simulation.local_runs import cores
 
-# The best on the public sets of the 13 settings in docs/research-log.md.
-TUNED_ASHA = "asha:eta=2,grace=4,workers=1000"
-COMPARED = (
-    "auto", "adaptive-rejects", "r-sr", "r-ucbe", "sr", "rr", "rr-sw", "prob-1", "sh",
-    "sh:judge=window", "asha", TUNED_ASHA, "hyperband",
-)  # fmt: skip
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 
 
@@ -50,7 +45,10 @@ def bench(
     problems, skipped = _read(where, sigma, arms)
     played = play_all(problems, players, budgets, draws, seed, threads or cores(), shown)
     losses = Losses.of(problems, played, [*players], budgets, baseline)
-    return BenchReport(losses.lines(), skipped, baseline, draws, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    notes = [f"{curves.name}: {curves.note}" for curves in problems if curves.note]
+    drawn = what_is_drawn(problems, draws)
+    return BenchReport(losses.lines(), skipped, baseline, draws, seconds, drawn, notes)
 
 
 def _read(

@@ -40,6 +40,7 @@ class Curves:
     sd: Any = None
     outcomes: int = 0
     runs: Floats | None = None  # (arms, runs, pulls)
+    note: str = ""  # for the report: what is not as recorded
 
     @property
     def arms(self) -> int:
@@ -210,17 +211,22 @@ def sized(name: str, arms: int) -> str:
 
 def archive(folder: str) -> dict[str, Any]:
     """The arrays of `data/<folder>/<folder>.npz`."""
-    root = os.environ.get(DATA)
-    if not root:
-        raise CurveError(
-            f"the set needs recorded curves, but {DATA} is not set: set it to the folder that "
-            f"holds data/{folder}/{folder}.npz"
-        )
-    file = Path(root, "data", folder, f"{folder}.npz")
+    file = data_folder() / folder / f"{folder}.npz"
     if not file.is_file():
-        raise CurveError(f"{DATA}={root}, but there is no {file}")
+        raise CurveError(f"there is no {file}")
     with np.load(file, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def data_folder() -> Path:
+    """Where recorded curves are kept."""
+    root = os.environ.get(DATA)
+    advice = "`latebloomer download lcdb FOLDER` fetches a set, lcdb10, into a FOLDER for it"
+    if not root:
+        raise CurveError(f"recorded curves are needed, but {DATA} is not set: {advice}")
+    if not Path(root, "data").is_dir():
+        raise CurveError(f"{DATA}={root}, but there is no folder data in it: {advice}")
+    return Path(root, "data")
 
 
 # --- made ones: six random families, the paper's settings, and its IMDB race ---
@@ -306,6 +312,7 @@ def read_sets(
         found += problems
         if not problems:
             skipped.append(Skipped(group, "there are not so many arms"))
+    skipped = said_once(skipped)
     if not found:
         raise CurveError("; ".join(f"{what}: {why}" for what, why in skipped))
     return found, skipped
@@ -315,3 +322,15 @@ def _makers(name: str, arms: Sequence[int]) -> list[tuple[str, MakeSet]]:
     if name not in IN_GROUPS:
         return [(name, SETS[name])]
     return [(sized(name, size), partial(IN_GROUPS[name], size)) for size in arms]
+
+
+def said_once(skipped: Sequence[Skipped]) -> list[Skipped]:
+    """What was skipped for the same reason, in one line.
+
+    >>> said_once([Skipped("a", "is late"), Skipped("b", "is ill"), Skipped("c", "is late")])
+    [Skipped(what='a, c', why='is late'), Skipped(what='b', why='is ill')]
+    """
+    by_reason: dict[str, list[str]] = {}
+    for what, why in skipped:
+        by_reason.setdefault(why, []).append(what)
+    return [Skipped(", ".join(names), why) for why, names in by_reason.items()]

@@ -22,14 +22,25 @@ POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
 SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
 OUT_HELP = "Keep all counts in this file; if it exists, play what it lacks and show the whole."
 ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is started here."
-PROBLEM_HELP = "paper-a, paper-b, imdb, random:FAMILY:K=10:seed=3, or a file of curves."
+PROBLEM_HELP = (
+    "paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a file of curves."
+)
 SETS_HELP = (
     "Sets with commas between: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, yahpo (these "
     "five: public), lcdb10 (real runs), random-FAMILY (six of them: random), paper-a, paper-b, "
     "imdb (paper), or all."
 )
 ARMS_HELP = "Arms of the problems of taskset and yahpo, with commas: 8, 16, 32, 64, 128."
-FOLDER_HELP = "Your own curves instead: a folder of .csv, .parquet or .npz files, one per problem."
+FOLDER_HELP = (
+    "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of "
+    "finished races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one."
+)
+DOWNLOAD_HELP = (
+    "imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 20 "
+    "learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched)."
+)
+SIGMA_HELP = "Noise added to curves of a folder that were recorded once."
+COMPARED_HELP = "With commas; by default all that can be played without settings."
 
 Horizon = Annotated[
     int | None, typer.Option(help="Pulls at which arms are compared; the budget if not given.")
@@ -87,12 +98,10 @@ def bench(
     folder: Annotated[Path | None, typer.Argument(help=FOLDER_HELP)] = None,
     sets: Annotated[str, typer.Option(help=SETS_HELP)] = "public",
     budgets: Annotated[str, typer.Option(help="In full trainings, with commas.")] = "1,2,4,8",
-    policies: Annotated[
-        str | None, typer.Option(help="With commas; auto and twelve others by default.")
-    ] = None,
+    policies: Annotated[str | None, typer.Option(help=COMPARED_HELP)] = None,
     draws: Annotated[int, typer.Option(help="Draws of the noise for each problem.")] = 10,
     baseline: Annotated[str, typer.Option(help="Whom the others are compared with.")] = "r-sr",
-    sigma: Annotated[float | None, typer.Option(help="Noise added to a folder's curves.")] = None,
+    sigma: Annotated[float | None, typer.Option(help=SIGMA_HELP)] = None,
     arms: Annotated[str, typer.Option(help=ARMS_HELP)] = "8",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.md, .csv and .png.")] = None,
@@ -100,8 +109,8 @@ def bench(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Compare policies on recorded learning curves, or on your own."""
-    from latebloomer.bench.benchmark import COMPARED
-    from latebloomer.bench.benchmark import bench as compare
+    from latebloomer.bench import COMPARED
+    from latebloomer.bench import bench as compare
 
     if out is not None:
         need_folder(out)
@@ -121,15 +130,18 @@ def bench(
 
 
 def download(
-    what: Annotated[str, typer.Argument(help="imdb: the paper's seven recorded curves.")],
+    what: Annotated[str, typer.Argument(help=DOWNLOAD_HELP)],
     folder: Annotated[Path, typer.Argument(help="Where to put them; LATEBLOOMER_DATA names it.")],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
     from latebloomer.problems.download import download_imdb
+    from latebloomer.problems.lcdb_download import LCDB, LCDB_MEGABYTES, download_lcdb
 
-    if what != "imdb":
-        raise unknown("data set", what, ["imdb"])
-    say(f"wrote {download_imdb(folder)}")
+    if what not in ("imdb", "lcdb"):
+        raise unknown("data set", what, ["imdb", "lcdb"])
+    if what == "lcdb":
+        say(f"fetching {LCDB} from PyPI, {LCDB_MEGABYTES} MB", err=True)
+    say(f"wrote {(download_imdb if what == 'imdb' else download_lcdb)(folder)}")
 
 
 def comma_separated(

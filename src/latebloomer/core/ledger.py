@@ -106,6 +106,12 @@ def remember_rises(ledger: Ledger, i: int, n: int, reward: float) -> None:
         ledger.Q[i][n] = ledger.Q[i][n - 1] + n * (reward - ledger.Q[i][0])
 
 
+@kernel
+def remember_rewards(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """Keep the rewards themselves, in the place of Q."""
+    ledger.Q[i][n] = reward
+
+
 # --- phases: who stays ---
 
 

@@ -6,17 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger, remember_rewards
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.base import Policy
 
 RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
-
-
-@kernel
-def remember_rewards(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Keep the rewards themselves, in the place of Q: arms are compared at past rungs."""
-    ledger.Q[i][n] = reward
 
 
 @dataclass(frozen=True)

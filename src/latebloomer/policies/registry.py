@@ -16,9 +16,14 @@ from latebloomer.policies.asha import ASHA
 from latebloomer.policies.base import Policy
 from latebloomer.policies.explore_then_commit import ExploreThenCommit
 from latebloomer.policies.foresight import Foresight
+from latebloomer.policies.hybrid import Hybrid
 from latebloomer.policies.hyperband import Hyperband
+from latebloomer.policies.i_epoch import IEpoch
+from latebloomer.policies.max_ucb import MaxUCB
 from latebloomer.policies.prob_one import ProbOne
+from latebloomer.policies.ptrr import PTRR
 from latebloomer.policies.rest_sure import RestSure
+from latebloomer.policies.rising_bandits import RisingBandits
 from latebloomer.policies.rising_sr import RisingSR
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.policies.round_robin import RoundRobin
@@ -43,8 +48,16 @@ POLICIES: tuple[type[Policy], ...] = (  # in the order in which tables and figur
     Foresight,
     ASHA,
     Hyperband,
+    IEpoch,
+    RisingBandits,
+    MaxUCB,
+    PTRR,
+    Hybrid,
 )
-NOT_CAPITALS = {"prob-1": "Prob-1", "rest-sure": "Rest-Sure"}  # as the paper prints them
+NOT_CAPITALS = {  # as their papers print them
+    "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
+    "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",
+}  # fmt: skip
 
 
 def by_name(policies: Iterable[type[Policy]]) -> dict[str, type[Policy]]:

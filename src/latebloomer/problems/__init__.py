@@ -23,7 +23,7 @@ from latebloomer.problems.noise import (
     variate,
     variates,
 )
-from latebloomer.problems.paper_settings import imdb, lower_bound, paper_a, paper_b
+from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
 from latebloomer.problems.problem import Problem
 from latebloomer.problems.problem_names import known_problems, problem
 from latebloomer.problems.random_families import FAMILIES, random_problem
@@ -52,6 +52,7 @@ __all__ = [
     "known_problems",
     "load",
     "lower_bound",
+    "one_riser",
     "paper_a",
     "paper_b",
     "problem",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -47,10 +48,13 @@ def download_imdb(folder: str | os.PathLike[str], source: str = IMDB_SOURCE) -> 
             f"what came from {source} are not the paper's curves: the sha256 of their values is "
             f"{digest}, not {IMDB_SHA256}; nothing was written"
         )
-    named: dict[str, Any] = {**curves, "order": np.array(list(curves))}
+    return write_whole(Path(folder) / IMDB_FILE, {**curves, "order": np.array(list(curves))})
+
+
+def write_whole(file: Path, arrays: Mapping[str, Any]) -> Path:
+    """Write arrays into an .npz that is there as a whole or not at all."""
     data = io.BytesIO()
-    np.savez_compressed(data, **named)
-    file = Path(folder) / IMDB_FILE
+    np.savez_compressed(data, **arrays)
     make_folder(file.parent)
     return write_file(file, data.getvalue())
 

@@ -1,4 +1,4 @@
-"""The paper's own problems, and the instance behind its lower bound [Mussi24]."""
+"""The paper's problems, the instance behind its lower bound [Mussi24], and one of [Blum25]."""
 
 from __future__ import annotations
 
@@ -103,3 +103,28 @@ def lower_bound(
     require(ok, "winner", winner, f"in 1..{len(gaps)}, or None", "it is another arm than arm 0")
     others = [LowerBound(beta, gap, capped=i != winner) for i, gap in enumerate(gaps, start=1)]
     return Problem([LowerBound(beta), *others], noise, label="lower-bound")
+
+
+def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = None) -> Problem:
+    r"""Arms that rise alike, of which all but the last stop at 1/K [Blum25].
+
+    .. math:: \mu_K(n) = n/T, \qquad \mu_i(n) = \min(n/T,\, 1/K)
+
+    Nothing tells them apart before pull T/K. A rule that is optimistic about all of them, as
+    R-UCBE is, pulls each that often: then the budget T is spent, and what it delivers is worth
+    1/K where one arm, pulled alone, comes to 1. The best arm stands last, since ties go to the
+    first.
+
+    >>> one_riser(arms=4, budget=80).means(80)[:, [19, 39, 79]]
+    array([[0.25, 0.25, 0.25],
+           [0.25, 0.25, 0.25],
+           [0.25, 0.25, 0.25],
+           [0.25, 0.5 , 1.  ]])
+    """
+    require(isinstance(arms, int) and arms >= 2, "K", arms, "a whole number from 2",
+            "a problem needs arms to choose from")  # fmt: skip
+    require(isinstance(budget, int) and budget >= arms, "T", budget, f"a whole number from {arms}",
+            "the others stop at pull T/K")  # fmt: skip
+    stops = PiecewiseLinear(((0, 0.0), (budget / arms, 1 / arms)))
+    rises = PiecewiseLinear(((0, 0.0), (budget, 1.0)))
+    return Problem([stops] * (arms - 1) + [rises], noise, label="one-riser")

@@ -2,7 +2,7 @@
 
 A name, then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
 ``imdb:noise=bernoulli``, ``random:exponential:K=10:seed=3``, ``lower-bound:K=9:beta=2:gap=0.1``,
-or a file of recorded curves, ``runs/curves.csv:sigma=0.01``.
+``one-riser:K=16:T=800``, or a file of recorded curves, ``runs/curves.csv:sigma=0.01``.
 
 ``sigma`` (Gaussian noise of that standard deviation) and ``noise`` (``bernoulli`` or ``none``) go
 with every problem; left out, the problem has its own.
@@ -18,7 +18,7 @@ from typing import Any
 
 from latebloomer.errors import SettingError, unknown
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
-from latebloomer.problems.paper_settings import imdb, lower_bound, paper_a, paper_b
+from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
 from latebloomer.problems.problem import Problem, need_room_for
 from latebloomer.problems.random_families import FAMILIES, random_problem
 from latebloomer.problems.recorded import READERS, load
@@ -86,6 +86,7 @@ NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {
     "paper-b": (paper_b, {}),
     "imdb": (imdb, {}),
     "lower-bound": (_lower_bound, {"K": "K", "beta": "beta", "gap": "gap"}),
+    "one-riser": (one_riser, {"K": "arms", "T": "budget"}),
 }
 
 

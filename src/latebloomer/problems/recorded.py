@@ -2,13 +2,16 @@
 
 =============  ==================================================================================
 ``.npz``       one 1-D array per arm, named as the arm, in the order of an optional array of names
-               called ``order``; or a table ``curves`` (arms, pulls) with optional ``names``
+               called ``order``; or a table ``curves`` (arms, pulls) with optional ``names``;
+               ``curves`` (arms, runs, pulls) are several runs of the same arms
 ``.csv``       a header of arm names, then one row per pull, one column per arm; a column ``pull``,
                which must count 1, 2, ..., is optional
 ``.parquet``   the same columns
 =============  ==================================================================================
 
-All arms have the same number of pulls, all values are finite, and there are at least two arms.
+A column ``epoch``, ``step``, ``iteration`` or ``index``, or one without a name, numbers the rows
+and is no arm; its numbers must rise. All arms have the same number of pulls, all values are
+finite, and there are at least two arms.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import csv
 import math
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,6 +31,8 @@ from latebloomer.problems.noise import Noise
 from latebloomer.problems.problem import Problem
 
 Columns: TypeAlias = dict[str, Any]  # by arm, its means
+# Columns that number the rows; the last two are what pandas calls an index without a name.
+COUNTERS = ("epoch", "step", "iteration", "index", "", "unnamed: 0", "__index_level_0__")
 
 
 def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
@@ -34,14 +40,38 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
 
     Rewards are the recorded values themselves unless `noise` is given.
     """
+    runs = load_runs(path, noise)
+    if len(runs) > 1:
+        raise CurveError(
+            f"{path}: {len(runs)} runs of each arm, but a problem has one curve of each; "
+            "`latebloomer bench` takes runs"
+        )
+    return runs[0]
+
+
+def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Problem]:
+    """The runs recorded in a file, each a problem with the same arms; mostly there is one."""
     path = Path(path)
     if path.suffix not in READERS:
         raise unknown("layout of curves", path.suffix or path.name, READERS)
     if not path.is_file():
         raise CurveError(f"{path}: there is no such file")
-    columns = READERS[path.suffix](path)
+    columns = _without_counters(path, READERS[path.suffix](path))
     if len(columns) < 2:
         raise CurveError(f"{path}: {len(columns)} arm, but a problem needs at least 2")
+    return [_problem(path, run, noise) for run in _by_run(path, columns)]
+
+
+def _by_run(path: Path, columns: Columns) -> list[Columns]:
+    counts = {len(values) for values in columns.values() if np.ndim(values) == 2}
+    if not counts:
+        return [columns]
+    if len(counts) > 1 or any(np.ndim(values) != 2 for values in columns.values()):
+        raise CurveError(f"{path}: every arm must have as many runs")
+    return [{name: values[run] for name, values in columns.items()} for run in range(*counts)]
+
+
+def _problem(path: Path, columns: Columns, noise: Noise | float | None) -> Problem:
     curves = {name: _curve(path, name, values) for name, values in columns.items()}
     _same_length(path, {name: len(values) for name, values in curves.items()})
     return Problem(np.array([*curves.values()]), noise, [*curves], path.stem)
@@ -86,8 +116,11 @@ def _read_npz(path: Path) -> Columns:
 
 def _table(path: Path, arrays: Columns) -> Columns:
     curves = arrays["curves"]
-    if curves.ndim != 2:
-        raise CurveError(f"{path}: `curves` has shape {curves.shape}, but must be (arms, pulls)")
+    if curves.ndim not in (2, 3):
+        raise CurveError(
+            f"{path}: `curves` has shape {curves.shape}, but must be (arms, pulls) or "
+            "(arms, runs, pulls)"
+        )
     names = arrays.get("names", [f"arm {arm}" for arm in range(len(curves))])
     if len({str(name) for name in names}) != len(curves):
         raise CurveError(f"{path}: `names` must hold {len(curves)} different names, one per arm")
@@ -103,7 +136,7 @@ def _read_csv(path: Path) -> Columns:
         if len(row) != len(header):
             raise CurveError(f"{path}: line {line} has {len(row)} cells for {len(header)} columns")
     cells = {name: [row[column] for row in rows] for column, name in enumerate(header)}
-    return _without_pulls(path, {name: _numbers(path, name, c) for name, c in cells.items()})
+    return {name: _numbers(path, name, c) for name, c in cells.items()}
 
 
 def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
@@ -124,7 +157,7 @@ def _read_parquet(path: Path) -> Columns:
         columns = parquet.read_table(path).to_pydict()
     except (ValueError, OSError) as error:
         raise CurveError(f"{path}: not a Parquet file ({error})") from error
-    return _without_pulls(path, {name: _until_null(values) for name, values in columns.items()})
+    return {name: _until_null(values) for name, values in columns.items()}
 
 
 def _until_null(values: list[Any]) -> list[Any]:
@@ -134,11 +167,19 @@ def _until_null(values: list[Any]) -> list[Any]:
     return [math.nan if value is None else value for value in values]
 
 
-def _without_pulls(path: Path, columns: Columns) -> Columns:
-    pulls = columns.pop("pull", None)
+def _without_counters(path: Path, columns: Columns) -> Columns:
+    """The arms alone: columns that number the rows are checked and left out."""
+    pulls = columns.get("pull")
     if pulls is not None and [*pulls] != [*range(1, len(pulls) + 1)]:
         raise CurveError(f"{path}: the column 'pull' must count 1, 2, ..., one row per pull")
-    return columns
+    counters = [name for name in columns if name.strip().lower() in COUNTERS]
+    for name in counters:
+        if not all(before < after for before, after in pairwise(columns[name])):
+            raise CurveError(
+                f"{path}: the column {name!r} numbers the rows, so its numbers must rise; a "
+                "learner needs another name"
+            )
+    return {name: columns[name] for name in columns if name not in (*counters, "pull")}
 
 
 READERS: dict[str, Callable[[Path], Columns]] = {

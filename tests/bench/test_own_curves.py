@@ -1,0 +1,185 @@
+"""A stranger's files: numbered rows, replicate runs, finished races, and what is said of them."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from latebloomer import race
+from latebloomer.bench import bench, curve_sets, read_folder, read_sets
+from latebloomer.bench.bench_report import what_is_drawn
+from latebloomer.cli import app
+from latebloomer.errors import CurveError
+
+OLD_JOURNALS = Path(__file__).parents[1] / "racing" / "journals_v1"
+T = np.arange(1, 31)
+CURVES = np.array([0.9 * T / (T + 9), 0.7 * T / (T + 2), 0.5 * T / (T + 1)])
+
+
+def write(path, header, columns):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *zip(*columns, strict=True)])
+
+
+def only(folder, **settings):
+    (found,), skipped = read_folder(folder, **settings)
+    assert not skipped
+    return found
+
+
+def learner(curve):
+    def scores():
+        yield from curve.tolist()
+
+    return scores
+
+
+# --- rows that are numbered ---
+
+
+@pytest.mark.parametrize("name", ["epoch", "step", "Iteration", "index", "", "Unnamed: 0"])
+@pytest.mark.parametrize("numbers", [range(30), range(100, 3100, 100)])
+def test_a_column_that_numbers_the_rows_is_no_learner(tmp_path, name, numbers):
+    write(tmp_path / "a.csv", [name, "x", "y", "z"], [numbers, *CURVES])
+    assert np.array_equal(only(tmp_path).means, CURVES)
+
+
+def test_the_same_in_parquet_and_npz(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    named = dict(zip("xyz", CURVES, strict=True))
+    pandas.DataFrame(named, index=T * 5).to_parquet(tmp_path / "a.parquet")
+    np.savez(tmp_path / "b.npz", epoch=T, **named)
+    found, skipped = read_folder(tmp_path)
+    assert len(found) == 2 and not skipped
+    assert all(np.array_equal(curves.means, CURVES) for curves in found)
+
+
+# --- runs of the same learners ---
+
+
+def test_runs_are_one_problem_from_one_file_or_several(tmp_path, rng):
+    runs = CURVES[:, None] + 0.01 * rng.standard_normal((3, 11, 30))
+    (tmp_path / "one").mkdir()
+    (tmp_path / "several").mkdir()
+    np.savez(tmp_path / "one" / "digits.npz", curves=runs, names=np.array(["x", "y", "z"]))
+    for run in range(11):  # run10 comes after run9, not after run1
+        write(tmp_path / "several" / f"digits.run{run}.csv", "xyz", runs[:, run])
+    one, several = read_folder(tmp_path)[0]
+    assert (several.group, several.name) == ("several", "digits.csv")
+    for curves in (one, several):
+        assert np.array_equal(curves.runs, runs)
+        assert curves.means == pytest.approx(runs.mean(axis=1))
+    tables = one.tables(20, seed=0)  # each learner shows one of its own runs, whole
+    assert all(
+        any(np.array_equal(row, run) for run in runs[arm])
+        for table in tables
+        for arm, row in enumerate(table)
+    )
+    assert len(np.unique(tables[:, 0, 0])) > 1
+
+
+def test_one_run_is_a_curve_and_sigma_is_for_curves(tmp_path):
+    write(tmp_path / "a.run1.csv", "xyz", CURVES)
+    alone = only(tmp_path, sigma=0.1)
+    assert alone.runs is None and alone.sd == 0.1
+    write(tmp_path / "a.run2.csv", "xyz", CURVES)
+    both = only(tmp_path, sigma=0.1)
+    assert both.runs.shape == (3, 2, 30) and both.sd is None
+
+
+def test_runs_of_others_or_of_another_length_are_skipped_and_said(tmp_path):
+    write(tmp_path / "good.csv", "xyz", CURVES)
+    write(tmp_path / "a.run1.csv", "xyz", CURVES)
+    write(tmp_path / "a.run2.csv", "xyw", CURVES)
+    write(tmp_path / "b.run1.csv", "xyz", CURVES)
+    write(tmp_path / "b.run2.csv", "xyz", CURVES[:, :20])
+    found, skipped = read_folder(tmp_path)
+    assert [curves.name for curves in found] == ["good.csv"]
+    assert dict(skipped) == {
+        "a.csv": "a.run2 holds other learners than a.run1",
+        "b.csv": "runs of unequal length: 30 pulls in b.run1, 20 in b.run2",
+    }
+
+
+# --- finished races ---
+
+
+def test_a_finished_race_is_a_problem_up_to_where_all_are_known(tmp_path):
+    learners = dict(zip("xyz", map(learner, CURVES), strict=True))
+    verdict = race(learners, budget=40, journal=tmp_path / "race.db", policy="r-sr",
+                   progress=False)  # fmt: skip
+    pulls = [arm.pulls for arm in verdict.arms]
+    known = min(pulls)
+    assert known < max(pulls)
+    curves = only(tmp_path)
+    assert np.array_equal(curves.means, CURVES[:, :known])
+    assert f"compared at pull {known}, up to which all are known" in curves.note
+    report = bench(tmp_path, ["r-sr"], [1.0], 2)
+    assert f"- race.db: learners are compared at pull {known}" in str(report)
+
+
+def test_losses_are_turned_and_learners_that_failed_are_left_out(tmp_path):
+    def breaks():
+        yield 0.5
+        raise RuntimeError("no")
+
+    learners = dict(zip("xyz", map(learner, CURVES), strict=True)) | {"w": breaks}
+    race(learners, budget=60, journal=tmp_path / "race.db", policy="rr", maximize=False,
+         retries=0, progress=False)  # fmt: skip
+    curves = only(tmp_path)
+    assert np.array_equal(curves.means, -CURVES[:, : curves.length])
+    assert curves.note.endswith("without w, which failed")
+
+
+def test_unfinished_races_other_databases_and_what_is_beside_them(tmp_path):
+    for name in ("finished.db", "unfinished.db"):
+        shutil.copy(OLD_JOURNALS / name, tmp_path / name)
+    shutil.copytree(OLD_JOURNALS / "unfinished.db.checkpoints", tmp_path / "u.db.checkpoints")
+    for name in ("finished.db-wal", "finished.db.lock", "finished.db.v1"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00 and no more")
+    found, skipped = read_folder(tmp_path)
+    assert [curves.name for curves in found] == ["finished.db"]  # of version 1, read as it is
+    assert [what for what, _ in skipped] == ["broken.db", "unfinished.db"]
+    assert "is not a journal of a race, or is damaged" in dict(skipped)["broken.db"]
+    assert dict(skipped)["unfinished.db"] == "the race is not finished"
+
+
+# --- what is said ---
+
+
+def test_draws_are_spoken_of_where_something_is_drawn(tmp_path):
+    np.savez(tmp_path / "a.npz", curves=CURVES)
+    recorded = str(bench(tmp_path, ["r-sr"], [1.0], 3))
+    assert "Rewards are as recorded, the learners in 3 random orders; 1 of" in recorded
+    assert "draws of" not in recorded
+    assert "3 draws of the noise; 1 of" in str(bench(tmp_path, ["r-sr"], [1.0], 3, sigma=0.1))
+    np.savez(tmp_path / "b.npz", curves=np.stack([CURVES, CURVES], axis=1))
+    both = read_folder(tmp_path, 0.1)[0]
+    assert what_is_drawn(both[1:], 5) == "5 draws of one recorded run of each learner"
+    assert what_is_drawn(both, 5) == "5 draws of the noise and of one recorded run of each learner"
+
+
+def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
+    for where, said in [(None, "is not set"), (str(tmp_path), "no folder data in it")]:
+        monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
+        if where:
+            monkeypatch.setenv("LATEBLOOMER_DATA", where)
+        ran = CliRunner().invoke(app, ["bench", "--quiet"])
+        assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
+        for word in (*curve_sets.PUBLIC, said, "latebloomer download lcdb FOLDER"):
+            assert ran.stderr.count(word) == 1, word
+        _, skipped = read_sets([*curve_sets.PUBLIC, "paper-b"])
+        assert [what for what, _ in skipped] == [", ".join(curve_sets.PUBLIC)]
+
+
+def test_a_missing_file_is_said_for_the_sets_that_need_it(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
+    with pytest.raises(CurveError) as error:
+        read_sets(["lcdb11-linear", "lcdb11-geometric"])
+    file = tmp_path / "data" / "lcdb11" / "lcdb11.npz"
+    assert str(error.value) == f"lcdb11-linear, lcdb11-geometric: there is no {file}"
