@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, log10, nan
 from typing import Any, NamedTuple
 
 from latebloomer.paper import as_written as written
@@ -15,6 +15,7 @@ from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.policies import Policy, RisingSR, RisingUCBE, RoundRobinWindow
 from latebloomer.problems import Problem, lower_bound
 from latebloomer.problems.curves import Floats
+from latebloomer.simulation.plots import Style, say_in_corner
 from latebloomer.theory import (
     NoExploration,
     best_arm,
@@ -229,8 +230,9 @@ FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn here
 def _panel(ax: Any, rows: list[Bound], what: str) -> None:
     floor = FLOORS[what]
     for name in PROMISES:
-        own, ink = [row for row in rows if row.algorithm == name], drawing.colour(name)
-        _draw_measured(ax, name, [row for row in own if row.runs], what, ink)
+        own, style = [row for row in rows if row.algorithm == name], drawing.style(name)
+        ink = style.colour
+        _draw_measured(ax, name, [row for row in own if row.runs], what, style)
         sure = [row for row in own if row.guarantee == "yes" and isfinite(_promised(row, what))]
         bound = [max(_promised(row, what), floor) for row in sure]
         ax.plot([row.T for row in sure], bound, "--", color=ink, lw=1, marker="v", mfc="white")
@@ -238,18 +240,18 @@ def _panel(ax: Any, rows: list[Bound], what: str) -> None:
     ax.plot([], [], "--", color="0.3", marker="v", mfc="white", label="bound where it applies")
     ax.set(xscale="log", yscale="log", ylim=(floor * 0.5, 2))
     drawing.grid(ax)
+    say_in_corner(ax, f"$\\leq 10^{{{log10(floor):.0f}}}$ is drawn at the bottom")
 
 
-def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, ink: str) -> None:
+def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, style: Style) -> None:
     """A line; an open circle at the upper end of the interval where no run was wrong."""
     unseen = [row for row in rows if what == "error" and row.error == 0]
     tops = [
         row.error_high if row in unseen else max(getattr(row, what), FLOORS[what]) for row in rows
     ]
-    budgets = [row.T for row in rows]
-    ax.plot(budgets, tops, "-", color=ink, lw=1.3, marker=".", label=name)
-    ax.plot([row.T for row in unseen], [row.error_high for row in unseen], "o", color=ink,
-            mfc="white", ms=6)  # fmt: skip
+    ax.plot([row.T for row in rows], tops, label=name, **style.line())
+    ax.plot([row.T for row in unseen], [row.error_high for row in unseen], "o",
+            color=style.colour, mfc="white", ms=6)  # fmt: skip
 
 
 def _promised(row: Bound, what: str) -> float:

@@ -94,7 +94,7 @@ def _label_windows(ax: Any, n: int, h: int) -> None:
         ax.annotate("", (right + 0.5, 0.07), (right - h + 0.5, 0.07),
                     arrowprops={"arrowstyle": "<->", "lw": 0.8})  # fmt: skip
         ax.text(right - h / 2 + 0.5, 0.085, name, ha="center")
-    ax.text(n - h + 0.5, 0.02, "$h(N_{i,t-1})$ each", ha="center", fontsize=8)
+    ax.text(n - h + 0.5, 0.02, "$h(N_{i,t-1})$ each", ha="center", fontsize=9)
 
 
 def _label_levels(ax: Any, estimates: Estimates) -> None:

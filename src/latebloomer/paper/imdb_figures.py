@@ -104,7 +104,7 @@ def _draw_arms(pyplot: Any, means: Floats, names: Sequence[str]) -> Any:
     figure, ax = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
     drawing.arms(ax, means, [f"{arm} {name}" for arm, name in enumerate(names)])
     ax.set_ylabel("accuracy")
-    drawing.legend(ax)
+    drawing.label_ends(ax)
     return figure
 
 

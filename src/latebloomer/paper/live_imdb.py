@@ -181,11 +181,14 @@ def make(bench: Workbench) -> Made:
 
 def _draw(pyplot: Any, rows: Sequence[Bin]) -> Any:
     figure, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")
-    for name, ink in zip(IMDB.problem().names, drawing.ARM_COLOURS, strict=False):
+    for place, (name, style) in enumerate(
+        zip(IMDB.problem().names, drawing.ARM_STYLES, strict=False)
+    ):
         own = [row for row in rows if row.learner == name]
         if own:
-            ax.plot([row.n for row in own], [row.live for row in own], color=ink, label=name)
-            ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=ink)
+            line = style.line(place, 10, len(own)) | {"linestyle": "-", "linewidth": 1.4}
+            ax.plot([row.n for row in own], [row.live for row in own], label=name, **line)
+            ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=style.colour)
     ax.plot([nan], [nan], ":", color="0.3", label="recorded")
     ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")
     drawing.plain_ticks(ax, [row.n for row in rows])

@@ -124,16 +124,29 @@ def make_lower_bound(bench: Workbench) -> Made:
 
 
 def _draw_lower_bound(pyplot: Any, rows: list[Row], least: int, guess: float) -> Any:
-    figure, ax = pyplot.subplots(figsize=(6.8, 3.6), layout="constrained")
-    ax.axvspan(rows[0].T * 0.9, least, color="0.9", lw=0, zorder=0)
-    ax.axhline(guess, color="0.3", ls=":", lw=1)
+    figure, ax = pyplot.subplots(figsize=(7.4, 4.2), layout="constrained")
+    ax.axvspan(rows[0].T * 0.9, least, color="0.93", lw=0, zorder=0)
     drawing.curves(ax, sorted(rows, key=lambda row: row.T))
     drawing.mark_change(ax, least)
-    ax.text(least * 0.98, 0.06, f"a guess, $T < {least}$", ha="right", fontsize=8)
+    _line(ax, lambda budget: guess, ":", f"a guess, $1 - 1/K = {guess:.2f}$", (200, 1.06))
+    _line(ax, tester_error, "-", "arms tested\nat random", (960, 0.52))
+    _line(ax, proved_error, "--", "what the proof supports", (205, 0.24))
+    ax.text(least * 0.97, 0.0, f"$T < {least}$: no rule is\nright on all instances",
+            ha="right", fontsize=9)  # fmt: skip
     ax.set_xlim(rows[0].T * 0.9, None)
+    ax.set_ylim(-0.06, 1.14)
     ax.set_ylabel("largest error over instances")
-    drawing.legend(ax)
+    drawing.label_ends(ax)
     return figure
+
+
+def _line(
+    ax: Any, value: Callable[[int], float], dashes: str, name: str, at: tuple[float, float]
+) -> None:
+    """A computed line in dark grey, named beside it, up to where the nine do better."""
+    budgets = range(BUDGETS[0], 2001, 8)
+    ax.plot(budgets, [value(budget) for budget in budgets], dashes, color="0.2", lw=1.1)
+    ax.text(*at, name, fontsize=9, color="0.2")
 
 
 # --- the proposition on concavity: two instances on which no algorithm's error falls with T ---
@@ -173,9 +186,9 @@ def _draw_concavity(pyplot: Any, rows: list[Row], bound: float) -> Any:
     figure, ax = pyplot.subplots(figsize=(6.8, 3.6), layout="constrained")
     drawing.curves(ax, rows)
     ax.axhline(bound, color="black", ls="--", lw=1.2)
-    ax.text(rows[0].T, bound - 0.07, f"lower bound {bound:.4f}", fontsize=8)
+    ax.text(rows[0].T, bound - 0.07, f"lower bound {bound:.4f}", fontsize=9)
     ax.set_ylabel("larger error of the two instances")
-    drawing.legend(ax)
+    drawing.label_ends(ax)
     return figure
 
 

@@ -96,9 +96,8 @@ def _draw(pyplot: Any, rows: list[Row]) -> Any:
 def _lines(ax: Any, rows: list[Row], what: str) -> None:
     for name in dict.fromkeys(row.algorithm for row in rows):
         own = select(rows, algorithm=name)
-        strong = name in ("R-UCBE", "R-SR")
-        ax.plot([row.T for row in own], [getattr(row, what) for row in own], marker=".",
-                color=drawing.colour(name), lw=2.2 if strong else 1.0, label=name)  # fmt: skip
+        line = drawing.style(name).line()
+        ax.plot([row.T for row in own], [getattr(row, what) for row in own], label=name, **line)
     ax.set_xscale("log")
     drawing.plain_ticks(ax, BUDGETS)
 

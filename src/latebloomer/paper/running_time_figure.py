@@ -66,7 +66,7 @@ def _seconds(policy: Policy, target: str) -> float:
 def _draw(pyplot: Any, rows: list[Timing]) -> Any:
     figure, ax = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
     for place, row in enumerate(rows):
-        ink = drawing.colour(row.algorithm)
+        ink = drawing.style(row.algorithm).colour
         ax.plot([row.seconds, row.seconds_python], [place] * 2, color=ink, lw=1, alpha=0.5)
         ax.plot(row.seconds, place, "o", color=ink)
         ax.plot(row.seconds_python, place, "s", color=ink, mfc="white")

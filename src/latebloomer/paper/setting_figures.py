@@ -97,7 +97,7 @@ def _draw_arms(pyplot: Any, means: Floats, names: list[str], change: int | None)
     drawing.mark_change(ax, change)
     drawing.arms(ax, means, names)
     ax.set_ylim(0, 1.04)
-    drawing.legend(ax)
+    drawing.label_ends(ax)
     return figure
 
 
@@ -120,13 +120,12 @@ def _draw_budgets(pyplot: Any, rows: list[Row], what: str, change: int | None) -
     figure, ax = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
     drawing.mark_change(ax, change)
     drawing.curves(ax, rows, what)
-    drawing.legend(ax)
+    drawing.label_ends(ax)
     return figure
 
 
 # --- R-UCBE at multiples of its exploration parameter ---
 
-PANELS = {"detail": "1000 runs", "budgets": "22 budgets"}
 MULTIPLES = ("$a/50$", "$a/10$", "$a$", "$10a$", "$50a$")
 
 
@@ -142,13 +141,14 @@ def make_exploration(bench: Workbench) -> Made:
 
 
 def _draw_exploration(pyplot: Any, rows: list[Row], change: int | None) -> Any:
-    tints = dict(zip(series.FACTORS, drawing.ARM_COLOURS, strict=False))
+    styles = dict(zip(series.FACTORS, drawing.ARM_STYLES, strict=False))
     figure, axes = pyplot.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
-    for ax, (panel, title) in zip(axes, PANELS.items(), strict=True):
+    for ax, panel in zip(axes, ("detail", "budgets"), strict=True):
+        own = select(rows, panel=panel)
         drawing.mark_change(ax, change)
-        drawing.curves(ax, select(rows, panel=panel), "error", tints)
-        ax.set_title(title, fontsize=9)
-    drawing.legend(axes[-1], labels=MULTIPLES, handles=axes[-1].lines[1:])
+        drawing.curves(ax, own, "error", styles)
+        ax.set_title(f"$T$ up to {own[-1].T}, {own[0].runs} runs", fontsize=10)
+    drawing.label_ends(axes[-1], dict(zip(series.FACTORS, MULTIPLES, strict=True)))
     return figure
 
 

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Sequence
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latebloomer.core.atomic_files import File, write_file
 from latebloomer.errors import extra, require
@@ -17,21 +17,58 @@ if TYPE_CHECKING:
 
     from latebloomer.simulation.results import Results, Row
 
-# The nine of the paper as its figures have them; the tenth colour of the same set for ours.
-COLOURS = {
-    "rr": "#1f77b4",
-    "rr-sw": "#ff7f0e",
-    "ucb-e": "#2ca02c",
-    "r-ucbe": "#d62728",
-    "sr": "#9467bd",
-    "r-sr": "#8c564b",
-    "prob-1": "#e377c2",
-    "etc": "#7f7f7f",
-    "rest-sure": "#bcbd22",
-    "sh": "#17becf",
+
+class Style(NamedTuple):
+    """How a policy's line looks: told by its marker and dashes where colours are not enough."""
+
+    colour: str
+    marker: str
+    dashes: Any = "-"  # a name of matplotlib's, or (offset, (on, off, ...)) in line widths
+    width: float = 1.4
+
+    def line(self, place: int = 0, of: int = 1, points: int = 0) -> dict[str, Any]:
+        """What matplotlib's `plot` takes; `place` of `of` lines with so many points.
+
+        Lines lie on each other, so each has its markers at other points than the next. Wide lines
+        are drawn below narrow ones.
+        """
+        every = max(1, min(of, points // 2))
+        return {
+            "color": self.colour, "marker": self.marker, "linestyle": self.dashes,
+            "linewidth": self.width, "markersize": 7, "markeredgecolor": "white",
+            "markeredgewidth": 0.6, "markevery": (place % every, every),
+            "zorder": 3 - self.width / 10, "solid_capstyle": "butt",
+        }  # fmt: skip
+
+
+DASHED, DOTTED, MIXED, LONG = (0, (4, 2)), (0, (1.2, 1.6)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2))
+# The nine of the paper in the colours of its figures; the tenth of the same set for ours. ETC and
+# Rest-Sure often do the same: one is wide, the other dashed above it.
+STYLES = {
+    "rr": Style("#1f77b4", "o", MIXED),
+    "rr-sw": Style("#ff7f0e", "s", DASHED),
+    "ucb-e": Style("#2ca02c", "^", DOTTED, 1.8),
+    "r-ucbe": Style("#d62728", "D", "-", 1.8),
+    "sr": Style("#9467bd", "p", LONG),
+    "r-sr": Style("#8c564b", "X", "-", 1.8),
+    "prob-1": Style("#e377c2", "P", DOTTED, 1.8),
+    "etc": Style("#7f7f7f", "<", "-", 4.5),
+    "rest-sure": Style("#bcbd22", ">", DASHED, 1.8),
+    "sh": Style("#17becf", "*"),
 }
+COLOURS = {name: style.colour for name, style in STYLES.items()}
 # For a second setting of a policy and for policies from elsewhere.
-MORE_COLOURS = ("#000000", "#0a4f8f", "#f4a300", "#00785a", "#6a00a8", "#ff4fa0", "#5b3a00")
+MORE_STYLES = (
+    Style("#000000", "h", LONG),
+    Style("#0a4f8f", "d"),
+    Style("#f4a300", "8"),
+    Style("#00785a", "H", MIXED),
+    Style("#6a00a8", "4"),
+    Style("#ff4fa0", "|"),
+    Style("#5b3a00", "x"),
+)
+TEXT = 9  # points: the smallest text
+BAND = 0.15  # how much of its colour an interval has
 MOST_CHANGES = 8  # lines where the best arm changes; beyond, only the last
 YLABELS = {"error": "error probability", "regret": "simple regret"}
 
@@ -85,11 +122,16 @@ def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) 
 
 
 def colours_of(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each label: the paper's for the first of a name, others for the rest."""
-    more, taken, found = list(MORE_COLOURS), set(), {}
+    """A colour for each label."""
+    return {label: style.colour for label, style in styles_of(labels).items()}
+
+
+def styles_of(labels: Sequence[str]) -> dict[str, Style]:
+    """A style for each label: the table's for the first of a name, others for the rest."""
+    more, taken, found = list(MORE_STYLES), set(), {}
     for label in labels:
         name = label.partition(":")[0]
-        usual = COLOURS.get(name) if name not in taken else None
+        usual = STYLES.get(name) if name not in taken else None
         taken.add(name)
         found[label] = usual or more[0]
         if usual is None:
@@ -111,8 +153,10 @@ def _axes(pyplot: Any, panels: int, ax: Any) -> list[Any]:
 def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
     rows = results.rows()
     ax.set_xscale("log")
-    for label, colour in colours_of(results.policies).items():
-        _curve([row for row in rows if row["policy"] == label], what, log, colour, ax)
+    for place, (label, style) in enumerate(styles_of(results.policies).items()):
+        own = [row for row in rows if row["policy"] == label]
+        line = style.line(place, len(results.policies), len(own))
+        _curve(own, what, log, line, ax)
     _mark_changes(results, ax)
     _plain_ticks(results.budgets, ax)
     ax.set(xlabel="budget T", ylabel=YLABELS[what], title=results.origin.problem)
@@ -120,10 +164,11 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=TEXT,
+              handlelength=3.2)  # fmt: skip
 
 
-def _curve(rows: list[Row], what: str, log: bool, colour: str, ax: Axes) -> None:
+def _curve(rows: list[Row], what: str, log: bool, line: dict[str, Any], ax: Axes) -> None:
     """A line with its band; on a log axis, open markers and a gap where nothing was seen."""
     budgets = [row["budget"] for row in rows]
     gaps = [log and row[what] <= 0 for row in rows]
@@ -134,18 +179,25 @@ def _curve(rows: list[Row], what: str, log: bool, colour: str, ax: Axes) -> None
         ]
         for name in (what, f"{what}_low", f"{what}_high")
     )
-    label = title(rows[0]["policy"])
-    ax.plot(budgets, value, color=colour, label=label, marker=".", markersize=4, linewidth=1.3)
-    ax.fill_between(budgets, low, high, color=colour, alpha=0.18, linewidth=0)
+    colour = line["color"]
+    ax.plot(budgets, value, label=title(rows[0]["policy"]), **line)
+    ax.fill_between(budgets, low, high, color=colour, alpha=BAND, linewidth=0)
     unseen = [row for row, gap in zip(rows, gaps, strict=True) if gap]
     _bounds([row["budget"] for row in unseen], [row[f"{what}_high"] for row in unseen], colour, ax)
 
 
 def _bounds(x: list[float], y: list[float], colour: str, ax: Axes, marker: str = "v") -> None:
-    """Open markers: the truth is below."""
+    """Open markers, and what they mean: the truth is below."""
     if x:
         ax.plot(x, y, linestyle="none", marker=marker, markersize=5, markerfacecolor="none",
                 markeredgecolor=colour)  # fmt: skip
+        say_in_corner(ax, "open: none seen, at the end of the 95 % interval")
+
+
+def say_in_corner(ax: Axes, text: str) -> None:
+    """A line at the bottom left of the axes, once: what the picture does not show as it is."""
+    if text not in (said.get_text() for said in ax.texts):
+        ax.text(0.01, 0.015, text, transform=ax.transAxes, fontsize=TEXT, color="0.25")
 
 
 def _mark_changes(results: Results, ax: Axes) -> None:
@@ -166,9 +218,9 @@ def _plain_ticks(budgets: list[int], ax: Axes) -> None:
 
 def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
     """One line for each policy, the first on top, with its interval."""
-    rows, colours = results.rows(), colours_of(results.policies)
+    rows, styles = results.rows(), styles_of(results.policies)
     for place, row in enumerate(rows):
-        _point(row, place, what, log, colours[row["policy"]], ax)
+        _point(row, place, what, log, styles[row["policy"]], ax)
     ax.set_yticks(range(len(rows)), [title(row["policy"]) for row in rows])
     ax.set_ylim(len(rows) - 0.5, -0.5)
     heading = f"{results.origin.problem}, T = {results.budgets[0]}"
@@ -176,10 +228,12 @@ def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
     ax.grid(True, axis="x", color="0.92", linewidth=0.6)
 
 
-def _point(row: Row, place: int, what: str, log: bool, colour: str, ax: Axes) -> None:
+def _point(row: Row, place: int, what: str, log: bool, style: Style, ax: Axes) -> None:
+    colour = style.colour
     value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
     if log and value <= 0:
         _bounds([high], [place], colour, ax, marker="<")
         return
     ends = None if low is None else [[value - low], [high - value]]
-    ax.errorbar([value], [place], xerr=ends, color=colour, marker="o", markersize=5, capsize=3)
+    ax.errorbar([value], [place], xerr=ends, color=colour, marker=style.marker, markersize=6,
+                capsize=3)  # fmt: skip
