@@ -1,29 +1,39 @@
 """Races on a Ray cluster of several nodes, with processes that die at chosen moments.
 
-Run as a script it is the victim: `python ray_faults.py STORM FOLDER DEATHS` prints what happened
-as one JSON object; the storms are actors, nodes (each lost one is replaced), leaving (nodes that
-are not) and drivers. A death is a file in the folder: the process that comes to the
-moment in its name takes the file away and ends itself by SIGKILL, so each happens once, wherever
-Ray has put the process.
+As a script, on one cluster each:
+
+    python ray_faults.py tests FOLDER SEED          the storms of `make test`, one kind per race
+    python ray_faults.py storm FOLDER DEATHS SEED   races with all kinds mixed, resumed by Ray or
+                                                    here, until that many have died on Ray
+
+Each prints one JSON object. A death is a file in the folder of a race: the process that comes to
+the moment in its name takes the file away and ends itself by SIGKILL, so each happens once,
+wherever Ray has put the process.
 """
 
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections import Counter
+from contextlib import closing, contextmanager
 from pathlib import Path
+from time import monotonic
 
-from latebloomer.racing import race, resume
+from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
+from latebloomer.errors import JournalError
+from latebloomer.racing import look, race, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.learner import seed_of
 from latebloomer.session.events import Told
 
 BUDGET = 120
-LEARNERS = {"late": (1.0, 20.0), "early": (0.6, 1.0), "middle": (0.8, 6.0), "weak": (0.3, 3.0)}
-POLICY = "r-sr"
+EVERY = 7  # pulls from checkpoint to checkpoint
+LEARNERS = {"late": (1.0, 20.0), "early": (0.6, 1.0), "middle": (0.8, 6.0)}
+NODES = 3  # of one CPU each, besides the head
 
 
 class Saved:
@@ -47,36 +57,11 @@ class Saved:
 
     def load(self, folder):
         self.n = json.loads((folder / "n.json").read_text())
-        self.reach(f"loading-{self.n}")
         version, state, gauss = json.loads((folder / "rng.json").read_text())
         self.rng.setstate((version, tuple(state), gauss))
 
     def reach(self, moment):
         reach(self.folder, f"{self.name}-{moment}")
-
-
-def reach(folder, moment):
-    """Die if this is the moment; `node` takes all processes of the machine along."""
-    for whom in ("process", "node"):
-        file = folder / f"{whom}-{moment}"
-        try:
-            file.rename(folder / f"done-{file.name}")
-        except FileNotFoundError:
-            continue
-        raylet, self = os.getppid(), os.getpid()
-        for process in [raylet, *children(raylet), self] if whom == "node" else [self]:
-            os.kill(process, signal.SIGKILL)
-
-
-def children(parent):
-    """The other processes that a raylet has started."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            pid, _, fields = stat.read_text().partition(" (")
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(fields.rpartition(")")[2].split()[1]) == parent and int(pid) != os.getpid():
-            yield int(pid)
 
 
 def learners(folder):
@@ -87,127 +72,247 @@ def _factory(name, folder):
     return lambda: Saved(name, folder, seed_of(0, name))
 
 
-def doom(folder, whom, moments, count, seed):
+# --- the moment ---
+
+
+def reach(folder, moment):
+    """Die if this is the moment; on a `node`, with all processes of the machine."""
+    for whom in ("process", "node"):
+        file = folder / f"{whom}-{moment}"
+        try:
+            file.rename(folder / f"done-{file.name}")
+        except FileNotFoundError:
+            continue
+        raylet, self = os.getppid(), os.getpid()
+        on_a_node = Path(f"/proc/{raylet}/comm").read_text() == "raylet\n"
+        for process in [raylet, *others(raylet)] if whom == "node" and on_a_node else []:
+            os.kill(process, signal.SIGKILL)
+        os.kill(self, signal.SIGKILL)
+
+
+def others(raylet):
+    """The other processes that a raylet has started."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, _, fields = stat.read_text().partition(" (")
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields.rpartition(")")[2].split()[1]) == raylet and int(pid) != os.getpid():
+            yield int(pid)
+
+
+def doom(folder, whom, moments, count, rng):
     """Put `count` deaths at random moments into the folder."""
-    for moment in random.Random(seed).sample(moments, count):
+    for moment in rng.sample(moments, count):
         (folder / f"{whom}-{moment}").touch()
 
 
-def pulls_made(path):
-    """The pulls of the undisturbed race, by name: the moments there are."""
-    import sqlite3
-
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT name, n FROM pulls JOIN arms USING (arm)").fetchall()
-
-
-def deaths(folder):
-    return len(list(Path(folder).glob("done-*")))
-
-
-def settings(folder, runner):
-    return {"policy": POLICY, "journal": folder / "race.db", "runner": runner, "progress": False,
-            "checkpoint_every": 7}  # fmt: skip
-
-
-# --- the three storms ---
-
-
-def cluster_of(nodes):
-    from ray.cluster_utils import Cluster
-
-    quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 4,
-             "health_check_timeout_ms": 1000, "health_check_initial_delay_ms": 0}  # fmt: skip
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": quick}
-    )
-    for _ in range(nodes):
-        cluster.add_node(num_cpus=1)
-    return cluster
-
-
-def storm(folder, whom, count, seed):
-    """Actors, or whole nodes, die while the driver goes on; `whom` "gone": none comes instead."""
-    from latebloomer.racing.runners.ray import RayRunner
-
-    made = pulls_made(folder / "calm.db")
+def moments_of_learners(folder):
+    """Those of the undisturbed race, which all come."""
+    with closing(sqlite3.connect(folder / "calm.db")) as db:
+        made = db.execute("SELECT name, n FROM pulls JOIN arms USING (arm)").fetchall()
     moments = [f"{name}-{when}-{n}" for name, n in made for when in ("before", "after")]
-    moments += [f"{name}-saving-{n}" for name, n in made if n % 7 == 0]
-    doom(folder, "process" if whom == "process" else "node", moments, count, seed)
-    cluster = cluster_of(count + 1 if whom == "gone" else 3)
-    lost = RayRunner._lost
-
-    def replaced(self, call):
-        if whom == "node":  # machines come and go: one for each that has left
-            for node in [n for n in cluster.worker_nodes if not n.any_processes_alive()]:
-                cluster.remove_node(node, allow_graceful=False)
-                cluster.add_node(num_cpus=1)
-        return lost(self, call)
-
-    RayRunner._lost = replaced
-    runner = RayRunner(address=cluster.address)
-    verdict = race(learners(folder), BUDGET, **settings(folder, runner))
-    cluster.shutdown()
-    return verdict.summary()
+    return moments + [f"{name}-saving-{n}" for name, n in made if n % EVERY == 0]
 
 
-def drivers(folder, count, seed):
-    """The driver dies, again and again; the cluster stays."""
-    cluster = cluster_of(2)
-    moments = [f"{when}-{t}" for t in range(1, BUDGET + 1) for when in ("writing", "written")]
-    doom(folder, "process", [f"driver-{m}" for m in moments], count, seed)
-    for _ in range(count + 2):
-        ran = subprocess.run([sys.executable, __file__, "driver", folder, cluster.address])
-        if ran.returncode != -signal.SIGKILL:
-            break
-    cluster.shutdown()
-    if ran.returncode:
-        raise SystemExit(ran.returncode)
-    return json.loads((folder / "verdict.json").read_text())
+def moments_of_drivers(*others):
+    """Before and after each pull is written, or another thing for the first time."""
+    things = (*range(1, BUDGET + 1), *others)
+    return [f"driver-{when}-{thing}" for thing in things for when in ("writing", "written")]
+
+
+# --- one life of a driver ---
 
 
 def driver(folder, address):
-    """One life of a driver."""
+    """Begin the race of the folder, or go on with it, here or on Ray."""
     from latebloomer.racing.runners.ray import RayRunner
 
-    path, append = folder / "race.db", FileJournal.append
-    pulls = iter(range(len(pulls_made(path)) + 1 if path.exists() else 1, BUDGET + 1))
-
-    def with_moments(self, *events, elapsed=0.0):
-        t = next(pulls) if isinstance(events[0], Told) else 0
-        reach(folder, f"driver-writing-{t}")
-        append(self, *events, elapsed=elapsed)
-        reach(folder, f"driver-written-{t}")
-
-    FileJournal.append = with_moments
-    runner = RayRunner(address=address)
-    if (folder / "race.db").exists():
-        verdict = resume(folder / "race.db", learners(folder), runner=runner, progress=False)
+    arm_moments(folder, RayRunner)
+    path, settings = folder / "race.db", json.loads((folder / "settings.json").read_text())
+    how = {"runner": "local" if address == "local" else RayRunner(address), "progress": False}
+    if has_begun(path):
+        verdict = resume(path, learners(folder), **how)
     else:
-        verdict = race(learners(folder), BUDGET, **settings(folder, runner))
+        verdict = race(learners(folder), BUDGET, journal=path, **settings, **how)
     (folder / "verdict.json").write_text(json.dumps(verdict.summary()))
 
 
-def calm(folder):
-    """The race that nothing disturbs."""
-    verdict = race(learners(folder), BUDGET, policy=POLICY, journal=folder / "calm.db",
-                   progress=False)  # fmt: skip
-    return verdict.summary()
+def has_begun(path):
+    try:
+        return look(path) is not None
+    except (JournalError, FileNotFoundError):
+        return False
 
 
-def main(what, folder, count, seed="0"):
-    folder = Path(folder)
-    undisturbed = calm(folder)
-    whom = {"actors": "process", "nodes": "node", "leaving": "gone"}
-    if what in whom:
-        found = storm(folder, whom[what], int(count), int(seed))
-    else:
-        found = drivers(folder, int(count), int(seed))
-    print(json.dumps({"deaths": deaths(folder), "calm": undisturbed, "found": found}))
+def arm_moments(folder, ray_runner):
+    append, start = FileJournal.append, ray_runner.start
+    path = folder / "race.db"
+    pulls = iter(range(len(rows(path)) + 1 if has_begun(path) else 1, BUDGET + 1))
+
+    def appending(self, *events, elapsed=0.0):
+        first = events[0]
+        thing = next(pulls) if isinstance(first, Told) else type(first).__name__
+        reach(folder, f"driver-writing-{thing}")
+        append(self, *events, elapsed=elapsed)
+        reach(folder, f"driver-written-{thing}")
+
+    def starting(self, stage):
+        reach(folder, "driver-writing-connection")
+        start(self, stage)
+        reach(folder, "driver-written-connection")
+
+    FileJournal.append, ray_runner.start = appending, starting
+
+
+# --- a race through all its deaths ---
+
+
+class Race:
+    """A race in a folder of its own; `kills` has who died in it so far, by kind."""
+
+    def __init__(self, folder, **settings):
+        self.folder, self.kills, self.lives = folder, Counter(), Counter()
+        folder.mkdir(parents=True)
+        settings = {"policy": "r-sr", "checkpoint_every": EVERY} | settings
+        (folder / "settings.json").write_text(json.dumps(settings))
+        self.calm = race(learners(folder), BUDGET, journal=folder / "calm.db", progress=False,
+                         **settings).summary()  # fmt: skip
+
+    def run(self, cluster, replace, local=lambda: False):
+        """Let drivers live until one brings the race to its end; by Ray, unless `local()`."""
+        for _ in range(BUDGET):
+            here = local()
+            self.lives["local" if here else "ray"] += 1
+            code = self._live(cluster, replace, "local" if here else cluster.address)
+            self._count(here)
+            if code != -signal.SIGKILL:
+                break
+        if code:
+            raise SystemExit((self.folder / "driver.err").read_text()[-5000:])
+
+    def _live(self, cluster, replace, address):
+        """A driver's exit code; machines that are lost meanwhile are replaced, or not."""
+        words = [sys.executable, __file__, "driver", self.folder, address]
+        with open(self.folder / "driver.err", "w") as said:
+            living = subprocess.Popen(words, stderr=said)
+        while True:
+            try:
+                return living.wait(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                if replace:
+                    mend(cluster)
+
+    def _count(self, here):
+        for file in self.folder.glob("done-*"):
+            _, whom, who, _ = file.name.split("-", 3)
+            kind = "drivers" if who == "driver" else {"process": "actors"}.get(whom, "nodes")
+            self.kills["local" if here else kind] += 1
+            file.unlink()
+
+    def outcome(self):
+        """What became of it, beside the race that nothing disturbed."""
+        made, calm = rows(self.folder / "race.db"), rows(self.folder / "calm.db")
+        same = {row[:3] for row in made} & {row[:3] for row in calm}
+        found = json.loads((self.folder / "verdict.json").read_text())
+        gapless = sorted(t for *_, t in made) == list(range(1, len(made) + 1))
+        return Counter(
+            lost=len(calm) - len(same),  # pulls of the other that are not in it, score and all
+            double=len(made) - len(same),  # pulls in it besides
+            different=int(found != self.calm or not gapless),
+        )
+
+
+def rows(path):
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT arm, n, score, t FROM pulls ORDER BY arm, n").fetchall()
+
+
+# --- the cluster ---
+
+
+@contextmanager
+def cluster_of_nodes():
+    """A head without CPUs, which `mend` gives nodes; on the loopback interface alone."""
+    os.environ[ALL_INTERFACES] = "0"
+    ask_for_token(loaded=False)
+    with closing(PrivateFolder()) as folder:
+        os.environ["RAY_TMPDIR"] = str(folder.path)
+        from ray.cluster_utils import Cluster
+
+        # A node that is killed refuses connections; a slow one only takes its time.
+        quick = {"health_check_period_ms": 300, "health_check_failure_threshold": 4,
+                 "health_check_timeout_ms": 5000, "health_check_initial_delay_ms": 0}  # fmt: skip
+        head = {"num_cpus": 0, "_system_config": quick, "include_dashboard": False,
+                "no_monitor": True, "include_log_monitor": False}  # fmt: skip
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        yield cluster
+        cluster.shutdown()
+
+
+def mend(cluster, nodes=NODES):
+    """Machines come and go: one for each that has left, up to so many."""
+    for node in [node for node in cluster.worker_nodes if not node.any_processes_alive()]:
+        cluster.remove_node(node, allow_graceful=False)
+    for _ in range(nodes - len(cluster.worker_nodes)):
+        cluster.add_node(num_cpus=1)
+
+
+# --- the storms ---
+
+KINDS = {"drivers": 3, "actors": 5, "nodes": 3, "leaving": 2}  # deaths in the tests
+
+
+def tests(folder, seed):
+    """A race per kind; nodes that leave are not replaced, other nodes are."""
+    rng, found = random.Random(int(seed)), {}
+    with cluster_of_nodes() as cluster:
+        for kind, deaths in KINDS.items():
+            mend(cluster, NODES if kind != "drivers" else 1)
+            one = Race(folder / kind)
+            if kind == "drivers":
+                doom(one.folder, "process", moments_of_drivers(), deaths, rng)
+            else:
+                whom = "process" if kind == "actors" else "node"
+                doom(one.folder, whom, moments_of_learners(one.folder), deaths, rng)
+            one.run(cluster, replace=kind == "nodes")
+            found[kind] = {"kills": one.kills.total(), **one.outcome()}
+    return found
+
+
+def storm(folder, deaths, seed):
+    """Races with all kinds of deaths in each, until there were enough on Ray."""
+    rng, began = random.Random(int(seed)), monotonic()
+    kills, lives, found, races = Counter(), Counter(), Counter(lost=0, double=0, different=0), 0
+    with cluster_of_nodes() as cluster:
+        while kills.total() - kills["local"] < int(deaths):
+            mend(cluster)
+            one = mixed_race(folder / f"race-{races}", cluster, rng)
+            races, kills, lives = races + 1, kills + one.kills, lives + one.lives
+            found.update(one.outcome())
+            print(f"race {races}: {dict(one.kills)} {dict(found)}", file=sys.stderr, flush=True)
+    on_ray = kills.total() - kills.pop("local", 0)
+    return {"kills": on_ray, **kills, **found, "races": races, "lives": dict(lives),
+            "killed_in_local_lives": kills.total() - on_ray,
+            "seconds": round(monotonic() - began)}  # fmt: skip
+
+
+def mixed_race(folder, cluster, rng):
+    """A race in which all kinds die, brought on by Ray or, one life in four, here."""
+    policy = rng.choice(["r-sr", "sh", "adaptive-rejects"])
+    one, replace = Race(folder, policy=policy, deliver=rng.choice([0.0, 0.3])), rng.random() < 0.7
+    moments = moments_of_learners(folder)
+    doom(folder, "process", moments, 7, rng)
+    doom(folder, "node", moments, 3 if replace else NODES - 1, rng)
+    doom(folder, "process", moments_of_drivers("connection", "Created", "Saved", "Named",
+                                               "Decided"), 4, rng)  # fmt: skip
+    one.run(cluster, replace, local=lambda: rng.random() < 0.25)
+    return one
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "driver":
-        driver(Path(sys.argv[2]), sys.argv[3])
+    what, place, *words = sys.argv[1:]
+    if what == "driver":
+        driver(Path(place), *words)
     else:
-        main(*sys.argv[1:])
+        print(json.dumps({"tests": tests, "storm": storm}[what](Path(place), *words)))

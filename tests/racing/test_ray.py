@@ -6,7 +6,6 @@ import pickle
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 from latebloomer import race
 from latebloomer.cluster import Cluster
-from latebloomer.errors import ClusterError, Interrupted, MissingExtra, SettingError
+from latebloomer.errors import ClusterError, Interrupted, SettingError
 from latebloomer.racing import LearnerError, look, resume
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
 from latebloomer.racing.journal.journal import FileJournal
@@ -493,76 +492,7 @@ def test_storage_addresses():
     assert storage_at("races") == Folder(str(Path("races").absolute()))
 
 
-def said_at(address, folder):
-    """What a program that is not connected yet is told."""
-    script = (
-        "from latebloomer.cluster import Cluster\n"
-        "from latebloomer.errors import ClusterError\n"
-        "try:\n"
-        f"    Cluster({address!r}).open()\n"
-        "except ClusterError as error:\n"
-        "    print(error)\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                         env=os.environ | {"RAY_TMPDIR": str(folder)})  # fmt: skip
-    return ran.stdout or ran.stderr
-
-
-def test_auto_is_the_ray_that_was_started_on_this_machine(tmp_path):
-    assert "no Ray that was started with `ray start` runs on" in said_at("auto", tmp_path)
-    (tmp_path / "ray").mkdir()
-    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:9\n")
-    assert "no Ray cluster answers at address='127.0.0.1:9'" in said_at("auto", tmp_path)
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
-def test_no_cluster_at_the_address(address, tmp_path):
-    said = said_at(address, tmp_path)
-    assert f"no Ray cluster answers at address='{address}'" in said
-    assert "leave the address out to start Ray on this machine" in said
-
-
-def test_ray_missing_or_too_old(monkeypatch):
-    class Old:
-        __version__ = "2.9.3"
-        is_initialized = staticmethod(lambda: False)
-
-    monkeypatch.setitem(sys.modules, "ray", Old)
-    with pytest.raises(ClusterError, match=r"Ray 2.9.3 is installed, but 2.40 or newer"):
-        Cluster().open()
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[ray\]'"):
-        Cluster().open()
-
-
 # --- whose Ray it is ---
-
-ITS_OWN = """
-import os, ray
-from latebloomer import race
-from latebloomer.racing.runners.ray import RayRunner
-from latebloomer.cluster import Cluster
-
-seen = {}
-start = RayRunner.start
-
-def look(self, stage):
-    start(self, stage)
-    seen.update(loopback=self._cluster.loopback, token=os.environ.get("RAY_AUTH_MODE"))
-
-RayRunner.start = look
-curve = lambda best: lambda: ((best * n / (n + 3), n) for n in range(1, 1000))
-verdict = race({"a": curve(1), "b": curve(.5)}, 40, journal=None, runner="ray", progress=False)
-print(verdict.name, seen, ray.is_initialized(), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" in os.environ)
-"""
-
-
-@pytest.mark.parametrize("first", ["", "import ray\n"])
-def test_a_ray_that_is_started_is_private_and_ended(first, tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-c", first + ITS_OWN], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert ran.stdout == "a {'loopback': True, 'token': 'token'} False False\n", ran.stderr
 
 
 def test_a_ray_that_runs_is_left_running(ray, tmp_path):

@@ -211,8 +211,8 @@ class TaskQueue:
             raise ClusterError(
                 f"runs {runs.first} to {runs.last - 1} at budget {runs.experiment.budget}: the "
                 f"worker that played them died each time, {times} times in all "
-                f"({type(error).__name__}). Look at the logs of the cluster; if memory ran out, "
-                "give a smaller chunk"
+                f"({type(error).__name__}). If memory ran out, give a smaller chunk; a cluster of "
+                "your own has logs to look at"
             ) from error
         self._again.append(replace(task, deaths=task.deaths + 1))
 

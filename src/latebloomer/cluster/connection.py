@@ -1,29 +1,19 @@
-"""The way to Ray: start one here, or join one that runs, and leave things as they were.
-
-A Ray cluster runs any code that it is sent. One that is started here listens on the loopback
-interface alone and asks for a token (`docs/scaling.md`, Security); one that runs already is joined
-and left running.
-"""
+"""A connection to Ray: what there is, and questions to its nodes."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from latebloomer.cluster.private_ray import PrivateFolder, ask_for_token, loopback_only
 from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
 from latebloomer.version import __version__
 
 OLDEST = (2, 40)  # of Ray: what this code is written for
-# Ray listens on all interfaces unless its node's address is the loopback one, and it takes that
-# one only where this variable is 0 (the default on macOS and Windows), whatever `init` is told.
-ALL_INTERFACES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-TOKEN = Path("~/.ray/auth_token")  # where Ray keeps one unless told otherwise
 LOOPBACK = ("127.0.0.1", "::1")
 WAIT = 60.0  # seconds in which a node must answer a question
 
@@ -66,6 +56,7 @@ class Cluster:
         self._cores = cores
         self._ours = False  # whether `close` ends the connection
         self.local = False  # whether Ray was started here
+        self._folder: PrivateFolder | None = None  # of a Ray that was started here
         self.ray: Any = None
 
     def open(self) -> Cluster:
@@ -75,9 +66,9 @@ class Cluster:
         address = self._address
         if address == "auto" and not connected:
             address = _running_here()
-        with _kept_private(address is None or _is_loopback(address)):
+        with loopback_only(address is None or _is_loopback(address)):
             if not connected and address is None:
-                _ask_for_token(ray is not None)
+                ask_for_token(ray is not None)
             self.ray = ray_module()
             if connected:
                 self._need_the_same()
@@ -89,9 +80,14 @@ class Cluster:
 
     def close(self) -> None:
         """End a Ray that was started here, or leave one that was joined."""
-        if self._ours and self.ray.is_initialized():
-            self.ray.shutdown()
-        self._ours = False
+        ours, self._ours = self._ours, False
+        folder, self._folder = self._folder, None
+        try:
+            if ours and self.ray.is_initialized():
+                self.ray.shutdown()
+        finally:
+            if folder is not None:
+                folder.close()
 
     __enter__ = open
 
@@ -101,10 +97,14 @@ class Cluster:
     # --- connecting ---
 
     def _start(self) -> None:
-        self._init(address="local", num_cpus=self._cores, include_dashboard=False)
+        self._folder = PrivateFolder()
+        where = {"address": "local", "_temp_dir": self._folder.for_ray}
+        try:
+            self._init(**where, num_cpus=self._cores, include_dashboard=False)
+        except BaseException:
+            self.close()  # some of its processes may run
+            raise
         self.local = True
-        with suppress(OSError):  # Ray writes it for everyone to read
-            TOKEN.expanduser().chmod(0o600)
 
     def _join(self, address: str) -> None:
         if address.startswith("ray://"):
@@ -239,16 +239,6 @@ def _running_here() -> str:
         ) from None
 
 
-def _ask_for_token(loaded: bool) -> None:
-    """Before Ray is started here; known since Ray 2.52, which reads the setting at its import."""
-    if "RAY_AUTH_MODE" in os.environ:
-        return
-    os.environ["RAY_AUTH_MODE"] = "token"
-    if loaded:
-        with suppress(Exception):  # as Ray itself does it; where that is gone, its default holds
-            import_module("ray._raylet").Config.initialize("")
-
-
 def _need_listener(address: str) -> None:
     """Raise where nothing listens: Ray itself would try again for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -280,27 +270,3 @@ def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
 
 def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
-
-
-@contextmanager
-def _kept_private(here: bool) -> Iterator[None]:
-    """While Ray is imported and started, or joined, on this machine: loopback only.
-
-    Ray reads the setting when it is imported; where the program has done that before, it is set
-    where Ray keeps it.
-    """
-    if not here or ALL_INTERFACES in os.environ:
-        yield
-        return
-    os.environ[ALL_INTERFACES] = "0"
-    constants = sys.modules.get("ray._private.ray_constants")
-    before = getattr(constants, "ENABLE_RAY_CLUSTER", sys.platform not in ("darwin", "win32"))
-    try:
-        if constants is not None:
-            constants.ENABLE_RAY_CLUSTER = False  # type: ignore[attr-defined]
-        yield
-    finally:
-        del os.environ[ALL_INTERFACES]
-        constants = sys.modules.get("ray._private.ray_constants")
-        if constants is not None:
-            constants.ENABLE_RAY_CLUSTER = before  # type: ignore[attr-defined]
