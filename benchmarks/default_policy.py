@@ -155,9 +155,9 @@ ROWS: dict[str, Callable[[int, int], None]] = {
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="*", choices=[*ROWS, []], default=list(ROWS))
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--runs", type=int, default=2000)
     given = parser.parse_args()
-    for row in given.rows:
+    for row in given.rows or ROWS:
         ROWS[row](given.draws, given.runs)
