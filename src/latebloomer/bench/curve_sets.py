@@ -221,7 +221,10 @@ def archive(folder: str) -> dict[str, Any]:
 def data_folder() -> Path:
     """Where recorded curves are kept."""
     root = os.environ.get(DATA)
-    advice = "`latebloomer download lcdb FOLDER` fetches a set, lcdb10, into a FOLDER for it"
+    advice = (
+        "it names the folder that holds data/; `latebloomer download lcdb FOLDER` makes one with "
+        "the set lcdb10 in it"
+    )
     if not root:
         raise CurveError(f"recorded curves are needed, but {DATA} is not set: {advice}")
     if not Path(root, "data").is_dir():

@@ -47,7 +47,7 @@ class IEpoch(ByWindow):
         return Numbers(self.share())
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
-        return arms * self.i, f"{self.i} of each arm, which are its pulls before the choice"
+        return arms * self.i, f"each arm is pulled {self.i} times before one is chosen"
 
     @classmethod
     def examples(cls) -> list[Self]:

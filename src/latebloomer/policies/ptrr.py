@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, OVER, PULLS, RACERS, Ledger, remember_nothing
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ledger, remember_nothing
 from latebloomer.core.random import POLICY_STREAM, uniform
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy
@@ -104,34 +104,23 @@ def abandon_if_low(ledger: Ledger, i: int, best: float, tau: float, alpha: float
 
 @kernel
 def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
-    """Whoever is in turn; else one drawn from those that wait; else the best latest value."""
-    waiting, best = 0, OVER
+    """Whoever is in turn; else the next of those that wait; else the best latest value."""
+    following, lowest, best = OVER, 1.0, OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
         if ledger.n[i] < horizon:
             if ledger.memo[i] == IN_TURN:
                 return i
             if ledger.memo[i] == WAITING:
-                waiting += 1
+                drawn = uniform(seed, run, POLICY_STREAM, i)  # the order of the run
+                if drawn < lowest:
+                    following, lowest = i, drawn
             elif best == OVER or ledger.last[i] > ledger.last[best]:
                 best = i
-    if waiting == 0:
+    if following == OVER:
         return best
-    skip = int(waiting * uniform(seed, run, POLICY_STREAM, ledger.cursor[PULLS]))
-    return begin_turn(ledger, horizon, skip)
-
-
-@kernel
-def begin_turn(ledger: Ledger, horizon: int, skip: int) -> int:
-    """Give the turn to the waiting arm after the first `skip` of them."""
-    for place in range(ledger.cursor[RACERS]):
-        i = ledger.racing[place]
-        if ledger.n[i] < horizon and ledger.memo[i] == WAITING:
-            if skip == 0:
-                ledger.memo[i] = IN_TURN
-                return i
-            skip -= 1
-    return OVER
+    ledger.memo[following] = IN_TURN
+    return following
 
 
 def take_turns(ledger: Ledger, held: list[int], count: int, horizon: int) -> list[int]:
