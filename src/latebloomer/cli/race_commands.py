@@ -33,6 +33,9 @@ Address = Annotated[str | None, typer.Option(help="Of a Ray that runs: auto or r
 Storage = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
 Cpus = Annotated[float, typer.Option(help="CPUs that one learner takes, on Ray.")]
 Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray.")]
+Isolate = Annotated[
+    bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
+]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
 Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
@@ -53,6 +56,7 @@ def race(
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
     grace: Grace = 1,
+    isolate: Isolate = False,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
@@ -72,7 +76,7 @@ def race(
         verdict = run(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-            grace=grace, progress=not quiet,
+            grace=grace, isolate=isolate, progress=not quiet,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
@@ -88,6 +92,7 @@ def resume(
     storage: Storage = None,
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
+    isolate: Isolate = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption."""
@@ -96,7 +101,8 @@ def resume(
     check_outputs({"--report": report, "--save": save}, {"the journal": journal})
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
-        verdict = run(journal, learners_at(learners), runner=where, progress=not quiet)
+        given = learners_at(learners)
+        verdict = run(journal, given, runner=where, progress=not quiet, isolate=isolate)
     print_and_write(verdict, learners, report, save)
 
 
