@@ -193,6 +193,34 @@ def test_the_folder_goes_with_its_ray_also_without_a_watchdog():
         assert not folder.path.exists()
 
 
+HOLDS_ON = """
+import subprocess, sys
+from latebloomer.cluster.private_ray import PrivateFolder
+folder = PrivateFolder()
+held = [folder._watchdog.stdin.fileno()]  # as by a process that the program has forked
+child = subprocess.Popen(["sleep", "600"], pass_fds=held, stdout=subprocess.DEVNULL)
+print(folder.path, folder._watchdog.pid, child.pid, flush=True)
+if sys.stdin.readline() == "close\\n":
+    folder.close()
+"""
+
+
+@linux
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_a_child_of_the_program_neither_delays_the_end_nor_is_ended(end):
+    with subprocess.Popen([sys.executable, "-c", HOLDS_ON], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as driver:  # fmt: skip
+        folder, *pids = driver.stdout.readline().split()
+        watching, child = (os.pidfd_open(int(pid)) for pid in pids)
+        if end == "close":
+            driver.communicate("close\n")
+        else:
+            driver.kill()
+    assert ended(watching) and not Path(folder).exists()
+    signal.pidfd_send_signal(child, signal.SIGKILL)  # there is such a process
+    assert ended(child)
+
+
 def test_sockets_have_room_for_their_names(monkeypatch, tmp_path):
     monkeypatch.delenv("RAY_TMPDIR", raising=False)
     monkeypatch.setattr(private_ray.tempfile, "tempdir", str(tmp_path))

@@ -24,7 +24,7 @@ from pathlib import Path
 from time import monotonic
 
 from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
-from latebloomer.errors import JournalError
+from latebloomer.errors import JournalError, NothingYet
 from latebloomer.racing import look, race, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.learner import seed_of
@@ -141,7 +141,9 @@ def driver(folder, address):
 def has_begun(path):
     try:
         return look(path) is not None
-    except (JournalError, FileNotFoundError):
+    except NothingYet:  # no pull, but a race
+        return True
+    except JournalError:
         return False
 
 
@@ -189,13 +191,13 @@ class Race:
             if code != -signal.SIGKILL:
                 break
         if code:
-            raise SystemExit((self.folder / "driver.err").read_text()[-5000:])
+            raise SystemExit((self.folder / "driver.out").read_text()[-5000:])
 
     def _live(self, cluster, replace, address):
         """A driver's exit code; machines that are lost meanwhile are replaced, or not."""
         words = [sys.executable, __file__, "driver", self.folder, address]
-        with open(self.folder / "driver.err", "w") as said:
-            living = subprocess.Popen(words, stderr=said)
+        with open(self.folder / "driver.out", "w") as said:
+            living = subprocess.Popen(words, stdout=said, stderr=said)
         while True:
             try:
                 return living.wait(timeout=0.2)
@@ -291,10 +293,9 @@ def storm(folder, deaths, seed):
             races, kills, lives = races + 1, kills + one.kills, lives + one.lives
             found.update(one.outcome())
             print(f"race {races}: {dict(one.kills)} {dict(found)}", file=sys.stderr, flush=True)
-    on_ray = kills.total() - kills.pop("local", 0)
-    return {"kills": on_ray, **kills, **found, "races": races, "lives": dict(lives),
-            "killed_in_local_lives": kills.total() - on_ray,
-            "seconds": round(monotonic() - began)}  # fmt: skip
+    local = kills.pop("local", 0)
+    return {"kills": kills.total(), **kills, **found, "races": races, "lives": dict(lives),
+            "kills_in_local_lives": local, "seconds": round(monotonic() - began)}  # fmt: skip
 
 
 def mixed_race(folder, cluster, rng):

@@ -67,9 +67,14 @@ def stream(best, slow, last=10**9, fail=None):
     return scores
 
 
-LEARNERS = {"late": kept(1.0, 20), "early": kept(0.6, 1), "middle": stream(0.8, 6),
-            "low": kept(0.3, 2)}  # fmt: skip
-TROUBLED = LEARNERS | {"fails": stream(0.5, 3, fail=9), "ends": stream(0.55, 3, last=7)}
+# Few: each is a process, which takes most of a second of a core to start.
+LEARNERS = {"late": kept(1.0, 20), "middle": stream(0.8, 6), "early": kept(0.6, 1)}
+PAIR = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
+TROUBLED = {
+    "late": kept(1.0, 20),
+    "fails": stream(0.5, 3, fail=9),
+    "ends": stream(0.55, 3, last=7),
+}
 
 
 def run(learners, budget, path, how=None, **settings):
@@ -85,8 +90,8 @@ def rows(path, query="SELECT arm, n, score FROM pulls ORDER BY arm, n"):
 # --- the same race ---
 
 
-@pytest.mark.parametrize(
-    "policy", ["r-sr", "sh", "adaptive-rejects", "rr-sw", "rest-sure", "hyperband"]
+@pytest.mark.parametrize(  # r-sr: see the contract of runners
+    "policy", ["sh", "adaptive-rejects", "rr-sw", "rest-sure", "hyperband"]
 )
 def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy):
     here = run(LEARNERS, 150, tmp_path / "here.db", "local", policy=policy)
@@ -120,7 +125,7 @@ def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
 @pytest.mark.parametrize("policy", ["r-ucbe", "ucb-e:exploration=1", "prob-1"])
 def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     path = tmp_path / "race.db"
-    verdict = run(LEARNERS, 90, path, RayRunner(batch=3), policy=policy)
+    verdict = run(LEARNERS, 90, path, RayRunner(batch=2), policy=policy)
     assert verdict.spent == 90 and look(path).summary() == verdict.summary()
     sizes = {
         size
@@ -128,7 +133,7 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
             path, "SELECT value FROM changes WHERE kind = 'handed out' AND word = ''"
         )
     }
-    assert 3 in sizes and sizes <= {2, 3}
+    assert sizes == {2}
 
 
 def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
@@ -174,7 +179,7 @@ def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, m
     monkeypatch.setattr(FileJournal, "append", real)
     assert 60 <= len(rows(path)) < 150
     saved = {arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")}
-    assert saved <= {0, 1, 3} and saved  # those that can be saved
+    assert saved <= {0, 2} and saved  # those that can be saved
     here = run(LEARNERS, 150, tmp_path / "here.db", "local")
     for how in (RayRunner(), "local"):  # the second finds it finished
         assert resume(path, LEARNERS, runner=how, progress=False).summary() == here.summary()
@@ -301,7 +306,8 @@ def leaves(how):
 
 
 def test_a_learner_that_exits_or_dies_is_out_and_the_race_goes_on(ray, tmp_path):
-    learners = LEARNERS | {
+    learners = {
+        "stays": kept(1.0, 3),
         "exits": leaves(lambda: sys.exit(3)),
         "dies": leaves(lambda: os.kill(os.getpid(), signal.SIGKILL)),
     }
@@ -381,24 +387,22 @@ def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, sh
 def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, scheme):
     place, path = tmp_path / "shared", tmp_path / "race.db"
     storage = f"{scheme}{place}"
-    learners = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
-    first = run(learners, 60, path, RayRunner(storage=storage), checkpoint_every=5)
+    first = run(PAIR, 60, path, RayRunner(storage=storage), checkpoint_every=5)
     assert len(list(place.iterdir())) == 1  # the race's id
     assert not Path(f"{path}.checkpoints").exists()
     assert {file.name for file in place.rglob("*.json")} == {"state.json"}
     saved = rows(path, "SELECT arm, n FROM checkpoints ORDER BY arm")
     assert (first.history.names.index("a"), first.pulls["a"]) in saved
-    again = resume(path, learners, runner=RayRunner(storage=storage), progress=False)
+    again = resume(path, PAIR, runner=RayRunner(storage=storage), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)
 
 
 def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
     place, path = tmp_path / "shared", tmp_path / "race.db"
-    learners = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
-    first = run(learners, 60, path, RayRunner(storage=place), checkpoint_every=5)
+    first = run(PAIR, 60, path, RayRunner(storage=place), checkpoint_every=5)
     for file in place.rglob("state.json"):
         file.write_text(file.read_text().replace("[", "[9", 1))  # another n
-    again = resume(path, learners, runner=RayRunner(storage=place), progress=False)
+    again = resume(path, PAIR, runner=RayRunner(storage=place), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)  # trained again instead
     notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'noted'")]
     assert any("was not loaded: the files are missing or not those" in why for why in notes)
@@ -496,7 +500,7 @@ def test_storage_addresses():
 
 
 def test_a_ray_that_runs_is_left_running(ray, tmp_path):
-    run(LEARNERS, 60, tmp_path / "race.db")
+    run(PAIR, 60, tmp_path / "race.db")
     assert ray.is_initialized()
     whole = RayRunner(resources={"num_cpus": 4})  # there is room once the first has given back
-    assert run(LEARNERS, 60, tmp_path / "other.db", whole).spent == 60
+    assert run(PAIR, 60, tmp_path / "other.db", whole).spent == 60

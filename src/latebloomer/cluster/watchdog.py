@@ -24,7 +24,7 @@ def main(driver: int, folder: str) -> None:
     """Wait for the end of the program, or for its word; then end its Ray and remove the folder."""
     wait_for_end(driver)
     if sys.platform == "linux":
-        end_writers(f"{os.path.realpath(folder)}/", but=driver)
+        end_writers(f"{os.path.realpath(folder)}/", spare=driver)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -43,10 +43,12 @@ def wait_for_end(driver: int) -> None:
         select.select(ends, [], [])
 
 
-def end_writers(folder: str, but: int = 0) -> None:
+def end_writers(folder: str, spare: int = 0) -> None:
     """End every process whose output goes into the folder, and wait until they are gone."""
     for _ in range(ROUNDS):
-        handles = [found for pid in _pids() - {but} if (found := _handle(pid, folder)) is not None]
+        handles = [
+            found for pid in _pids() - {spare} if (found := _handle(pid, folder)) is not None
+        ]
         if not handles:
             return
         for handle in handles:

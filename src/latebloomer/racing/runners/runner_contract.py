@@ -45,7 +45,6 @@ class Rising:
 LEARNERS = {
     "late": partial(Rising, 1.0, 20.0),
     "early": partial(Rising, 0.6, 1.0),
-    "middle": partial(Rising, 0.8, 6.0),
     "fails": partial(Rising, 0.7, 2.0, fails_at=5),
     "ends": partial(Rising, 0.5, 2.0, last=7),
 }
