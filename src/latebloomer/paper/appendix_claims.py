@@ -268,7 +268,7 @@ def _third(rows: Rows) -> Evidence:
     ahead = [less(found["R-SR"], value) for value in found.values()]
     count = sum(finding.holds is True for finding in ahead)
     two = all_of((at_least(2, ahead), opposite(at_least(3, ahead))))
-    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} algorithms above it")
+    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} above it")
 
 
 @on_imdb(
