@@ -10,7 +10,7 @@ from latebloomer.paper.claims import (
     OURS,
     SMALL,
     Claim,
-    Place,
+    Passage,
     Rows,
     errors_below,
     largest_error,
@@ -50,9 +50,9 @@ from latebloomer.paper.series import at, largest, means, over, settles, successe
 CLOSE = 0.02  # two mean errors this near count as close
 
 CLAIMS: list[Claim] = []  # in the order of the paper
-on_setting_b = Place(CLAIMS, "setting-b", "appendix H, challenging")
-on_noise = Place(CLAIMS, "noise", "appendix H, noise")
-on_imdb = Place(CLAIMS, "imdb", "appendix H, IMDB")
+on_setting_b = Passage(CLAIMS, "setting-b", "appendix H, challenging")
+on_noise = Passage(CLAIMS, "noise", "appendix H, noise")
+on_imdb = Passage(CLAIMS, "imdb", "appendix H, IMDB")
 
 
 # --- appendix H: setting B, the challenging scenario ---
