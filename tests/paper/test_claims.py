@@ -6,8 +6,8 @@ from latebloomer.core.statistics import share
 from latebloomer.paper import AS_WRITTEN, Workbench, claim_results, series
 from latebloomer.paper.claim_results import CLAIMS
 from latebloomer.paper.claims import Claim
-from latebloomer.paper.evidence import Evidence, Finding, above, measured
-from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, SETTING_A
+from latebloomer.paper.evidence import Evidence, Finding, above, less, measured
+from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A
 from latebloomer.paper.figure import Row
 
 
@@ -78,6 +78,26 @@ def test_a_claim_that_the_interval_leaves_open_gets_more_runs(monkeypatch, tmp_p
     assert found.finding.holds is True and played == [1000, 10_000]
     assert found.finding.runs() == "10,000 runs"
     assert found.numbers == ".224 [.216, .232]"
+
+
+def test_what_is_not_random_is_not_played_again(monkeypatch, tmp_path):
+    """A row without an interval, of one run, stays as it is beside one that is drawn."""
+    played = []
+
+    def more(bench, setting, mode, rows, runs):
+        played.extend((found.algorithm, runs) for found in rows)
+        return [share_row(0, runs, algorithm=found.algorithm) for found in rows]
+
+    monkeypatch.setattr(series, "more_runs", more)
+    exact = row(algorithm="R-SR", error=0.02, error_low=0.02, error_high=0.02, runs=1)
+    claim = Claim(
+        "imdb", "", "Prob-1 errs less than R-SR.", "its error is smaller",
+        lambda rows: Evidence(less(measured(rows[1]), measured(rows[0])), ""),
+    )  # fmt: skip
+    rows = [exact, share_row(0, 100, algorithm="Prob-1")]
+    bench = Workbench(tmp_path, shown=False)
+    assert claim_results.decide(bench, IMDB, AS_WRITTEN, claim, rows).finding.holds is True
+    assert played == [("Prob-1", 1000)]
 
 
 @pytest.mark.parametrize("limit", ["MOST_RUNS", "MOST_PULLS"])

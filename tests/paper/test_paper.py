@@ -5,8 +5,11 @@ import errno
 import os
 from functools import partial
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from test_claims import row
 from typer.testing import CliRunner
@@ -20,6 +23,7 @@ from latebloomer.paper import (
     as_published,
     as_written,
     claim_results,
+    drawing,
     experiments,
     live_imdb,
     live_networks,
@@ -33,6 +37,9 @@ from latebloomer.paper.reproduction import chosen
 from latebloomer.policies import RoundRobin
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
 
 NAMES = {
     "estimators", "setting-a", "setting-a-arms", "simple-regret", "exploration", "setting-b",
@@ -238,6 +245,41 @@ def test_the_power_law_fit_is_exact_for_losses_that_follow_it():
     for n in range(1, 41):
         published_algorithms.refit(decay, fit, losses[None, :], 0, n)
     assert fit[0, 4:] == pytest.approx([alpha, beta])
+
+
+# --- how figures look ---
+
+
+@pytest.fixture
+def axes():
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+def test_every_series_is_named_where_its_line_ends_and_none_hides_another(axes):
+    """Nine that end at 0 and one at 1: names in the order of the lines, a line of text apart."""
+    rows = [row(algorithm=name, T=T, error=float(name == "UCB-E")) for name in ALGORITHMS
+            for T in (100, 200)]  # fmt: skip
+    drawing.curves(axes, rows)
+    drawing.label_ends(axes)
+    names = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert set(names) == set(ALGORITHMS) and max(names, key=names.get) == "UCB-E"
+    heights = np.sort(list(names.values()))
+    assert np.diff(heights).min() * 0.8 * axes.figure.get_figheight() * 72 >= 12
+    assert min(text.get_fontsize() for text in axes.texts) >= 9
+    etc, rest_sure = (next(x for x in axes.lines if x.get_label() == name)
+                      for name in ("ETC", "Rest-Sure"))  # fmt: skip
+    assert etc.get_linewidth() > rest_sure.get_linewidth()
+    assert etc.get_zorder() < rest_sure.get_zorder() and rest_sure.get_linestyle() == "--"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_names_keep_their_order_and_stay_in_the_axes(wanted):
+    places = drawing.spread(wanted, 0.08)
+    assert min(places) >= -1e-9 and max(places) <= 1 + 1e-9
+    order = np.argsort(wanted, kind="stable")
+    assert (np.diff(np.array(places)[order]) >= 0.08 - 1e-9).all()
 
 
 # --- figures of theory ---

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from latebloomer.errors import OutputError, SettingError
 from latebloomer.policies import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.problems.paper_settings import paper_a
-from latebloomer.simulation.plots import COLOURS, colours_of
+from latebloomer.simulation.plots import COLOURS, STYLES, colours_of, styles_of
 from latebloomer.simulation.results import Results
 from latebloomer.simulation.tally import Tally
 
@@ -144,6 +144,29 @@ def test_a_path_gets_a_file_and_leaves_no_figure_open(tmp_path, name):
 def test_every_policy_has_its_own_colour():
     labels = [*COLOURS, "r-ucbe:exploration=1", "r-ucbe:exploration=2", "Mine", "Yours"]
     assert len(set(colours_of(labels).values())) == len(labels)
+
+
+def test_policies_differ_without_colours_too():
+    """In black and white: by marker and dashes; ETC, which Rest-Sure often equals, is wide."""
+    labels = [*COLOURS, "Mine", "Yours", "Theirs", "r-ucbe:exploration=1"]
+    seen = [(style.marker, style.dashes) for style in styles_of(labels).values()]
+    assert len(set(seen)) == len(labels)
+    assert not {"v", "<"} & {marker for marker, _ in seen}  # these mean an upper bound
+    assert STYLES["etc"].width > 2 * STYLES["rest-sure"].width
+
+
+def test_lines_on_each_other_have_their_markers_at_different_points():
+    first, second = (STYLES["etc"].line(place, 10, 22)["markevery"] for place in (7, 8))
+    assert first == (7, 10) and second == (8, 10)
+
+
+def test_the_picture_says_what_its_open_markers_mean():
+    said = "open: none seen, at the end of the 95 % interval"
+    for budgets in ([100, 200], [200]):
+        ax = made(budgets).plot(log=True)
+        assert [text.get_text() for text in ax.texts] == [said]
+        assert min(text.get_fontsize() for text in ax.texts) >= 9
+    assert len(made([100, 200]).plot().texts) == 0
 
 
 def test_what_cannot_be_drawn_is_named():

@@ -10,7 +10,7 @@ from latebloomer.paper.claims import (
     OURS,
     SMALL,
     Claim,
-    Place,
+    Passage,
     Rows,
     errors_below,
     largest_error,
@@ -50,9 +50,9 @@ from latebloomer.paper.series import at, largest, means, over, settles, successe
 CLOSE = 0.02  # two mean errors this near count as close
 
 CLAIMS: list[Claim] = []  # in the order of the paper
-on_setting_b = Place(CLAIMS, "setting-b", "appendix H, challenging")
-on_noise = Place(CLAIMS, "noise", "appendix H, noise")
-on_imdb = Place(CLAIMS, "imdb", "appendix H, IMDB")
+on_setting_b = Passage(CLAIMS, "setting-b", "appendix H, challenging")
+on_noise = Passage(CLAIMS, "noise", "appendix H, noise")
+on_imdb = Passage(CLAIMS, "imdb", "appendix H, IMDB")
 
 
 # --- appendix H: setting B, the challenging scenario ---
@@ -268,7 +268,7 @@ def _third(rows: Rows) -> Evidence:
     ahead = [less(found["R-SR"], value) for value in found.values()]
     count = sum(finding.holds is True for finding in ahead)
     two = all_of((at_least(2, ahead), opposite(at_least(3, ahead))))
-    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} algorithms above it")
+    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} above it")
 
 
 @on_imdb(

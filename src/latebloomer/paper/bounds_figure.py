@@ -235,12 +235,14 @@ def _panel(ax: Any, rows: list[Bound], what: str) -> None:
         _draw_measured(ax, name, [row for row in own if row.runs], what, style)
         sure = [row for row in own if row.guarantee == "yes" and isfinite(_promised(row, what))]
         bound = [max(_promised(row, what), floor) for row in sure]
-        ax.plot([row.T for row in sure], bound, "--", color=ink, lw=1, marker="v", mfc="white")
+        ax.plot([row.T for row in sure], bound, "--", color=ink, lw=1, marker="v", mfc="white",
+                zorder=4)  # fmt: skip
     ax.plot([], [], "o", color="0.3", mfc="white", label="none wrong: end of the interval")
     ax.plot([], [], "--", color="0.3", marker="v", mfc="white", label="bound where it applies")
-    ax.set(xscale="log", yscale="log", ylim=(floor * 0.5, 2))
+    ax.set(xscale="log", yscale="log", ylim=(floor * 0.1, 2))
     drawing.grid(ax)
-    say_in_corner(ax, f"$\\leq 10^{{{log10(floor):.0f}}}$ is drawn at the bottom")
+    least = f"$10^{{{log10(floor):.0f}}}$"
+    say_in_corner(ax, f"what is below {least} is drawn at {least}")
 
 
 def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, style: Style) -> None:
@@ -251,7 +253,7 @@ def _draw_measured(ax: Any, name: str, rows: list[Bound], what: str, style: Styl
     ]
     ax.plot([row.T for row in rows], tops, label=name, **style.line())
     ax.plot([row.T for row in unseen], [row.error_high for row in unseen], "o",
-            color=style.colour, mfc="white", ms=6)  # fmt: skip
+            color=style.colour, mfc="white", ms=7, zorder=4)  # fmt: skip
 
 
 def _promised(row: Bound, what: str) -> float:

@@ -90,8 +90,9 @@ def decide(
     """
     found, pulls = claim.check(rows), 0
     while found.finding.holds is None:
-        runs = min(MOST_RUNS, 10 * min(row.runs for row in found.finding.rows))
-        few = [row for row in found.finding.rows if row.runs < runs][:AT_A_TIME]
+        drawn = [row for row in found.finding.rows if row.error_low < row.error_high]
+        runs = min(MOST_RUNS, 10 * min((row.runs for row in drawn), default=MOST_RUNS))
+        few = [row for row in drawn if row.runs < runs][:AT_A_TIME]
         pulls += runs * sum(row.T for row in few if not _is_by_sums(row))
         if not few or pulls > MOST_PULLS:
             break

@@ -37,8 +37,8 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where sentences stand, and the list that a check marked with one of them joins."""
+class Passage:
+    """A passage of the paper; a check marked with a sentence of it joins the list of claims."""
 
     claims: list[Claim]
     figure: str

@@ -35,7 +35,7 @@ class Finding(NamedTuple):
         """How often the rows were played: '100 runs', '100 to 10,000 runs'."""
         counts = sorted({row.runs for row in self.rows})
         if not counts:
-            return "no runs"
+            return "computed"
         ends = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
         return "1 run" if counts == [1] else f"{ends} runs"
 

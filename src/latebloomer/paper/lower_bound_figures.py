@@ -130,7 +130,7 @@ def _draw_lower_bound(pyplot: Any, rows: list[Row], least: int, guess: float) ->
     drawing.mark_change(ax, least)
     _line(ax, lambda budget: guess, ":", f"a guess, $1 - 1/K = {guess:.2f}$", (200, 1.06))
     _line(ax, tester_error, "-", "arms tested\nat random", (960, 0.52))
-    _line(ax, proved_error, "--", "what the proof supports", (205, 0.24))
+    _line(ax, proved_error, "--", "what the proof supports", (205, 0.15))
     ax.text(least * 0.97, 0.0, f"$T < {least}$: no rule is\nright on all instances",
             ha="right", fontsize=9)  # fmt: skip
     ax.set_xlim(rows[0].T * 0.9, None)

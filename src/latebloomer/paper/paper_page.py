@@ -60,7 +60,9 @@ def _about() -> str:
         f"<p class='meta'>Made by latebloomer {__version__}. <b>as-written</b> plays the text's "
         "definitions with the library's policies; <b>as-published</b> plays the conventions that "
         "made the published series. Intervals are 95 %: Wilson's for errors and Student's for "
-        "regrets as written, mean ± 2 sd/√runs, rounded, as published.</p>"
+        "regrets as written, mean ± 2 sd/√runs, rounded, as published. A claim is decided where "
+        "they exclude its boundary; rows that leave it open are played more often, up to 10,000 "
+        "runs, and what then still is open is undecided.</p>"
     )
 
 

@@ -9,7 +9,7 @@ from latebloomer.paper.claims import (
     OURS,
     SMALL,
     Claim,
-    Place,
+    Passage,
     Rows,
     errors_below,
     largest_error,
@@ -41,10 +41,10 @@ PRINTED = 185  # the last change of the best arm in setting A, as the text has i
 LARGE = 0.1  # a difference of errors above this is large
 
 CLAIMS: list[Claim] = []  # in the order of the paper
-on_setting_a = Place(CLAIMS, "setting-a", "section 8")
-on_details = Place(CLAIMS, "setting-a", "appendix G")
-on_simple_regret = Place(CLAIMS, "simple-regret", "section 8")
-on_exploration = Place(CLAIMS, "exploration", "section 8")
+on_setting_a = Passage(CLAIMS, "setting-a", "section 8")
+on_details = Passage(CLAIMS, "setting-a", "appendix G")
+on_simple_regret = Passage(CLAIMS, "simple-regret", "section 8")
+on_exploration = Passage(CLAIMS, "exploration", "section 8")
 
 
 # --- section 8: error in setting A ---

@@ -134,8 +134,8 @@ def make_exploration(bench: Workbench) -> Made:
     rows = series.exploration(bench, bench.mode)
     change = drawing.last_change(SETTING_A, bench.mode)
     note = (
-        "The legend's a is the a of the authors' configuration in either mode; as published, the "
-        "bonus has 10 times that."
+        "The a of the names is that of the authors' configuration in either mode; as published, "
+        "the bonus has 10 times that."
     )
     return Made(rows, lambda pyplot: _draw_exploration(pyplot, rows, change), [note])
 

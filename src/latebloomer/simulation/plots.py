@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """How a policy's line looks: told by its marker and dashes where colours are not enough."""
+    """How a policy's line looks: told by its marker and dashes where colours are not enough.
+
+    Markers are filled ones; "v" and "<" mean an upper bound.
+    """
 
     colour: str
     marker: str
@@ -52,7 +55,7 @@ STYLES = {
     "sr": Style("#9467bd", "p", LONG),
     "r-sr": Style("#8c564b", "X", "-", 1.8),
     "prob-1": Style("#e377c2", "P", DOTTED, 1.8),
-    "etc": Style("#7f7f7f", "<", "-", 4.5),
+    "etc": Style("#7f7f7f", "8", "-", 4.5),
     "rest-sure": Style("#bcbd22", ">", DASHED, 1.8),
     "sh": Style("#17becf", "*"),
 }
@@ -61,11 +64,11 @@ COLOURS = {name: style.colour for name, style in STYLES.items()}
 MORE_STYLES = (
     Style("#000000", "h", LONG),
     Style("#0a4f8f", "d"),
-    Style("#f4a300", "8"),
-    Style("#00785a", "H", MIXED),
-    Style("#6a00a8", "4"),
-    Style("#ff4fa0", "|"),
-    Style("#5b3a00", "x"),
+    Style("#f4a300", "H", DASHED),
+    Style("#00785a", "h", MIXED),
+    Style("#6a00a8", "d", LONG),
+    Style("#ff4fa0", "H"),
+    Style("#5b3a00", "h"),
 )
 TEXT = 9  # points: the smallest text
 BAND = 0.15  # how much of its colour an interval has
@@ -222,7 +225,7 @@ def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
     for place, row in enumerate(rows):
         _point(row, place, what, log, styles[row["policy"]], ax)
     ax.set_yticks(range(len(rows)), [title(row["policy"]) for row in rows])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_ylim(len(rows) - (0.1 if ax.texts else 0.5), -0.5)  # the text has a line of its own
     heading = f"{results.origin.problem}, T = {results.budgets[0]}"
     ax.set(xlabel=YLABELS[what], title=heading)
     ax.grid(True, axis="x", color="0.92", linewidth=0.6)
