@@ -6,7 +6,7 @@ import pytest
 
 from latebloomer.errors import MOST, ChunkError
 from latebloomer.policies import REGISTRY, ExploreThenCommit, RisingSR
-from latebloomer.session.events import FINISHED, Left
+from latebloomer.session.events import FAILED, FINISHED, Left
 from latebloomer.session.session import Session
 
 POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
@@ -41,6 +41,15 @@ def test_a_session_costs_what_was_pulled(policy, horizon, peak_bytes):
         session.apply(Left(session.ask(), FINISHED))
 
     assert peak_bytes(raced) < MEGABYTE
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_session_that_all_arms_leave_is_over_at_once(policy):
+    """No sweep is gone through for arms that take no pulls, and there are 2^51 of them."""
+    session = played(policy)
+    for arm in range(3):
+        session.apply(Left(arm, FINISHED if session.pulls[arm] else FAILED))
+    assert session.over and session.spent == 60
 
 
 def test_a_billion_pulls_of_a_power_law_fit_into_little_memory(in_little_memory):

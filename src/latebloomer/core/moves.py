@@ -112,6 +112,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
     """The next racing arm that has not had its pull of the running sweep; OVER at `upto` pulls."""
     cursor = ledger.cursor
     while cursor[SWEEPS] < upto:
+        began = cursor[SWEEP_PLACE]
         while cursor[SWEEP_PLACE] < cursor[RACERS]:
             i = ledger.racing[cursor[SWEEP_PLACE]]
             if ledger.n[i] == cursor[SWEEPS]:
@@ -119,8 +120,19 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
             cursor[SWEEP_PLACE] += 1
         cursor[SWEEP_PLACE] = 0
         cursor[SWEEPS] += 1
+        if began == 0:  # nobody was due, all are ahead: go to where the next one is in one step
+            cursor[SWEEPS] = fewest_pulls(ledger, upto)
         after_sweep(game.rule, ledger, game.budget, game.horizon)
     return OVER
+
+
+@kernel
+def fewest_pulls(ledger: Ledger, upto: int) -> int:
+    """The pulls of the racing arm that has had the fewest, `upto` at most."""
+    fewest = upto
+    for place in range(ledger.cursor[RACERS]):
+        fewest = min(fewest, ledger.n[ledger.racing[place]])
+    return fewest
 
 
 @kernel

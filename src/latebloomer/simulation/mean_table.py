@@ -59,8 +59,11 @@ class MeanTable:
     def table(self) -> Floats:
         """``table[i, n - 1]`` is the mean of the n-th pull of arm i."""
         if self._table is None:
-            self._table = self._problem.means(self.longest)
+            self._table = self._made()
         return self._table
+
+    def _made(self) -> Floats:
+        return self._problem.means(self.longest)
 
     def release(self) -> None:
         """Give the table's memory back; it can be made again."""
@@ -85,8 +88,9 @@ class MeanTable:
         return self._problem.changes(self.horizon)[1:]
 
     def __getstate__(self) -> dict[str, Any]:
+        table = self._made() if self._table is None else self._table  # here nobody reads it yet
         state = {name: value for name, value in vars(self).items() if name != "_problem"}
-        return state | {"_table": self.table, "summary": self.summary}
+        return state | {"_table": table, "summary": self.summary}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # An array of our own: those from Ray's store are read-only, for numba another type.

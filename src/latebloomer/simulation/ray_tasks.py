@@ -150,7 +150,6 @@ class TaskQueue:
         """Tasks for all runs, each of a size that is decided when it is sent."""
         for runs in missing:
             sent, first = self._ray.put(runs.experiment), runs.first
-            runs.experiment.means.release()
             while first < runs.last:
                 last = min(runs.last, first + self._size(runs.experiment))
                 task = Task(replace(runs, first=first, last=last), sent)
