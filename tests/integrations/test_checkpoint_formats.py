@@ -142,6 +142,14 @@ def test_what_skops_cannot_save_or_load_is_said(tmp_path):
         learner.load(tmp_path)
 
 
+def test_a_damaged_model_is_said(tmp_path):
+    learner = skops_learner(SGDClassifier())
+    learner.save(tmp_path)
+    (tmp_path / "model-0.skops").write_bytes(b"no archive")
+    with pytest.raises(LearnerError, match=r"skops cannot load the model \(BadZipFile"):
+        learner.load(tmp_path)
+
+
 @pytest.mark.parametrize("saved", ["pickle", "skops"])
 def test_a_checkpoint_of_the_other_format_is_refused_unopened(saved, tmp_path):
     def learner(name):
