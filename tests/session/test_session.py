@@ -860,7 +860,7 @@ def test_certificates_hold_the_truth_where_the_rewards_are_the_means(policy, hor
         for arm in range(3):
             assert found.lower[arm] <= truth[arm] + 1e-12
             assert found.upper[arm] >= truth[arm] - 1e-12
-            assert (found.upper[arm] < inf) == (session.pulls[arm] >= 4)
+            assert (found.upper[arm] < inf) == (session.pulls[arm] >= 3)
 
 
 def test_an_easy_winner_is_certified_and_its_rivals_are_not():
