@@ -19,7 +19,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -83,22 +83,24 @@ def reach(folder, moment):
             file.rename(folder / f"done-{file.name}")
         except FileNotFoundError:
             continue
-        raylet, self = os.getppid(), os.getpid()
-        on_a_node = Path(f"/proc/{raylet}/comm").read_text() == "raylet\n"
-        for process in [raylet, *others(raylet)] if whom == "node" and on_a_node else []:
-            os.kill(process, signal.SIGKILL)
-        os.kill(self, signal.SIGKILL)
+        for process in machine() if whom == "node" else []:
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(process, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-def others(raylet):
-    """The other processes that a raylet has started."""
+def machine():
+    """The other processes of this node; none where the learner is in the driver itself."""
+    raylet = os.getppid()
+    if Path(f"/proc/{raylet}/comm").read_text() != "raylet\n":
+        return []
+    found = [raylet]
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):  # it has ended meanwhile
             pid, _, fields = stat.read_text().partition(" (")
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(fields.rpartition(")")[2].split()[1]) == raylet and int(pid) != os.getpid():
-            yield int(pid)
+            if int(fields.rpartition(")")[2].split()[1]) == raylet:
+                found.append(int(pid))
+    return [pid for pid in found if pid != os.getpid()]
 
 
 def doom(folder, whom, moments, count, rng):
