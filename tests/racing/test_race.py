@@ -329,7 +329,7 @@ def test_one_object_cannot_race_against_itself():
     [
         ({"budget": 1}, BudgetError, "budget=1 for 2 arms, but Foresight needs 2"),
         ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 for 2 arms, but RisingSR needs"),
-        ({}, SettingError, "needs exactly one: budget=2000 counts pulls"),
+        ({}, SettingError, "needs exactly one: trainings=3 counts full trainings, budget=2000"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
         ({"budget": 20, "timeout": -1}, SettingError, "timeout must be above 0"),

@@ -42,7 +42,17 @@ Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.
 
 def race(
     learners: LearnersAt,
-    budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
+    trainings: Annotated[
+        float | None, typer.Option(help="The budget in full trainings; see --full.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Or in pulls, each one step.")] = None,
+    full: Annotated[
+        str | None,
+        typer.Option(
+            help="Steps of a full training: 200, or net=3600,forest=200; by default "
+            "what each learner says."
+        ),
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Or the time that it may take.")] = None,
     policy: Annotated[str, typer.Option(help="auto, a name, or name:setting=value,...")] = "auto",
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
@@ -74,7 +84,8 @@ def race(
     check_outputs({"--report": report, "--save": save}, {"the journal": journal})
     with command_to_go_on(learners):
         verdict = run(
-            learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
+            learners_at(learners), budget, trainings=trainings, full=full_steps(full),
+            seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
             grace=grace, isolate=isolate, progress=not quiet,
             runner=runner_at(runner, address, storage, cpus, gpus),
@@ -146,6 +157,25 @@ def repair(
     if states.is_dir():
         say(f"to use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
     say(f"go on with: {command('resume', new)} module:function")
+
+
+def full_steps(text: str | None) -> int | dict[str, int] | None:
+    """Steps of a full training: one number, or some by name.
+
+    >>> full_steps("200"), full_steps("net=3600,forest=200")
+    (200, {'net': 3600, 'forest': 200})
+    """
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return int(text)
+        pairs = (part.rpartition("=") for part in text.split(","))
+        return {name.strip(): int(steps) for name, _, steps in pairs}
+    except ValueError:
+        raise SettingError(
+            f"--full {text!r}, but it must be a whole number, or net=3600,forest=200"
+        ) from None
 
 
 def runner_at(

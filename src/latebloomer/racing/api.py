@@ -16,11 +16,13 @@ from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
-from latebloomer.racing.learner import Entry, Given, entries_of
+from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
+from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Began, Created, Decided, Ended, Noted
@@ -36,7 +38,10 @@ def race(
     learners: Mapping[str, Given],
     budget: int | None = None,
     *,
+    trainings: float | None = None,
     seconds: float | None = None,
+    full: int | Mapping[str, int] | None = None,
+    pulls_per_training: int | None = None,
     policy: Policy | str = "auto",
     horizon: int | None = None,
     journal: Place | None = "race.db",
@@ -57,8 +62,14 @@ def race(
     """Spend one budget over learners and return the one to keep, trained.
 
     `learners` maps names to objects with `pull()`, to functions that build one, or to generator
-    functions that yield scores; a function with a parameter `seed` is given one. `budget` counts
-    pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
+    functions that yield scores; a function with a parameter `seed` is given one.
+
+    `trainings=3` is a budget worth three full trainings: each learner says how many steps its own
+    takes (`full={"net": 3600, "forest": 200}`, one number for all, or an attribute `full` of what
+    is given), and a pull is the same share of each, a hundredth unless `pulls_per_training` says
+    otherwise. `budget` counts pulls instead, each one step of a learner, and `seconds` the time.
+
+    Every pull is written to `journal` before the
     next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
     `deliver=0.3` keeps that share of the budget to train the winner on once it is named;
@@ -80,10 +91,13 @@ def race(
     >>> verdict.name, verdict.pulls, verdict.late_bloomer
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
-    entries = entries_of(learners, seed)
+    given = entries_of(learners, seed)
+    units = units_of(learners, budget, horizon, trainings, full, pulls_per_training)
+    entries = with_shares(given, units.shares)
     settings = Settings(
         policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
-        budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        budget=units.budget, seconds=seconds, horizon=units.horizon, seed=seed,
+        trainings=trainings, **units.settings,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
         durability=durability, score_range=score_range,
     )  # fmt: skip
@@ -118,6 +132,7 @@ def resume(
     try:
         state = RaceState.replayed(opened.read(), policy)
         entries = _same(entries_of(learners, state.settings.seed), state.names, journal)
+        entries = with_shares(entries, state.settings.shares)
     except BaseException:
         opened.close()
         raise
@@ -200,7 +215,11 @@ def _announce(driver: Driver, progress: Progress) -> None:
         auto = "auto: " if settings.auto else ""
         arms, budget = len(session.names), session.deciding_budget
         plan = session.policy.describe(arms, budget, session.horizon, session.grace)
-        progress.say(f"{auto}{plan}{_set_aside(driver)}")
+        if settings.shares:
+            said = plan_in_trainings(plan, settings.trainings, settings.rule)
+            progress.say(f"{said}{_set_aside(driver)}\n{pull_in_words(settings.shares)}")
+        else:
+            progress.say(f"{auto}{plan}{_set_aside(driver)}")
 
 
 def _set_aside(driver: Driver) -> str:

@@ -76,6 +76,7 @@ class Progress:
     def __init__(self, names: Sequence[str], show: bool) -> None:
         self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
         self.traces = [Trace() for _ in names]
+        self.seconds = [0.0] * len(names)  # of training
         self.rows: list[Standing] = []
         self.phase = (1, 1)
         self.winner: Standing | None = None  # while it is trained on
@@ -125,6 +126,7 @@ class Progress:
 
     def _pulled(self, session: Session, told: Told) -> None:
         self.traces[told.arm].add(told.score)
+        self.seconds[told.arm] += told.seconds
         now = time.monotonic()
         if self.mode == "lines":
             self._lines(session, now)

@@ -52,6 +52,7 @@ class RaceState:
         self.session = fresh_session(self.settings, created.names)
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
+        self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
         self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
         self.building_seconds = 0.0  # spent on making learners
@@ -105,6 +106,7 @@ class RaceState:
         if type(event) is Told:  # most are
             self.session.tell(event.arm, event.score)
             self.seconds[event.arm] += event.seconds
+            self.steps[event.arm] += event.steps or 0
             self._newest[event.arm].append(event.seconds)
             self.longest_pull = max(self.longest_pull, event.seconds)
             return
@@ -205,6 +207,7 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
         return Session(
             settings.policy, arms, budget, settings.horizon, settings.seed,
             maximize=settings.maximize, deliver=share, grace=settings.grace,
+            coarse=[name for name, one in settings.shares.items() if one.coarse],
         )  # fmt: skip
     except BudgetError as error:
         if share == 0:

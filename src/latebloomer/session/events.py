@@ -23,6 +23,7 @@ class Told:
     arm: int
     score: float  # as the learner returned it
     seconds: float = 0.0  # that the pull took
+    steps: int | None = None  # of the learner's own, where a pull is a share of its full training
 
 
 @dataclass(frozen=True, slots=True)

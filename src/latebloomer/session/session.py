@@ -62,6 +62,8 @@ class Session:
     can be pickled at any time. With `maximize=False` scores are losses, and everything it says is
     in their sign. `deliver=0.3` sets that share of the budget aside: once the best is named
     (`Named`), it alone is trained on with it. `grace=5` drops no arm before its fifth pull.
+    `coarse` names arms that repeat their last score between steps of their own: no noise is read
+    from them, and nothing is certified of them.
 
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
@@ -83,6 +85,7 @@ class Session:
         maximize: bool = True,
         deliver: float = 0.0,
         grace: int = 1,
+        coarse: Iterable[int | str] = (),
     ) -> None:
         check_share(deliver)
         self.names = arm_names(arms)
@@ -102,7 +105,10 @@ class Session:
         self._drops: dict[int, Drop] = {}
         self._naming: Naming | None = None  # once the winner is trained on
         self._stopped: str | None = None  # why it was ended for good
-        self._turns = Turns(self.policy, len(self.names), deciding, horizon_at, seed, grace)
+        self.coarse = frozenset(map(self._index, coarse))
+        self._turns = Turns(
+            self.policy, len(self.names), deciding, horizon_at, seed, grace, self.coarse
+        )
         self._raced = self._turns.racing  # who raced before the last drop
 
     # --- ask and tell ---
@@ -500,6 +506,8 @@ class Session:
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
         rewards = np.split(self._sign * scores[order], np.cumsum(self.pulls)[:-1])
+        for i in self.coarse:  # a repeated reward is no new measurement
+            rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
         budget = self._turns.budget
         if score_range is not None and not self.maximize:
@@ -572,7 +580,7 @@ class Session:
         budget, horizon = self._given
         return Session(
             self.policy, list(self.names), budget, horizon, self.seed,
-            maximize=self.maximize, deliver=self.deliver, grace=self.grace,
+            maximize=self.maximize, deliver=self.deliver, grace=self.grace, coarse=self.coarse,
         )  # fmt: skip
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:

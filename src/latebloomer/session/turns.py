@@ -39,11 +39,20 @@ class Turns:
     """The ledger of a run, its plan, and the arm that is due."""
 
     def __init__(
-        self, policy: Policy, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+        self,
+        policy: Policy,
+        arms: int,
+        budget: int,
+        horizon: int,
+        seed: int,
+        grace: int = 1,
+        coarse: Iterable[int] = (),
     ) -> None:
         self.policy, self.arms, self.seed, self.grace = policy, arms, seed, grace
         self.budget, self.horizon = budget, horizon
         self.ledger = lists_for(arms)
+        for i in coarse:
+            self.ledger.coarse[i] = 1
         self.batch: list[int] = []  # arms handed out together and not told yet
         self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
         self.winner: int | None = None  # the arm that is trained on, once the best is named
@@ -309,7 +318,7 @@ class Turns:
         return planned._replace(rule=whole.rule, budget=self.budget)
 
     def _rate_anew(self, told: Iterable[tuple[int, float]]) -> None:
-        old, new = self.ledger, lists_for(self.arms)
+        old, new = self.ledger, lists_for(self.arms)._replace(coarse=self.ledger.coarse)
         growing = rows_in_use(self.policy, new)
         for i, reward in told:
             for rows in growing:

@@ -32,8 +32,8 @@ from latebloomer.racing.journal.schema import (
 from latebloomer.session.events import Event, Told
 
 INSERT_TOLD = (
-    "INSERT INTO events (id, kind, arm, score, seconds, at, elapsed, checksum) "
-    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO events (id, kind, arm, score, seconds, steps, at, elapsed, checksum) "
+    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum) VALUES (1, ?, ?)"
@@ -118,9 +118,10 @@ class FileJournal(Journal):
             raise self._cannot_write(events[0], error) from error
 
     def _append_told(self, event: Told, now: float, elapsed: float) -> None:
-        number, arm, score, seconds = self._last + 1, event.arm, event.score, event.seconds
-        mark = told_checksum(self._checksum, number, arm, score, seconds, now, elapsed)
-        self._db.execute(INSERT_TOLD, (number, arm, score, seconds, now, elapsed, mark))
+        number = self._last + 1
+        mark = told_checksum(self._checksum, number, event, now, elapsed)
+        row = (number, event.arm, event.score, event.seconds, event.steps, now, elapsed, mark)
+        self._db.execute(INSERT_TOLD, row)
         self._last, self._checksum = number, mark
 
     def _append_several(self, events: tuple[Event, ...], now: float, elapsed: float) -> None:

@@ -75,7 +75,7 @@ CREATE TABLE tail ( -- one row: the newest event but for pulls, so that a lost e
 CREATE VIEW pulls AS SELECT
     row_number() OVER (ORDER BY id) AS t, arm,
     row_number() OVER (PARTITION BY arm ORDER BY id) AS n,
-    score, seconds, at FROM events WHERE kind = 'told' ORDER BY id;
+    score, seconds, steps, at FROM events WHERE kind = 'told' ORDER BY id;
 CREATE VIEW settings AS SELECT key, {VALUE} AS value
     FROM json_each((SELECT json_extract(data, '$.settings') FROM events WHERE kind = 'created'));
 CREATE VIEW arms AS SELECT key AS arm, value AS name
@@ -98,7 +98,7 @@ CREATE VIEW verdict AS SELECT key, {VALUE} AS value FROM json_each(
 """
 
 TOLD = "told"
-_TOLD_ROW = Struct("<qqdddd")
+_TOLD_ROW, _STEPS = Struct("<qqdddd"), Struct("<q")
 
 
 class Entry(NamedTuple):
@@ -110,18 +110,18 @@ class Entry(NamedTuple):
     event: Event
 
 
-def told_checksum(
-    before: int, number: int, arm: int, score: float, seconds: float, at: float, elapsed: float
-) -> int:
+def told_checksum(before: int, number: int, told: Told, at: float, elapsed: float) -> int:
     """Of the row of a counted pull, which is the most frequent by far."""
-    return crc32(_TOLD_ROW.pack(number, arm, score, seconds, at, elapsed), before)
+    mark = crc32(_TOLD_ROW.pack(number, told.arm, told.score, told.seconds, at, elapsed), before)
+    return mark if told.steps is None else crc32(_STEPS.pack(told.steps), mark)
 
 
 def checksum(before: int, row: tuple[Any, ...]) -> int:
     """Of any row in the order of `COLUMNS`, whose last cell is not looked at."""
-    if row[1] == TOLD and row[6] is None:
+    if row[1] == TOLD:
         cells = _TOLD_ROW.pack(row[0], row[2], row[4], row[5], row[14], row[15])
-        return crc32(cells, before)
+        mark = crc32(cells, before)
+        return mark if row[6] is None else crc32(_STEPS.pack(row[6]), mark)
     return crc32(repr(row[:-1]).encode("utf-8", "backslashreplace"), before)
 
 
@@ -147,7 +147,10 @@ def _plain(value: Any) -> Any:
 
 Columns = Callable[[Any], dict[str, Any]]
 WRITERS: dict[type, tuple[str, Columns]] = {
-    Told: (TOLD, lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds}),
+    Told: (
+        TOLD,
+        lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds, "steps": e.steps},
+    ),
     HandedOut: ("handed out", lambda e: {"size": e.size, "word": "more" if e.more else None}),
     Left: ("left", lambda e: {"arm": e.arm, "word": e.how, "text": e.why}),
     Planned: (
@@ -186,7 +189,7 @@ WRITERS: dict[type, tuple[str, Columns]] = {
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row in the order of `COLUMNS`."""
     if row[1] == TOLD:
-        return Told(row[2], row[4], row[5])
+        return Told(row[2], row[4], row[5], row[6])
     (_, kind, arm, n, _, seconds, _, budget, deciding, _, size, word, text, data,
      *_) = row  # fmt: skip
     match kind:

@@ -81,7 +81,7 @@ class IsolatedRunner(Runner):
             self.discard(arm)
             yield Trouble(arm, "timeout", str(error), seconds=monotonic() - began)
             return
-        yield from (Told(arm, score, seconds) for score, seconds in batch.pulls)
+        yield from (Told(arm, *pull) for pull in batch.pulls)
         if batch.end is not None:
             yield batch.end
         elif arm in self._live and self._stage.schedule.is_due(arm, done + 1):
@@ -122,7 +122,7 @@ class IsolatedRunner(Runner):
             process.join()
             raise Died(f"its process {_ending(process.exitcode)}") from None
         if isinstance(answer, Batch) and timeout is not None:
-            over = [seconds for _, seconds in answer.pulls if seconds > timeout]
+            over = [seconds for _, seconds, _ in answer.pulls if seconds > timeout]
             if over:
                 raise TooLong(timeout)
         return answer

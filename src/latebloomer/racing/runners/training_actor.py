@@ -52,7 +52,7 @@ class Ready(NamedTuple):
 class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
-    pulls: list[tuple[float, float]]  # score, seconds
+    pulls: list[tuple[float, float, int | None]]  # score, seconds, steps
     end: RanOut | Trouble | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
 
@@ -98,14 +98,14 @@ class TrainingActor:
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
             return Batch([], Trouble(self._settings.arm, "lost", text))
-        pulls: list[tuple[float, float]] = []
+        pulls: list[tuple[float, float, int | None]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
             report = self._pull()
             if not isinstance(report, Told):
                 end = report
                 break
-            pulls.append((report.score, report.seconds))
+            pulls.append((report.score, report.seconds, report.steps))
             if self._schedule.is_due(0, self._done) or perf_counter() >= until:
                 break
         complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)

@@ -9,6 +9,7 @@ from typing import Any
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
+from latebloomer.racing.verdict.costs import unequal_costs
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.history import History
@@ -32,7 +33,8 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     proof = _certificate(session, race.settings)
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    findings = check_curves(session.names, history.rewards())
+    curves = [x[:0] if i in session.coarse else x for i, x in enumerate(history.rewards())]
+    findings = check_curves(session.names, curves)
     leader = decided.leader_at_half(swept=not session.decides_every_pull)
     departed = [naming.departed.get(i) for i in range(len(arms))]
     named, delivered = _named_and_delivered(session, arms[best])
@@ -100,6 +102,7 @@ def _arms(
                 out_at=rows[i].out_at,
                 why=why_it_stands_there(session, i, race.departures.get(i)),
                 seconds=race.seconds[i],
+                steps=race.steps[i] if race.settings.shares else None,
             )
         )
     return results
@@ -160,8 +163,14 @@ def _finding(session: Session, proof: Certificate, best: int) -> str:
     if sure > reach:
         return f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
     if isinf(sure) or isinf(reach):
-        few = name if isinf(sure) else other
-        return f"not certified: {few} has too few pulls to say anything about {at[3:]}"
+        few = best if isinf(sure) else rival
+        if few in session.coarse:
+            return (
+                f"not certified: pulls of {session.names[few]} repeat scores: nothing is measured"
+            )
+        return (
+            f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
+        )
     return (
         f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
         f"sure of {sign * sure:.4g}"
@@ -184,7 +193,7 @@ def _warnings(race: RaceState) -> list[str]:
             found.append(f"{session.names[arm]}: pull {n} failed and was made again")
     if settings.seconds is not None:
         found += _by_the_clock(settings.seconds, race)
-    return found + _small_budget(race)
+    return found + _small_budget(race) + unequal_costs(race)
 
 
 def _small_budget(race: RaceState) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.core.atomic_files import File, need_different, write_file
 from latebloomer.core.text import printable, reason_of
 from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
@@ -68,6 +69,7 @@ class ArmResult:
     out_at: int | None  # the pull of the race at which it was dropped or failed
     why: str  # when and why, with the numbers that decided
     seconds: float  # of training, in counted pulls
+    steps: int | None = None  # of its own, where pulls are shares of a full training
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,9 @@ class Verdict:
     def detail(self) -> str:
         """What the sentence says about the winner."""
         bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
-        own = self[self.name].pulls
-        return f"score {self.score:.6g} after {own} of {self.spent} pulls{bloom}"
+        own, one = self[self.name].pulls, self.settings.get("pulls_per_training")
+        trained = f"{percent(own, one)} of its training, " if one else ""
+        return f"score {self.score:.6g} after {trained}{own} of {self.spent} pulls{bloom}"
 
     def __getitem__(self, name: str) -> ArmResult:
         return next(arm for arm in self.arms if arm.name == name)
@@ -147,7 +150,8 @@ class Verdict:
         width = max(len(arm.name) for arm in self.arms)
         for arm in self.arms:
             lines.append(
-                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.score:>11.6g}  {arm.why}"
+                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.seconds:>8.3g} s  "
+                f"{arm.score:>11.6g}  {arm.why}"
             )
         lines += ["", f"How sure is this? {self.certificate}."]
         lines += [f"{rival}." for rival in self.hindsight]

@@ -200,10 +200,10 @@ class RayRunner(Runner):
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm = worker.arm
-        for score, seconds in batch.pulls:
+        for score, seconds, steps in batch.pulls:
             worker.done += 1
             self._pace[arm] = seconds
-            yield Told(arm, score, seconds)
+            yield Told(arm, score, seconds, steps)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         if batch.end is not None:
