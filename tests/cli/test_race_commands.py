@@ -109,7 +109,7 @@ def test_a_share_for_the_winner_from_the_command_line(run):
     assert ran.exit_code == 0, ran.stderr
     assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
     assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
-    assert "then trained on for 20 pulls" in run("show", "race.db").stdout
+    assert "then trained on for 20 pulls" in run("show", "race.db", "--verbose").stdout
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -130,11 +130,15 @@ def report(
     say(f"wrote {file}")
 
 
-def show(journal: JournalFile) -> None:
+def show(
+    journal: JournalFile,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Every reason and warning.")] = False,
+) -> None:
     """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import look
 
-    say(look(journal))
+    verdict = look(journal)
+    say(verdict.details() if verbose else verdict)
 
 
 def repair(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.text import printable
 from latebloomer.racing.verdict.sentences import why_it_stands_there
+from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
     FINISHED,
     Event,
@@ -25,6 +26,7 @@ from latebloomer.session.session import Session
 
 if TYPE_CHECKING:
     from latebloomer.racing.clock import Clock
+    from latebloomer.racing.verdict.verdict import Verdict
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # cells of a sparkline
@@ -145,6 +147,10 @@ class Progress:
             phase, phases = session.phase
             late = [f"{session.names[arm]} (its pull {session.pulls_of(arm) + 1})" for arm in arms]
             self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
+
+    def end(self, verdict: Verdict) -> None:
+        """The verdict; a live table has shown the learners already."""
+        self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""

@@ -22,7 +22,8 @@ def plan_in_trainings(plan: Description, trainings: float | None, what: str) -> 
     one = plan.horizon
     whole = plan.budget / one if trainings is None else trainings
     lines = [
-        f"{what} over {plan.arms} learners for {whole:g} full trainings: {plan.budget} pulls, "
+        f"{what} over {plan.arms} learners for {whole:g} full training{'s' * (whole != 1)}: "
+        f"{plan.budget} pulls, "
         f"each 1/{one} of a training",
         f"  {_phases(plan.phases, one)}",
     ]

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.atomic_files import File, need_different, write_file
-from latebloomer.core.text import printable, reason_of
+from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, extra
 from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.verdict_text import brief, details
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,24 +140,18 @@ class Verdict:
         """What the sentence says about the winner."""
         bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
         own, one = self[self.name].pulls, self.settings.get("pulls_per_training")
-        trained = f"{percent(own, one)} of its training, " if one else ""
-        return f"score {self.score:.6g} after {trained}{own} of {self.spent} pulls{bloom}"
+        trained = f"{percent(own, one)} of its training" if one else f"{own} of {self.spent} pulls"
+        return f"score {self.score:.6g} after {trained}{bloom}"
 
     def __getitem__(self, name: str) -> ArmResult:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        lines = [self.sentence, *self.both, f"{self.reason}, by {self.policy}.", ""]
-        width = max(len(arm.name) for arm in self.arms)
-        for arm in self.arms:
-            lines.append(
-                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.seconds:>8.3g} s  "
-                f"{arm.score:>11.6g}  {arm.why}"
-            )
-        lines += ["", f"How sure is this? {self.certificate}."]
-        lines += [f"{rival}." for rival in self.hindsight]
-        lines += [f"Warning: {warning}." for warning in self.warnings]
-        return printable("\n".join(lines))
+        return brief(self)
+
+    def details(self) -> str:
+        """All that is known, with every reason and every warning."""
+        return details(self)
 
     def summary(self) -> dict[str, Any]:
         """What the journal keeps: the same for the same race, however often it was interrupted."""
