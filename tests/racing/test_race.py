@@ -442,6 +442,18 @@ def test_a_race_whose_learners_all_failed_says_so_again_on_resume(tmp_path):
             call()
 
 
+@pytest.mark.parametrize("policy", ["etc", "rest-sure", "rising-bandits", "auto"])
+def test_a_race_whose_learners_have_all_ended_has_a_verdict(policy, tmp_path):
+    def ends(best, pulls):
+        return lambda: (best * n / (n + 2) for n in range(1, pulls + 1))
+
+    learners = {"worse": ends(0.5, 4), "best": ends(0.9, 4), "longer": ends(0.6, 6)}
+    path = tmp_path / "race.db"
+    verdict = quiet(learners, 90, policy=policy, journal=path)
+    assert verdict.name == "best" and verdict.pulls == {"worse": 4, "best": 4, "longer": 6}
+    assert look(path).name == resume(path, learners, progress=False).name == "best"
+
+
 def test_one_that_ends_early_keeps_its_score_and_the_budget_goes_on():
     def short():
         yield from [0.9] * 6

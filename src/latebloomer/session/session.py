@@ -219,7 +219,7 @@ class Session:
             raise TellError(f"{self.names[i]} has left already ({turns.departed[i]})")
         if event.how == FINISHED and not turns.ledger.n[i]:
             raise TellError(f"{self.names[i]} has no score yet: without one it has failed")
-        if self._naming is None and (event.how == FAILED or self.policy.decides_after_sweeps()):
+        if self._naming is None and event.how == FAILED:
             self._raced = [j for j in self._raced if j != i]  # it is out, but not dropped
         turns.remove(i, event.how)
         self._note_drops()
@@ -526,8 +526,9 @@ class Session:
             return
         ratings, racing = turns.ledger.rating, turns.racing
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
-        chosen = max if self.policy.decides_after_sweeps() else min
-        rival = chosen(racing, key=lambda i: (ratings[i], -i))
+        jointly = self.policy.decides_after_sweeps()
+        rivals, chosen = (turns.trainable, max) if jointly else (racing, min)
+        rival = chosen(rivals, key=lambda i: (ratings[i], -i))
         for i in self._raced:
             if turns.ledger.out[i]:
                 mine, bar = self._sign * ratings[i], self._sign * ratings[rival]

@@ -55,6 +55,7 @@ class Turns:
             self.ledger.coarse[i] = 1
         self.batch: list[int] = []  # arms handed out together and not told yet
         self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
+        self.aside: list[int] = []  # FINISHED ones that sweeps leave out; they may still win
         self.winner: int | None = None  # the arm that is trained on, once the best is named
         self._last_estimates: dict[int, float] = {}  # of arms that failed
         self._planned_budget = budget  # the budget whose plan is played
@@ -78,12 +79,13 @@ class Turns:
 
     @property
     def racing_count(self) -> int:
-        return int(self.ledger.cursor[RACERS])
+        return int(self.ledger.cursor[RACERS]) + len(self.aside)
 
     @property
     def racing(self) -> list[int]:
         """The arms that may still be recommended."""
-        return list(self.ledger.racing[: self.ledger.cursor[RACERS]])
+        racing = list(self.ledger.racing[: self.ledger.cursor[RACERS]])
+        return sorted([*racing, *self.aside]) if self.aside else racing
 
     @property
     def trainable(self) -> list[int]:
@@ -101,7 +103,8 @@ class Turns:
         """What the recommendation goes by; for an arm that is out what it was dropped on."""
         if i in self._last_estimates:
             return self._last_estimates[i]
-        if self.decides_every_pull and self.departed.get(i) == FINISHED:
+        finished = self.departed.get(i) == FINISHED
+        if i in self.aside or (finished and self.decides_every_pull):
             return float(self.ledger.last[i])  # no projection: it will not be trained on
         if self.ledger.out[i]:
             return float(self.ledger.rating[i])
@@ -233,8 +236,8 @@ class Turns:
     def remove(self, i: int, how: str) -> None:
         """Let an arm take no more pulls.
 
-        A FAILED arm is out. A FINISHED one keeps its place by the rewards it has shown, except
-        where the policy judges all arms at equal pulls after every sweep.
+        A FAILED arm is out. A FINISHED one keeps its place by the rewards it has shown; where the
+        policy judges all arms at equal pulls after every sweep, it stands aside until the end.
         """
         if self.winner is not None:  # who is named stays named, as trained as it is
             self.departed[i] = how
@@ -242,15 +245,24 @@ class Turns:
             return
         estimate = self.estimate(i) if self.ledger.n[i] else None
         self.departed[i] = how
-        if how == FAILED or self.policy.decides_after_sweeps():
+        if how == FAILED:
             if estimate is not None:
                 self._last_estimates[i] = estimate
             self.ledger.out[i] = max(1, self.spent)
             close_ranks(self.ledger)
+        elif self.policy.decides_after_sweeps() and not self.ledger.out[i]:
+            self._stand_aside(i)
         self._stand_in(self._growing, i)
         if i in self.batch:
             self.batch.remove(i)
         self._go_on()
+
+    def _stand_aside(self, i: int) -> None:
+        """Take an arm from the sweeps without dropping it."""
+        self.aside.append(i)
+        self.ledger.out[i] = 1
+        close_ranks(self.ledger)
+        self.ledger.out[i] = 0
 
     def replan(self, budget: int, horizon: int, told: Iterable[tuple[int, float]]) -> None:
         """Go on with another budget; ratings that look to a horizon that moved are made again."""
