@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.core.atomic_files import File, need_different, write_file
 from latebloomer.core.text import printable, reason_of
 from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.journal.journal import near
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
@@ -128,6 +129,11 @@ class Verdict:
         return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
+    def journal_line(self) -> str:
+        """Where every pull is recorded."""
+        return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
+
+    @property
     def both(self) -> tuple[str, str]:
         """Who was named the best, and what is delivered."""
         return f"{self.named}.", f"{self.delivered}."
@@ -152,6 +158,7 @@ class Verdict:
         lines += ["", f"How sure is this? {self.certificate}."]
         lines += [f"{rival}." for rival in self.hindsight]
         lines += [f"Warning: {warning}." for warning in self.warnings]
+        lines += [self.journal_line] if self.journal is not None else []
         return printable("\n".join(lines))
 
     def summary(self) -> dict[str, Any]:
