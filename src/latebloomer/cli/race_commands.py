@@ -25,6 +25,7 @@ LEARNERS_HELP = (
 )
 RESUME_HELP = f"The race's journal, if it is not the newest in races/; then {LEARNERS_HELP}"
 LearnersAt = Annotated[str, typer.Argument(help=LEARNERS_HELP)]
+STOP_HELP = "certified: end once the winner is certified."
 JOURNAL_HELP = "Where every pull is recorded: a file, or a folder/ for a new file in it."
 IF_EXISTS_HELP = "Where the journal holds a race already: error, resume it, or new, a file beside."
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
@@ -60,6 +61,7 @@ def race(
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
     grace: Grace = 1,
+    stop: Annotated[str | None, typer.Option(help=STOP_HELP)] = None,
     isolate: Isolate = False,
     runner: RunnerName = "local",
     address: Address = None,
@@ -80,8 +82,8 @@ def race(
         verdict = run(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, if_exists=if_exists, seed=seed, maximize=not minimize,
-            timeout=timeout, deliver=deliver, grace=grace, isolate=isolate, progress=not quiet,
-            runner=runner_at(runner, address, storage, cpus, gpus),
+            timeout=timeout, deliver=deliver, grace=grace, stop=stop, isolate=isolate,
+            progress=not quiet, runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
 

@@ -63,6 +63,7 @@ def race(
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     score_range: tuple[float | None, float | None] | None = None,
+    stop: str | None = None,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -80,6 +81,8 @@ def race(
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
     code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
     what a score cannot leave, an accuracy for example: then no certificate speaks of more.
+    `stop="certified"` ends the race once its winner is certified, which holds for all looks
+    together; the verdict says what was not needed.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -99,7 +102,7 @@ def race(
         policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
         budget=budget, seconds=seconds, horizon=horizon, seed=seed,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
-        durability=durability, score_range=score_range,
+        durability=durability, score_range=score_range, stop=stop,
     )  # fmt: skip
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     names = tuple(entry.name for entry in entries)

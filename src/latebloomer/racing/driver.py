@@ -34,7 +34,8 @@ from latebloomer.racing.runners.contract import (
     Waiting,
     trouble_of,
 )
-from latebloomer.session.delivery import whole_budget
+from latebloomer.racing.stopping import stopping_rule
+from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
@@ -74,6 +75,7 @@ class Driver:
         self.callbacks = Callbacks(callbacks, self.view)
         self.watch = Stopwatch(race.elapsed)
         self.clock: Clock | None = None
+        self.stopping = stopping_rule(self.session, self.settings)
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
@@ -228,6 +230,9 @@ class Driver:
 
     def _plan_ahead(self) -> None:
         """A new budget by the clock, its end, or the winner's turn, where one is due."""
+        why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
+        if why is not None:
+            self.record(Stopped(why, final=not self.settings.deliver))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
         if self.session.delivery_pending:
@@ -249,6 +254,9 @@ class Driver:
         """Once the best is named, what was set aside of the budget or of the time is its own."""
         session, naming = self.session, self.session.naming
         budget = session.budget
+        if self.settings.budget is not None:  # what was set aside is its own, however early
+            aside = set_aside(self.settings.budget, self.settings.deliver)
+            budget = max(budget, session.spent + aside)
         if self.clock is not None and self.settings.seconds is not None:
             self.clock.until(self.settings.seconds)
             budget = self.clock.forecast(session, [naming.arm])

@@ -59,7 +59,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     is then trained on to `horizon` pulls (the budget if not given) on all rows, those held out
     among them: `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race
     trained it: `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what
-    happens, as in `race`. Scores with a known range (an accuracy, an R2) are certified within it.
+    happens, as in `race`, and `stop="certified"` ends it once that is certain. Scores with a known
+    range (an accuracy, an R2) are certified within it.
     `checkpoint_format` and `trusted` are as in `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
@@ -95,6 +96,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         trusted: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
+        stop: str | None = None,
     ) -> None:
         self.estimators = estimators
         self.budget = budget
@@ -114,6 +116,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.trusted = trusted
         self.verbose = verbose
         self.callbacks = callbacks
+        self.stop = stop
 
     # --- settings, with those of the estimators by name ---
 
@@ -182,7 +185,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 made, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
                 grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
                 retries=0, progress=progress, callbacks=self.callbacks,
-                score_range=learners.score_range,
+                score_range=learners.score_range, stop=self.stop,
             )  # fmt: skip
         except AllFailed as error:
             reasons = list(learners.errors.values())

@@ -223,8 +223,9 @@ class SearchLearners:
         values = settings_in(journal)
         search = self._search
         own = {"seed": self.fingerprint, "horizon": search.horizon, "budget": budget,
-               "deliver": search.deliver, "grace": search.grace}  # fmt: skip
-        other = [name for name, value in own.items() if values.get(name, 1) != value]
+               "deliver": search.deliver, "grace": search.grace, "stop": search.stop}  # fmt: skip
+        before = {"grace": 1, "stop": None}  # what journals that do not say had
+        other = [k for k, value in own.items() if values.get(k, before.get(k, 1)) != value]
         if other:
             raise OtherRace(
                 f"the journal {journal} is of another race (its {other[0]} differs): with the "

@@ -104,6 +104,12 @@ class Verdict:
         return self.half_time is not None and self.half_time != self.name
 
     @property
+    def unspent(self) -> int:
+        """Pulls of the budget that were not needed; 0 for a race by the clock."""
+        budget = self.settings["budget"]
+        return max(0, budget - self.spent) if self.over and budget is not None else 0
+
+    @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
         return {arm.name: arm.pulls for arm in self.arms}
@@ -166,8 +172,8 @@ class Verdict:
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
             "named": asdict(self.named), "delivered": asdict(self.delivered),
-            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
-            "certified": self.certified, "certificate": self.certificate,
+            "spent": self.spent, "unspent": self.unspent, "budget": self.budget,
+            "horizon": self.horizon, "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
             "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
             "states": {a.name: a.state for a in self.arms},
