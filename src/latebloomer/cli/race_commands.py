@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from latebloomer.cli.learner_source import learners_at
+from latebloomer.cli.saved_winner import with_models
 from latebloomer.cli.terminal_output import check_outputs, command, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
@@ -79,9 +80,10 @@ def race(
 
     check_outputs({"--report": report, "--save": save}, {"the journal": Path(journal)})
     with command_to_go_on(learners):
+        given = learners_at(learners)
         verdict = run(
-            learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
-            journal=journal, if_exists=if_exists, seed=seed, maximize=not minimize,
+            given if save is None else with_models(given), budget, seconds=seconds,
+            policy=policy, horizon=horizon, journal=journal, if_exists=if_exists, seed=seed, maximize=not minimize,
             timeout=timeout, deliver=deliver, grace=grace, stop=stop, isolate=isolate,
             progress=not quiet, runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
@@ -111,6 +113,7 @@ def resume(
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
         given = learners_at(learners)
+        given = given if save is None else with_models(given)
         verdict = run(journal, given, runner=where, progress=not quiet, isolate=isolate)
     print_and_write(verdict, learners, report, save)
 

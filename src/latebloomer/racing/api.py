@@ -247,6 +247,7 @@ def _repeats(driver: Driver) -> str:
     for arm in needed:
         n = session.pulls_of(arm)
         saved, listed = states.at_hand(arm, n), states.newest(arm, n)
+        saved = saved or (states.model(arm, n) if session.over else None)
         away += bool(listed and not saved)
         missing = n - (saved.n if saved else 0)
         pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)

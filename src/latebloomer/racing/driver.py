@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
+from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.clock import Clock, Stopwatch
@@ -339,6 +340,9 @@ class Driver:
         """The recommended learner, restored where it is not live, and saved where it can be."""
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
+        learner = self._kept_model(arm, pulls) if arm in self._resumed else None
+        if learner is not None:
+            return learner
         try:
             learner = self.runner.learner(arm, pulls)
         except Exception as error:  # the learner's own code
@@ -347,7 +351,24 @@ class Driver:
             self._take(self.runner.pending.pop(0))
         if self.journal.path is not None:
             self.save([arm])
+            self._keep_model(arm, pulls, learner)
         return learner
+
+    def _kept_model(self, arm: int, pulls: int) -> Any:
+        """What the winner, a generator, yielded in an earlier process; None where it is gone."""
+        saved = self.states.model(arm, pulls)
+        if saved is None:
+            return None
+        found = fetch_model(self.states.storage, saved)
+        if found.wrong:
+            self.record(Noted(arm, found.wrong))
+        return found.model
+
+    def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:
+        if is_model(learner):
+            saved = keep_model(self.states.storage, arm, pulls, learner)
+            if saved is not None:
+                self._saved(saved)
 
     def close(self) -> None:
         """Let go of all but the journal."""
