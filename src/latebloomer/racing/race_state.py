@@ -14,6 +14,7 @@ from latebloomer.errors import (
     OtherRace,
 )
 from latebloomer.policies.base import Policy
+from latebloomer.racing.checkpoints.kept_models import model_place
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry
@@ -61,6 +62,7 @@ class RaceState:
         self.departures: dict[int, Left] = {}
         self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.verdict: Decided | None = None
         self.elapsed = 0.0  # seconds of the race so far
         self._under_way = False  # whether a process has it, or was killed with it
@@ -133,6 +135,9 @@ class RaceState:
 
     def _enter_checkpoint(self, saved: Saved) -> None:
         """Only names inside the race's own folder: a journal may come from anywhere."""
+        if saved.folder == model_place(saved.arm, saved.n):
+            self._models[saved.arm] = saved
+            return
         if saved.folder != place_of(saved.arm, saved.n):
             raise JournalError(
                 f"the journal names {saved.folder!r} as a checkpoint, which is no place of this "
@@ -167,6 +172,11 @@ class RaceState:
         """The newest state of an arm, of at most `upto` pulls."""
         saved = self._checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
+
+    def model(self, arm: int, n: int) -> Saved | None:
+        """The model of a generator after just so many pulls, where it was kept."""
+        saved = self._models.get(arm)
+        return saved if saved is not None and saved.n == n else None
 
     def need_one_learner(self) -> None:
         """Raise `AllFailed`, with every reason, where none is left that has shown a score."""

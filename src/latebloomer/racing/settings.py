@@ -24,6 +24,7 @@ from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
+CERTIFIED = "certified"  # stop once the winner is
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,9 @@ class Settings:
     auto: bool = False  # whether the policy was left to the library, which chose this one
     grace: int = 1  # pulls before which no learner is dropped
     trainings: float | None = None  # the budget as it was given, in full trainings
-    full: dict[str, int] | None = (
-        None  # steps of each learner's full training; None: a pull is one
-    )
+    full: dict[str, int] | None = None  # steps of each full training; None: a pull is one step
     pulls_per_training: int | None = None
+    stop: str | None = None  # "certified": end once the winner is
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
@@ -65,6 +65,10 @@ class Settings:
         _positive("timeout", self.timeout, "it is the time that one pull may take")
         _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")
         _whole("checkpoint_every", self.checkpoint_every, 1, "pulls between two checkpoints")
+        require(
+            self.stop in (None, CERTIFIED), "stop", self.stop,
+            "'certified', or None for the whole budget", "it says when a race may end early",
+        )  # fmt: skip
         require(
             self.durability in DURABILITIES, "durability", self.durability,
             "'normal' or 'full'", "'full' waits for the disk after every pull",

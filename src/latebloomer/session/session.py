@@ -49,7 +49,7 @@ from latebloomer.session.reasons import (
     explained,
 )
 from latebloomer.session.turns import Turns
-from latebloomer.theory.certificate import LINES, Certificate, certificate
+from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
@@ -104,7 +104,7 @@ class Session:
         self._others: list[tuple[int, Event]] = []  # what else happened, after how many pulls
         self._drops: dict[int, Drop] = {}
         self._naming: Naming | None = None  # once the winner is trained on
-        self._stopped: str | None = None  # why it was ended for good
+        self._stopped: str | None = None  # when and why it was ended for good
         self.coarse = frozenset(map(self._index, coarse))
         self._turns = Turns(
             self.policy, len(self.names), deciding, horizon_at, seed, grace, self.coarse
@@ -240,10 +240,10 @@ class Session:
             self._note_drops()
 
     def _stop(self, event: Stopped) -> None:
+        if event.final:
+            self._stopped = f"after {self.spent} of {self.budget} pulls: {event.why}"
         self._turns.halt()
         self.budget = self.spent
-        if event.final:
-            self._stopped = event.why
 
     def _name_best(self, event: Named) -> None:
         naming = self.naming
@@ -303,7 +303,7 @@ class Session:
             aside = 0 if self._naming is not None else self.budget - self.deciding_budget
             return f"{left} {of} left" + (f", {aside} of them for the winner" if aside else "")
         if self._stopped is not None:
-            return f"stopped after {self.spent} of {self._given[0]} pulls: {self._stopped}"
+            return f"stopped {self._stopped}"
         if left == 0:
             return f"all {self.budget} pulls of the budget are spent"
         if self._naming is not None:
@@ -492,16 +492,20 @@ class Session:
     def certificate(
         self,
         noise: float | None = None,
-        delta: float = 0.05,
+        delta: float = DELTA,
         score_range: tuple[float, float] | None = None,
         method: str = LINES,
+        budget: int | None = None,
+        looks: int = 1,
     ) -> Certificate:
         """Intervals for every arm's mean at the horizon that hold together [Mussi24, Lemmas 1, 2].
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
         of rewards: with `maximize=False`, of scores times -1. `score_range` is what a score's mean
-        cannot leave, such as (0, 1).
+        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, that
+        of the plan if not given: whoever ends a session early by what it shows says what it was
+        before, and how often it was looked at most (`looks`).
         """
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
@@ -509,12 +513,12 @@ class Session:
         for i in self.coarse:  # a repeated reward is no new measurement
             rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
-        budget = self._turns.budget
         if score_range is not None and not self.maximize:
             score_range = -score_range[1], -score_range[0]
         return certificate(
-            rewards, noise, self.horizon, window, delta, budget, method=method,
-            score_range=score_range,
+            rewards, noise, self.horizon, window, delta,
+            self._turns.budget if budget is None else budget, method=method,
+            score_range=score_range, looks=looks,
         )  # fmt: skip
 
     # --- why ---

@@ -76,8 +76,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     `refit_pulls_` says how much. With `refit=False` the winner stays as the race trained it:
     `deliver=0.3` keeps that share of the budget for it.
 
-    `policy`, `grace` and `callbacks` are as in `race`; scores with a known range (an accuracy, an
-    R2) are certified within it. `checkpoint_format` and `trusted` are as in `SklearnLearner`.
+    `policy`, `grace`, `stop` and `callbacks` are as in `race`; scores with a known range (an
+    accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
@@ -114,6 +114,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         trusted: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
+        stop: str | None = None,
     ) -> None:
         self.estimators = estimators
         self.trainings = trainings
@@ -135,6 +136,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.trusted = trusted
         self.verbose = verbose
         self.callbacks = callbacks
+        self.stop = stop
 
     # --- settings, with those of the estimators by name ---
 
@@ -226,7 +228,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 made, **budget.race, policy=self.policy, deliver=self.deliver,
                 grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
                 retries=0, progress=progress, callbacks=self.callbacks,
-                score_range=learners.score_range,
+                score_range=learners.score_range, stop=self.stop,
             )  # fmt: skip
         except AllFailed as error:
             reasons = list(learners.errors.values())

@@ -228,7 +228,8 @@ class SearchLearners:
         """Raise `OtherRace` unless a journal is of this search on these rows."""
         values = {"grace": 1} | dict(settings_in(journal))
         search = self._search
-        own = {"seed": self.fingerprint, **asked, "deliver": search.deliver, "grace": search.grace}
+        own = {"seed": self.fingerprint, **asked, "deliver": search.deliver, "grace": search.grace,
+               "stop": search.stop}  # fmt: skip
         other = [name for name, value in own.items() if values.get(name) != value]
         if other:
             raise OtherRace(

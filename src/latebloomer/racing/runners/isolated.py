@@ -28,7 +28,7 @@ from latebloomer.racing.runners.contract import (
     Trouble,
     Unsaved,
 )
-from latebloomer.racing.runners.handover import hand_over
+from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
 from latebloomer.racing.runners.training_actor import ActorSettings, Batch, TrainingActor
 from latebloomer.session.events import Noted, Restored, Saved, Told
@@ -56,6 +56,7 @@ class IsolatedRunner(Runner):
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Process] = {}
+        self._bare: set[int] = set()  # warned of once
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -82,6 +83,9 @@ class IsolatedRunner(Runner):
             yield Trouble(arm, "timeout", str(error), seconds=monotonic() - began)
             return
         yield from (Told(arm, *pull) for pull in batch.pulls)
+        if batch.bare and arm not in self._bare:
+            self._bare.add(arm)
+            yield Noted(arm, BARE)
         if batch.end is not None:
             yield batch.end
         elif arm in self._live and self._stage.schedule.is_due(arm, done + 1):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.kept_models import is_bare
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
@@ -55,6 +56,7 @@ class Batch(NamedTuple):
     pulls: list[tuple[float, float, int | None]]  # score, seconds, steps
     end: RanOut | Trouble | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
+    bare: bool = False  # whether it is a generator that yields scores alone
 
 
 class TrainingActor:
@@ -110,7 +112,8 @@ class TrainingActor:
                 break
         complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)
         due = bool(pulls) and (complete or self._schedule.is_due(0, self._done))
-        return Batch(pulls, end, due and can_save(self._learner))
+        bare = bool(pulls) and is_bare(trained(self._learner))
+        return Batch(pulls, end, due and can_save(self._learner), bare)
 
     def _pull(self) -> Told | RanOut | Trouble:
         arm, timeout = self._settings.arm, self._settings.timeout

@@ -6,9 +6,9 @@ from math import inf, isinf, nan
 from pathlib import Path
 from typing import Any
 
-from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
+from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict.costs import unequal_costs
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
@@ -30,7 +30,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     naming, history = session.naming, History.of(session)
     best = naming.arm
     decided = history.upto(naming.at)  # half-time and hindsight are about who was named
-    proof = _certificate(session, race.settings)
+    proof = certificate_of(session, race.settings)
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
     curves = [x[:0] if i in session.coarse else x for i, x in enumerate(history.rewards())]
@@ -50,7 +50,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
         budget=session.budget,
         horizon=session.horizon,
         over=delivered.final,
-        reason=session.reason,
+        reason=_reason(session, race.settings),
         certified=proof is not None and proof.certified(best),
         certificate=_missing(session, proof, best),
         half_time=None if leader is None else session.names[leader],
@@ -64,6 +64,15 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     )
 
 
+def _reason(session: Session, settings: Settings) -> str:
+    """Why the race is over; what was set aside for the winner is spent after an early end too."""
+    text, budget = session.reason, settings.budget or 0
+    early = settings.stop is not None and session.winner is not None
+    if not (early and session.over and session.budget < budget):
+        return text
+    return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
+
+
 def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, Delivered]:
     naming, over = session.naming, session.over and not session.delivery_pending
     final = over or session.winner is not None
@@ -72,13 +81,6 @@ def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, 
         NamedBest(best.name, best.estimate, naming.pulls, naming.at, final),
         Delivered(best.score, best.pulls, since, over),
     )
-
-
-def _certificate(session: Session, settings: Settings) -> Certificate | None:
-    try:
-        return session.certificate(score_range=settings.score_bounds)
-    except SettingError:  # no arm has the three rewards that the noise estimate needs
-        return None
 
 
 def _arms(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.core.atomic_files import File, need_different, write_file
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -106,6 +107,12 @@ class Verdict:
         return self.half_time is not None and self.half_time != self.name
 
     @property
+    def unspent(self) -> int:
+        """Pulls of the budget that were not needed; 0 for a race by the clock."""
+        budget = self.settings["budget"]
+        return max(0, budget - self.spent) if self.over and budget is not None else 0
+
+    @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
         return {arm.name: arm.pulls for arm in self.arms}
@@ -129,6 +136,11 @@ class Verdict:
     def sentence(self) -> str:
         """The verdict in one sentence."""
         return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
+
+    @property
+    def journal_line(self) -> str:
+        """Where every pull is recorded."""
+        return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
 
     @property
     def both(self) -> tuple[str, str]:
@@ -158,8 +170,8 @@ class Verdict:
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
             "named": asdict(self.named), "delivered": asdict(self.delivered),
-            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
-            "certified": self.certified, "certificate": self.certificate,
+            "spent": self.spent, "unspent": self.unspent, "budget": self.budget,
+            "horizon": self.horizon, "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
             "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
             "states": {a.name: a.state for a in self.arms},

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latebloomer.core.text import one_line, printable
+from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.session.events import FAILED, FINISHED
 from latebloomer.session.reasons import OUT
@@ -13,14 +15,14 @@ from latebloomer.session.reasons import OUT
 if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import ArmResult, Verdict
 
-SHOWN = 6  # learners in the short table; of more, the best
+SHOWN = 5  # learners in the short table; of more, the best
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
     """The result first, in at most twelve lines."""
     lines = [verdict.sentence]
     if verdict.delivered.since:
-        lines += verdict.both
+        lines.append(" ".join(verdict.both))
     lines += _table(verdict) if table else []
     seconds = sum(arm.seconds for arm in verdict.arms)
     lines.append(f"{_capital(verdict.reason)}; {seconds:.3g} s of training, by {verdict.policy}.")
@@ -30,7 +32,8 @@ def brief(verdict: Verdict, table: bool = True) -> str:
     if count == 1:
         lines.append(f"Warning: {one_line(verdict.warnings[0])}.")
     elif count:
-        lines.append(f"{count} warnings: {_where_to_read(verdict)}.")
+        lines.append(f"{count} warnings: {_where_to_read(verdict)}")
+    lines += [verdict.journal_line] if verdict.journal is not None else []
     return printable("\n".join(lines))
 
 
@@ -46,6 +49,7 @@ def details(verdict: Verdict) -> str:
     lines += ["", f"How sure is this? {verdict.certificate}."]
     lines += [f"{rival}." for rival in verdict.hindsight]
     lines += [f"Warning: {warning}." for warning in verdict.warnings]
+    lines += [verdict.journal_line] if verdict.journal is not None else []
     return printable("\n".join(lines))
 
 
@@ -95,11 +99,9 @@ def _fate(arm: ArmResult, verdict: Verdict) -> str:
 
 
 def _where_to_read(verdict: Verdict) -> str:
-    return (
-        "print(verdict.details())"
-        if verdict.journal is None
-        else (f"latebloomer show --verbose {verdict.journal}")
-    )
+    if verdict.journal is None:
+        return "print(verdict.details())"
+    return f"latebloomer show --verbose {near(Path(verdict.journal))}"
 
 
 def _number(score: float) -> str:
