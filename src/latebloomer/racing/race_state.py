@@ -27,6 +27,7 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
+    Extended,
     Left,
     Noted,
     PullFailed,
@@ -60,7 +61,7 @@ class RaceState:
         self.failures: list[PullFailed] = []
         self._tries: Counter[tuple[int, int, bool]] = Counter()
         self.departures: dict[int, Left] = {}
-        self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
+        self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.verdict: Decided | None = None
@@ -119,6 +120,9 @@ class RaceState:
                 self.notes.append(event)
             case Noted():
                 self.notes.append(event)
+            case Extended():
+                self.notes.append(event)
+                self._let_newcomers_in()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
             case PullFailed():
@@ -132,6 +136,12 @@ class RaceState:
                 self._under_way = False
             case Decided():
                 self.verdict = event
+
+    def _let_newcomers_in(self) -> None:
+        self.names, self.verdict = self.session.names, None
+        for _ in range(len(self.names) - len(self.seconds)):
+            self.seconds.append(0.0)
+            self._newest.append(deque(maxlen=NEWEST))
 
     def _enter_checkpoint(self, saved: Saved) -> None:
         """Only names inside the race's own folder: a journal may come from anywhere."""

@@ -77,7 +77,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     `deliver=0.3` keeps that share of the budget for it.
 
     `policy`, `grace`, `stop` and `callbacks` are as in `race`; scores with a known range (an
-    accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in `SklearnLearner`.
+    accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in
+    `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier

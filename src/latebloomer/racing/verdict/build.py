@@ -15,11 +15,12 @@ from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.history import History
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Delivered, NamedBest, Verdict
-from latebloomer.session.events import FAILED, FINISHED, Left
+from latebloomer.session.events import FAILED, FINISHED, Extended, Left
 from latebloomer.session.reasons import OUT, RACING
 from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate
 
+NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
 CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
 
 
@@ -183,6 +184,9 @@ def _warnings(race: RaceState) -> list[str]:
     session, settings = race.session, race.settings
     found = []
     for note in race.notes:
+        if isinstance(note, Extended):
+            found.append(f"{note.why}; {NO_BOUND}")
+            continue
         name = "" if note.arm is None else session.names[note.arm]
         if isinstance(note, Left):
             found.append(f"{name} failed: {note.why}" if note.how == FAILED else
