@@ -92,6 +92,7 @@ def race(
     created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
     opened = files.create(journal, created)
+    state.started = next(opened.read()).at
     return _run(state, opened, entries, made, Progress(names, progress), functions)
 
 

@@ -61,7 +61,9 @@ class RaceState:
         self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self.verdict: Decided | None = None
+        self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
+        self.trained_until = 0.0  # the same when its newest pull was counted
         self._under_way = False  # whether a process has it, or was killed with it
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
@@ -79,13 +81,14 @@ class RaceState:
                 f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
                 "changed"
             ) from error
+        race.started = first.at
         race.replay(stream)
         return race
 
     def replay(self, entries: Iterable[Entry]) -> None:
         """Take in what a journal says next."""
-        entry = None
         for entry in entries:
+            self.elapsed = entry.elapsed
             try:
                 self.apply(entry.event)
             except JournalError:
@@ -97,8 +100,6 @@ class RaceState:
                     f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
                     "has been changed"
                 ) from error
-        if entry is not None:
-            self.elapsed = entry.elapsed
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""
@@ -107,6 +108,7 @@ class RaceState:
             self.seconds[event.arm] += event.seconds
             self._newest[event.arm].append(event.seconds)
             self.longest_pull = max(self.longest_pull, event.seconds)
+            self.trained_until = self.elapsed
             return
         self.session.apply(event)
         match event:

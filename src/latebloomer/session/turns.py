@@ -88,6 +88,13 @@ class Turns:
         phases = len(self._game.plan.keep)
         return min(int(self.ledger.cursor[PHASE]) + 1, phases), phases
 
+    @property
+    def levels_to_come(self) -> list[tuple[int, int]]:
+        """(arms, pulls each) of this phase and those after it; none where any arm may be next."""
+        plan, phase = self._game.plan, int(self.ledger.cursor[PHASE])
+        levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
+        return [] if self.decides_every_pull else [(int(k), int(n)) for k, n in levels]
+
     def estimate(self, i: int) -> float:
         """What the recommendation goes by; for an arm that is out what it was dropped on."""
         if i in self._last_estimates:

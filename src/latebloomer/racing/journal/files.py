@@ -25,6 +25,9 @@ from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
 from latebloomer.session.events import Began, Created, Decided, Event, Told
 
+GLANCED = (
+    0.2  # seconds that a lock is waited for: one who looks whether it is held holds it briefly
+)
 CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
 
 
@@ -180,17 +183,18 @@ def reopen(path: str | os.PathLike[str]) -> FileJournal:
         raise
 
 
-def read(path: str | os.PathLike[str], damaged: bool = False) -> Journal:
+def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = False) -> Journal:
     """A journal to look at, also while another process races on it. Nothing is written.
 
-    One that is known to be damaged is read as far as it goes.
+    One that is known to be damaged is read as far as it goes. A brief look, during which no race
+    begins on a journal at rest, leaves no files of SQLite's beside it either.
     """
     file = Path(path).absolute()
     if not file.is_file():
         raise JournalError(
             f"there is no journal {near(file)}: check the path, or start with race(...)"
         )
-    db = _connect_to_read(file)
+    db = _connect_to_read(file, at_rest=brief and not Path(f"{file}-wal").exists())
     try:
         if damaged:  # else SQLite refuses a file that was cut off
             db.execute("PRAGMA writable_schema = ON")
@@ -250,9 +254,11 @@ def _connect(file: Path, durability: str) -> sqlite3.Connection:
     return db
 
 
-def _connect_to_read(file: Path) -> sqlite3.Connection:
+def _connect_to_read(file: Path, at_rest: bool = False) -> sqlite3.Connection:
     """Read-only; in a read-only folder SQLite must be told that nothing will change."""
     uri = file.as_uri()
+    if at_rest:
+        return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
     db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, timeout=5)
     try:
         db.execute("SELECT count(*) FROM sqlite_master")
@@ -278,7 +284,7 @@ def _lock(file: Path) -> sqlite3.Connection:
     for again in (True, False):
         lock = None
         try:
-            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=0)
+            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=GLANCED)
             lock.execute("BEGIN EXCLUSIVE")
             return lock
         except sqlite3.DatabaseError as error:
@@ -295,6 +301,21 @@ def _lock(file: Path) -> sqlite3.Connection:
                 ) from error
             Path(f"{file}.lock").unlink()  # junk: nobody can hold a lock on it
     raise JournalError(f"the journal {file} cannot be locked")
+
+
+def is_in_use(path: str | os.PathLike[str]) -> bool:
+    """Whether a process races on a journal now. Nothing is written."""
+    file = Path(f"{Path(path).absolute()}.lock")
+    if not file.exists():
+        return False
+    lock = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=0)
+    try:
+        lock.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        return "locked" in str(error)
+    finally:
+        lock.close()
+    return False
 
 
 def _holder(file: Path) -> str:
