@@ -10,7 +10,7 @@ import latebloomer
 from latebloomer.cli import app
 
 COMMANDS = [
-    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "repair",
+    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "watch", "repair",
     "reproduce", "bench",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}

@@ -37,6 +37,9 @@ Isolate = Annotated[
     bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
 ]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
+Watched = Annotated[
+    bool, typer.Option("--watch", help="Show the race in a browser, on this machine.")
+]
 Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
 
@@ -62,6 +65,7 @@ def race(
     storage: Storage = None,
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
+    watch: Watched = False,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one.
@@ -77,7 +81,7 @@ def race(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
             grace=grace, isolate=isolate, progress=not quiet,
-            runner=runner_at(runner, address, storage, cpus, gpus),
+            runner=runner_at(runner, address, storage, cpus, gpus), watch=watch,
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
 
@@ -93,6 +97,7 @@ def resume(
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
+    watch: Watched = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption."""
@@ -102,7 +107,9 @@ def resume(
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
         given = learners_at(learners)
-        verdict = run(journal, given, runner=where, progress=not quiet, isolate=isolate)
+        verdict = run(
+            journal, given, runner=where, progress=not quiet, isolate=isolate, watch=watch
+        )
     print_and_write(verdict, learners, report, save)
 
 

@@ -40,7 +40,7 @@ from latebloomer.page.svg import (
 
 COLOURS = 10  # learners with a colour of their own; the others are grey
 WITH_RAW = 24  # learners up to which the scores themselves can be shown too
-MOST_HAPPENINGS = 200
+MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser asks the server for one
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
@@ -147,11 +147,12 @@ class RaceDrawing:
     # --- the table ---
 
     def _table(self) -> str:
-        cells = (("learner", ""), ("last score", "num"), ("estimate", "num"), ("pulls", "num"),
+        columns = (("learner", ""), ("last score", "num"), ("estimate", "num"), ("pulls", "num"),
                  ("seconds", "num"), ("when and why", ""))  # fmt: skip
-        head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in cells)
+        head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
         rows = "".join(
-            f'<tr id="r{arm}" tabindex="0">{text}</tr>' for arm, text in self.rows().items()
+            f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
+            for arm, cells in self.rows().items()
         )
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>{hidden:,} more are in the report.</p>" if hidden else ""
@@ -167,8 +168,8 @@ class RaceDrawing:
         """The learners that have a row."""
         return self.page.learners[: self._most_rows]
 
-    def rows(self) -> dict[int, str]:
-        """The rows of the table, by the number of the learner, in order."""
+    def rows(self) -> dict[int, list[str]]:
+        """The cells of the table's rows, by the number of the learner, in order."""
         most = max([1, *(one.pulls for one in self.page.learners)])
         return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
 
@@ -255,25 +256,25 @@ def _levels(page: RacePage) -> str:
 # --- one learner ---
 
 
-def _row(one: LearnerOnPage, look: str, most: int) -> str:
-    share = round(100 * one.pulls / most)
+def _row(one: LearnerOnPage, look: str, most: int) -> list[str]:
+    share = 5 * round(20 * one.pulls / most)
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
     bad = " bad" if one.failed else ""
     first, _, rest = one.why.partition("; ")
-    return (
-        f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>'
-        f'<td class="num" data-is="last score">{_number(one.score)}</td>'
-        f'<td class="num" data-is="estimate">{_number(one.estimate)}</td>'
-        f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>'
-        f'<td class="num" data-is="seconds">{_short_seconds(one.seconds)}</td>'
-        f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>'
-    )
+    return [
+        f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
+        f'<td class="num" data-is="last score">{_number(one.score)}</td>',
+        f'<td class="num" data-is="estimate">{_number(one.estimate)}</td>',
+        f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
+        f'<td class="num" data-is="seconds">{_short_seconds(one.seconds)}</td>',
+        f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>',
+    ]
 
 
 def _more(one: LearnerOnPage, rest: str) -> str:
     texts = [rest] if rest else []
     if one.pulls:
-        texts.append(f"{_seconds(one.seconds / one.pulls)} a pull")
+        texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
     if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
         texts.append(f"at the horizon between {_number(one.lower)} and {_number(one.upper)}")
     texts += one.failures

@@ -22,6 +22,7 @@ ROOMY = 1.6  # a view this much wider than what is in it is made narrower
 MOST_LEVELS = 8
 APART = 0.09  # of the picture, at least, between the words of two levels
 NAME = 20  # characters of a name beside its curve
+MANY = 100  # learners: with more, only those with a colour have marks at their ends
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def view_of(page: RacePage, before: View | None = None) -> View:
 
 def _scores(one: LearnerOnPage) -> list[float]:
     ahead = [] if one.fan is None else [one.fan.expected]
-    return one.curve.settled() + [score for score in ahead if isfinite(score)]
+    return [*(one.curve.bounds() or ()), *(score for score in ahead if isfinite(score))]
 
 
 def _longest(page: RacePage) -> int:
@@ -171,8 +172,15 @@ def draw_axes(view: View) -> str:
 def draw_fans(page: RacePage, view: View, looks: dict[int, str]) -> str:
     """What is forecast, in the coordinates of paths."""
     return "".join(
-        _fan(one.fan, view, looks[one.arm]) for one in page.learners if one.fan is not None
+        _fan(one.fan, view, looks[one.arm])
+        for one in _marked(page.learners, looks)
+        if one.fan is not None
     )
+
+
+def _marked(learners: Sequence[LearnerOnPage], looks: dict[int, str]) -> list[LearnerOnPage]:
+    few = len(learners) <= MANY
+    return [one for one in learners if few or "grey" not in looks[one.arm]]
 
 
 def _fan(fan: Fan, view: View, look: str) -> str:
@@ -190,7 +198,7 @@ def _fan(fan: Fan, view: View, look: str) -> str:
 def draw_marks(page: RacePage, view: View, looks: dict[int, str]) -> str:
     """Levels to come, the ends of curves, and the names of those that have a colour."""
     shapes = list(_levels(page.levels, view))
-    shown = [one for one in page.learners if len(one.curve)]
+    shown = [one for one in _marked(page.learners, looks) if len(one.curve)]
     shapes += [_end(one, view, looks[one.arm]) for one in reversed(shown)]
     if page.trained_on and page.named is not None and shown:
         point = shown[0].curve.at(page.named[1])

@@ -41,6 +41,7 @@ class ThinnedCurve:
         self.pulls = 0
         self._means: list[float] = []  # of the bins that are complete
         self._sum = 0.0  # of the one that is not
+        self._known: tuple[tuple[int, int], tuple[float, float]] | None = None  # see `bounds`
         self.extend(scores)
 
     def extend(self, scores: Iterable[float]) -> None:
@@ -86,6 +87,12 @@ class ThinnedCurve:
         k = min(len(self._means), max(1, round(pull / self.width)))
         return self._smooth(k) if self._means else None
 
-    def settled(self) -> list[float]:
-        """The smoothed scores but for its first tenth, which may be anywhere."""
-        return [point.score for point in self.smoothed(len(self._means) // 10)]
+    def bounds(self) -> tuple[float, float] | None:
+        """The smoothed scores go from and to, but for its first tenth, which may be anywhere."""
+        now = self.width, len(self._means)
+        if not self._means:
+            return None
+        if self._known is None or self._known[0] != now:
+            scores = [point.score for point in self.smoothed(len(self._means) // 10)]
+            self._known = now, (min(scores), max(scores))
+        return self._known[1]

@@ -23,6 +23,7 @@ from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, Noted
 
 Place = str | os.PathLike[str]
@@ -53,6 +54,7 @@ def race(
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     score_range: tuple[float | None, float | None] | None = None,
+    watch: bool = False,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -66,7 +68,8 @@ def race(
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
     code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
-    what a score cannot leave, an accuracy for example: then no certificate speaks of more.
+    what a score cannot leave, an accuracy for example: then no certificate speaks of more. With
+    `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -80,6 +83,7 @@ def race(
     >>> verdict.name, verdict.pulls, verdict.late_bloomer
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
+    need_journal(watch, journal)
     entries = entries_of(learners, seed)
     settings = Settings(
         policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
@@ -93,6 +97,8 @@ def race(
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
     opened = files.create(journal, created)
     state.started = next(opened.read()).at
+    if watch:
+        start_watching(opened.path)
     return _run(state, opened, entries, made, Progress(names, progress), functions)
 
 
@@ -105,6 +111,7 @@ def resume(
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    watch: bool = False,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -112,7 +119,7 @@ def resume(
     and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
     again from the start, which is announced first. `policy` is only needed for one that is not
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
-    now on.
+    now on. `watch=True` shows it in a browser.
     """
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
@@ -122,6 +129,8 @@ def resume(
     except BaseException:
         opened.close()
         raise
+    if watch:
+        start_watching(opened.path)
     return _run(state, opened, entries, made, Progress(state.names, progress), functions)
 
 

@@ -69,6 +69,7 @@ class FollowedRace:
         self._intervals: dict[int, tuple[float, float]] = {}
         self._asked_at, self._asked_again = 0, 0.0  # pulls then; not before this time
         self._versions: dict[str, str] = {}
+        self._reasons: dict[int, tuple[object, str]] = {}  # why an arm is out, as of when
         self._finished: RacePage | None = None
 
     # --- reading ---
@@ -227,7 +228,13 @@ class FollowedRace:
         rows.sort(key=lambda row: row.arm != best)  # it may have finished, or be named
         failed = {row.arm for row in rows if state.session.departure(row.arm) == FAILED}
         rows.sort(key=lambda row: row.arm in failed)
-        return [self._learner(state, row, row.arm == best) for row in rows]
+        failures: dict[int, list[str]] = {}
+        for one in state.failures:
+            failures.setdefault(one.arm, []).append(f"pull {one.n} failed: {one.reason}")
+        return [
+            replace(self._learner(state, row, row.arm == best), failures=failures.get(row.arm, ()))
+            for row in rows
+        ]
 
     def _learner(self, state: RaceState, row: Standing, is_best: bool) -> LearnerOnPage:
         session, arm = state.session, row.arm
@@ -238,15 +245,21 @@ class FollowedRace:
         if session.winner == arm:
             why = "named the best, is trained on"
         elif not racing or left is not None:
-            why = why_it_stands_there(session, arm, state.departures.get(arm))
+            why = self._reason(state, arm)
         return LearnerOnPage(
             arm=arm, name=row.name, state=left or row.state, pulls=row.pulls,
             score=self._last[arm], estimate=row.estimate, seconds=state.seconds[arm], why=why,
             curve=self._curves[arm], dropped=not racing and left is None, failed=left == FAILED,
             lower=lower, upper=upper, fan=_fan(state, arm, row),
-            failures=[f"pull {one.n} failed: {one.reason}" for one in state.failures
-                      if one.arm == arm],
         )  # fmt: skip
+
+    def _reason(self, state: RaceState, arm: int) -> str:
+        """Why an arm is out; that stays, so it is looked up once."""
+        when = (state.session.is_racing(arm), state.departures.get(arm))
+        if when[0] or arm not in self._reasons or self._reasons[arm][0] != when:
+            text = why_it_stands_there(state.session, arm, when[1])
+            self._reasons[arm] = when, text
+        return self._reasons[arm][1]
 
     def _why(self, state: RaceState, learners: list[LearnerOnPage], stage: str) -> str:
         session = state.session

@@ -125,7 +125,7 @@ class RaceContent:
         rows = drawn.rows()
         message: Message = {
             "html": self._new("html", drawn.pieces() | drawn.marks()),
-            "rows": self._new("rows", rows),
+            "rows": self._cells(rows),
             "look": self._new("look", drawn.looks),
             **self._whole("order", list(rows)),
             **self._whole("box", drawn.view.box),
@@ -140,6 +140,20 @@ class RaceContent:
         before = self._sent.get(kind, {})
         self._sent[kind] = values
         return {key: text for key, text in values.items() if before.get(key) != text}
+
+    def _cells(self, rows: dict[int, list[str]]) -> dict[int, dict[int, str]]:
+        """Of each row the cells that are new."""
+        before = self._sent.get("rows", {})
+        self._sent["rows"] = rows
+        changed = {arm: cells for arm, cells in rows.items() if before.get(arm) != cells}
+        return {
+            arm: {
+                k: cell
+                for k, cell in enumerate(cells)
+                if arm not in before or before[arm][k] != cell
+            }
+            for arm, cells in changed.items()
+        }
 
     def _whole(self, kind: str, value: Any) -> Message:
         same = self._sent.get(kind) == value

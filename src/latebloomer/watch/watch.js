@@ -31,10 +31,21 @@
     if (raw !== undefined && at("raw")) at("raw").checked = raw;
   }
 
-  function row(arm, html) {
-    const line = at(`r${arm}`) || Object.assign(document.createElement("tr"), { id: `r${arm}`, tabIndex: 0 });
-    put(line, html);
-    if (!line.parentNode) at("rows").append(line);
+  function row(arm, cells) {
+    const line = at(`r${arm}`);
+    if (line) {
+      for (const [k, html] of Object.entries(cells)) {
+        const cell = document.createElement("tr");
+        cell.innerHTML = html;
+        const made = cell.firstChild, old = line.children[k];
+        old.className = made.className;
+        put(old, made.innerHTML);
+      }
+    } else {
+      const made = Object.assign(document.createElement("tr"), { id: `r${arm}`, tabIndex: 0 });
+      made.innerHTML = Object.values(cells).join("");
+      at("rows").append(made);
+    }
   }
 
   function order(arms) {
