@@ -42,6 +42,9 @@ Isolate = Annotated[
     bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
 ]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
+Watched = Annotated[
+    bool, typer.Option("--watch", help="Show the race in a browser, on this machine.")
+]
 Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
 
@@ -79,6 +82,7 @@ def race(
     storage: Storage = None,
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
+    watch: Watched = False,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one.
@@ -96,7 +100,8 @@ def race(
             full=full_steps(full), seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, if_exists=if_exists, seed=seed, maximize=not minimize,
             timeout=timeout, deliver=deliver, grace=grace, stop=stop, isolate=isolate,
-            progress=not quiet, runner=runner_at(runner, address, storage, cpus, gpus),
+            progress=not quiet, watch=watch,
+            runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
 
@@ -111,6 +116,7 @@ def resume(
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
+    watch: Watched = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption.
@@ -125,7 +131,9 @@ def resume(
     with command_to_go_on(learners):
         given = learners_at(learners)
         given = given if save is None else with_models(given)
-        verdict = run(journal, given, runner=where, progress=not quiet, isolate=isolate)
+        verdict = run(
+            journal, given, runner=where, progress=not quiet, isolate=isolate, watch=watch
+        )
     print_and_write(verdict, learners, report, save)
 
 

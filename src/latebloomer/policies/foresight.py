@@ -20,7 +20,7 @@ from latebloomer.policies.adaptive_window import (
     late_noise,
     late_slope,
 )
-from latebloomer.policies.base import Policy
+from latebloomer.policies.base import Forecast, Policy
 
 EIGHTHS = (4, 5, 6)  # of its pulls, from which an arm's gain until now is forecast as a test
 FIRST = 8  # pulls from which a slope and the one before it can be told: two rewards a quarter
@@ -121,16 +121,23 @@ class Foresight(Policy):
                 ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + ledger.memo[i]
 
     def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
-        trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
-        if EIGHTHS[-1] * n // 8 < FIRST or ahead <= n:
+        seen = self.forecast(ledger, i)
+        if seen is None:
             return ""
-        origin = max(FIRST, int(n) // 2)
+        trust, n, ahead, more = seen
+        origin = max(FIRST, n // 2)
         proved = f"forecasts from pull {origin} explained {trust:.0%} of what happened up to pull"
         if trust == 0.0:
             return f"{proved} {n:g}, so none is believed"
-        level, more = rating - sign * ledger.memo[i], ledger.memo[i] / trust
+        level = rating - sign * ledger.memo[i]
         gains = f"{'gain' if sign > 0 else 'fall by'} {more:.3g} by pull {ahead:g}"
         return f"{proved} {n:g}; {name} was at {level:.3g} and expected to {gains}"
+
+    def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
+        trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
+        if EIGHTHS[-1] * n // 8 < FIRST or ahead <= n:
+            return None
+        return Forecast(trust, int(n), ahead, ledger.memo[i] / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         power = 1.0 if self.power is None else self.power  # so small a budget is at most H

@@ -35,6 +35,7 @@ from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, Noted
 
 CRASHES = (
@@ -69,6 +70,7 @@ def race(
     isolate: bool = False,
     score_range: tuple[float | None, float | None] | None = None,
     stop: str | None = None,
+    watch: bool = False,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
@@ -94,6 +96,7 @@ def race(
     what a score cannot leave, an accuracy for example: then no certificate speaks of more.
     `stop="certified"` ends the race once its winner is certified, which holds for all looks
     together; the verdict says what was not needed.
+    With `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -107,6 +110,7 @@ def race(
     >>> verdict.name, verdict.pulls, verdict.late_bloomer
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
+    need_journal(watch, journal)
     check_journal_options(journal, if_exists)
     given = entries_of(learners, seed)
     units = units_of(learners, budget, horizon, trainings, full, pulls_per_training)
@@ -125,9 +129,18 @@ def race(
     if if_exists == RESUME and journal is not None and holds_race(journal):
         need_same_settings(journal, settings, policy)
         return resume(
-            journal, learners, policy=policy, runner=made, progress=progress, callbacks=callbacks
+            journal,
+            learners,
+            policy=policy,
+            runner=made,
+            progress=progress,
+            callbacks=callbacks,
+            watch=watch,
         )
     opened = begin(journal, created, if_exists)
+    state.started = next(opened.read()).at
+    if watch:
+        start_watching(opened.path)
     return _run(state, opened, entries, made, Progress(names, progress), functions)
 
 
@@ -140,6 +153,7 @@ def resume(
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    watch: bool = False,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -147,7 +161,7 @@ def resume(
     and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
     again from the start, which is announced first. `policy` is only needed for one that is not
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
-    now on.
+    now on. `watch=True` shows it in a browser.
     """
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
@@ -158,6 +172,8 @@ def resume(
     except BaseException:
         opened.close()
         raise
+    if watch:
+        start_watching(opened.path)
     return _run(state, opened, entries, made, Progress(state.names, progress), functions)
 
 

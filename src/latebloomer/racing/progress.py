@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.text import printable
+from latebloomer.core.text import printable, span_of_time
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
@@ -193,9 +193,9 @@ class Progress:
         if session is None or session.spent == self._start:
             return "time left unknown"
         if self._clock is not None:
-            return f"{_span(max(0.0, self._clock.left()))} left"
+            return f"{span_of_time(max(0.0, self._clock.left()))} left"
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {_span(pace * (session.budget - session.spent))} left"
+        return f"about {span_of_time(pace * (session.budget - session.spent))} left"
 
     @property
     def session(self) -> Session | None:
@@ -226,16 +226,3 @@ def _sentence(event: Event, session: Session) -> str:
                 return f"{name}: finished after {session.pulls_of(event.arm)} pulls{others}"
             return f"{name}: {'no more' if own else 'out'}, {event.why}"
     return ""
-
-
-def _span(seconds: float) -> str:
-    """
-    >>> _span(0.2), _span(75), _span(7300)
-    ('0 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

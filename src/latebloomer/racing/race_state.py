@@ -65,7 +65,9 @@ class RaceState:
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.verdict: Decided | None = None
+        self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
+        self.trained_until = 0.0  # the same when its newest pull was counted
         self._under_way = False  # whether a process has it, or was killed with it
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
@@ -83,13 +85,14 @@ class RaceState:
                 f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
                 "changed"
             ) from error
+        race.started = first.at
         race.replay(stream)
         return race
 
     def replay(self, entries: Iterable[Entry]) -> None:
         """Take in what a journal says next."""
-        entry = None
         for entry in entries:
+            self.elapsed = entry.elapsed
             try:
                 self.apply(entry.event)
             except JournalError:
@@ -101,8 +104,6 @@ class RaceState:
                     f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
                     "has been changed"
                 ) from error
-        if entry is not None:
-            self.elapsed = entry.elapsed
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""
@@ -112,6 +113,7 @@ class RaceState:
             self.steps[event.arm] += event.steps or 0
             self._newest[event.arm].append(event.seconds)
             self.longest_pull = max(self.longest_pull, event.seconds)
+            self.trained_until = self.elapsed
             return
         self.session.apply(event)
         match event:

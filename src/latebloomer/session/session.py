@@ -23,7 +23,7 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.policies.base import Policy
+from latebloomer.policies.base import Forecast, Policy
 from latebloomer.policies.registry import policy_for
 from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
 from latebloomer.session.delivery import Naming, check_share, set_aside
@@ -468,6 +468,11 @@ class Session:
         return self._turns.phase
 
     @property
+    def levels_to_come(self) -> list[tuple[int, int]]:
+        """(arms, pulls each) of this phase and of those after it, as the plan stands now."""
+        return [] if self.over or self._naming is not None else self._turns.levels_to_come
+
+    @property
     def decides_every_pull(self) -> bool:
         """Whether the policy decides after every pull rather than between phases."""
         return self._turns.decides_every_pull
@@ -633,6 +638,14 @@ class Session:
         if self.departure(i) is not None:  # nothing is forecast for it
             return ""
         return self.policy.remark(self._turns.ledger, i, self.names[i], rating, self._sign)
+
+    def forecast(self, arm: int | str) -> Forecast | None:
+        """What the policy expects of an arm that races, in scores; None where it does not."""
+        i = self._index(arm)
+        if not self.is_racing(i) or self.departure(i) is not None or self._naming is not None:
+            return None
+        seen = self.policy.forecast(self._turns.ledger, i)
+        return None if seen is None else seen._replace(gain=self._sign * seen.gain)
 
     def _judged_at(self) -> int:
         return self.spent if self._naming is None else self._naming.at

@@ -52,9 +52,8 @@ class Turns:
     ) -> None:
         self.policy, self.arms, self.seed, self.grace = policy, arms, seed, grace
         self.budget, self.horizon = budget, horizon
-        self.ledger = lists_for(arms)
-        for i in coarse:
-            self.ledger.coarse[i] = 1
+        self.coarse = frozenset(coarse)  # arms that repeat rewards between their steps
+        self.ledger = self._empty_ledger()
         self.batch: list[int] = []  # arms handed out together and not told yet
         self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
         self.aside: list[int] = []  # FINISHED ones that sweeps leave out; they may still win
@@ -67,6 +66,12 @@ class Turns:
         self.decides_every_pull = ANY in self._game.plan.keep
         self._bind()
         self.due: int = self._advance(self._game, self.ledger, ANY, 0)
+
+    def _empty_ledger(self) -> Any:
+        ledger = lists_for(self.arms)
+        for i in self.coarse:
+            ledger.coarse[i] = 1
+        return ledger
 
     def _bind(self) -> None:
         moves = plain_moves(type(self.policy))
@@ -112,6 +117,13 @@ class Turns:
         """The phase being played, from 1, and how many there are."""
         phases = len(self._game.plan.keep)
         return min(int(self.ledger.cursor[PHASE]) + 1, phases), phases
+
+    @property
+    def levels_to_come(self) -> list[tuple[int, int]]:
+        """(arms, pulls each) of this phase and those after it; none where any arm may be next."""
+        plan, phase = self._game.plan, int(self.ledger.cursor[PHASE])
+        levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
+        return [] if self.decides_every_pull else [(int(k), int(n)) for k, n in levels]
 
     def estimate(self, i: int) -> float:
         """What the recommendation goes by; for an arm that is out what it was dropped on."""
@@ -361,7 +373,7 @@ class Turns:
 
     def _grow(self) -> None:
         """Rows for newcomers, which begin with the first phase."""
-        old, new = self.ledger, lists_for(self.arms)
+        old, new = self.ledger, self._empty_ledger()
         size = len(old.n)
         if size == self.arms:
             return
@@ -376,7 +388,7 @@ class Turns:
 
     def _begin_again(self, racing: set[int]) -> None:
         """Empty the ledger; who takes no pulls enters at once with all that it has shown."""
-        old, new = self.ledger, lists_for(self.arms)
+        old, new = self.ledger, self._empty_ledger()
         self.ledger, self._growing = new, rows_in_use(self.policy, new)
         for i in range(self.arms):
             if i in racing and i not in self.departed:
@@ -464,7 +476,7 @@ class Turns:
         return planned._replace(rule=whole.rule, budget=self._budget_of_plan())
 
     def _rate_anew(self, told: Iterable[tuple[int, float]]) -> None:
-        old, new = self.ledger, lists_for(self.arms)._replace(coarse=self.ledger.coarse)
+        old, new = self.ledger, self._empty_ledger()
         growing = rows_in_use(self.policy, new)
         for i, reward in told:
             for rows in growing:

@@ -204,17 +204,18 @@ def reopen(path: str | os.PathLike[str]) -> FileJournal:
         raise
 
 
-def read(path: str | os.PathLike[str], damaged: bool = False) -> Journal:
+def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = False) -> Journal:
     """A journal to look at, also while another process races on it. Nothing is written.
 
-    One that is known to be damaged is read as far as it goes.
+    One that is known to be damaged is read as far as it goes. A brief look, during which no race
+    begins on a journal at rest, leaves no files of SQLite's beside it either.
     """
     file = Path(path).absolute()
     if not file.is_file():
         raise JournalError(
             f"there is no journal {near(file)}: check the path, or start with race(...)"
         )
-    db = _connect_to_read(file)
+    db = _connect_to_read(file, at_rest=brief and _is_at_rest(file))
     version = _version(db, file, damaged)
     return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
 
@@ -225,12 +226,12 @@ def glance(path: Path) -> tuple[sqlite3.Connection, int]:
     Unlike a longer look it leaves no files of SQLite's own beside a journal that nobody writes.
     """
     file = path.absolute()
-    if Path(f"{file}-wal").exists():
-        db = _connect_to_read(file)
-    else:
-        uri = f"{file.as_uri()}?mode=ro&immutable=1"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    db = _connect_to_read(file, at_rest=_is_at_rest(file))
     return db, _version(db, file)
+
+
+def _is_at_rest(file: Path) -> bool:
+    return not Path(f"{file}-wal").exists()
 
 
 def _version(db: sqlite3.Connection, file: Path, damaged: bool = False) -> int:
@@ -315,9 +316,11 @@ def _connect(file: Path, durability: str) -> sqlite3.Connection:
     return db
 
 
-def _connect_to_read(file: Path) -> sqlite3.Connection:
+def _connect_to_read(file: Path, at_rest: bool = False) -> sqlite3.Connection:
     """Read-only; in a read-only folder SQLite must be told that nothing will change."""
     uri = file.as_uri()
+    if at_rest:
+        return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
     db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None, timeout=5)
     try:
         db.execute("SELECT count(*) FROM sqlite_master")

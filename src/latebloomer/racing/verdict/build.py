@@ -61,6 +61,8 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
         settings=race.settings.as_dict(),
         versions=versions(),
         journal=None if journal is None else str(journal),
+        started=race.started,
+        seconds=race.trained_until,
         history=history,
     )
 

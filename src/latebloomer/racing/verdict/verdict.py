@@ -99,6 +99,8 @@ class Verdict:
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
     journal: str | None
+    started: float | None  # seconds since 1970
+    seconds: float  # from the start to the last counted pull
     history: History = field(repr=False)
 
     @property
