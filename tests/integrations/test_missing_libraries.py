@@ -15,6 +15,7 @@ CALLS = {  # of each adapter, and the module that it imports
     "xgboost.XGBoostLearner": lambda make: make({}, DATA, DATA, metric="auc"),
     "lightgbm.LightGBMLearner": lambda make: make({}, DATA, DATA, metric="auc"),
     "catboost.CatBoostLearner": lambda make: make({}, DATA, DATA, metric="AUC"),
+    "torch.TorchLearner": lambda make: make(None, None, [], None, None),
 }
 
 

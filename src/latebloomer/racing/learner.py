@@ -30,6 +30,7 @@ ADAPTERS = {  # whose objects are no learners themselves, and what makes one of 
     "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
     "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
     "catboost": "latebloomer.integrations.catboost.CatBoostLearner",
+    "torch": "latebloomer.integrations.torch.TorchLearner",
     "sklearn": "latebloomer.integrations.sklearn.SklearnLearner",
     "optuna": "latebloomer.integrations.optuna.TunerLearner",
 }
