@@ -16,12 +16,17 @@ CALLS = {  # of each adapter, and the module that it imports
     "lightgbm.LightGBMLearner": lambda make: make({}, DATA, DATA, metric="auc"),
     "catboost.CatBoostLearner": lambda make: make({}, DATA, DATA, metric="AUC"),
     "torch.TorchLearner": lambda make: make(None, None, [], None, None),
+    "mlflow.MLflowLogger": lambda make: make(),
+    "wandb.WandbLogger": lambda make: make(),
+    "tensorboard.TensorBoardLogger": lambda make: make(),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_library_is_one_line(name, monkeypatch):
     module, _, what = name.partition(".")
+    for loaded in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, module, None)
     make = getattr(import_module(f"latebloomer.integrations.{module}"), what)
     with pytest.raises(MissingExtra) as caught:
