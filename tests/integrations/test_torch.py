@@ -106,7 +106,7 @@ WAYS = {
         "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
         "scaler": torch.amp.GradScaler("cpu", init_scale=8.0),
     },
-    "workers": {"loading": lambda: loader(num_workers=1), "batches": 5},
+    "workers": {"loading": lambda: loader(num_workers=1)},
 }  # fmt: skip
 
 

@@ -75,13 +75,44 @@ def sign(metric: Any, maximize: bool | None, known: Callable[[str], bool]) -> fl
     return 1.0 if known(metric) else -1.0
 
 
+LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")
+HIGHER = ("acc", "auc", "f1", "precision", "recall", "r2", "score", "bleu", "rouge")
+
+
+def direction_of(metric: str) -> bool:
+    """Whether a name that a user made is of something that is better when higher.
+
+    >>> direction_of("val_accuracy"), direction_of("val_loss")
+    (True, False)
+    >>> direction_of("val_speed")
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: metric='val_speed' does not say whether higher is better: ...
+    """
+    if any(word in metric.lower() for word in LOWER):
+        return False
+    if any(word in metric.lower() for word in HIGHER):
+        return True
+    raise SettingError(
+        f"metric={metric!r} does not say whether higher is better: say maximize=True or False"
+    )
+
+
+def need_logged(metric: str, logged: Mapping[str, Any]) -> Any:
+    """The value of a metric, or a `LearnerError` that says which there are."""
+    if metric not in logged:
+        raise LearnerError(
+            f"metric={metric!r}, but what is reported is {', '.join(sorted(logged)) or 'nothing'}"
+        )
+    return logged[metric]
+
+
 def need_valid(learner: Any, valid: Any) -> None:
     """Raise a `LearnerError` where there is nothing to score on."""
     if valid is None:
         name = type(learner).__name__
         raise LearnerError(
             f"{name} has no evaluation set, but a race compares scores on rows held out: "
-            f"{name}(params, train, valid, metric=...)"
+            f"{name}(..., train, valid, metric=...)"
         )
 
 

@@ -1,4 +1,4 @@
-"""TensorBoard: `race(..., callbacks=[TensorBoardLogger("runs")])`; then tensorboard --logdir runs."""
+"""TensorBoard: `race(..., callbacks=[TensorBoardLogger("runs")])`; see `tensorboard --logdir`."""
 
 from __future__ import annotations
 
