@@ -29,6 +29,14 @@ from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.training_share import Share, ShareLearner
 
 LARGEST = 1e100  # what a session takes
+ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
+    "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
+    "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
+    "catboost": "latebloomer.integrations.catboost.CatBoostLearner",
+    "torch": "latebloomer.integrations.torch.TorchLearner",
+    "sklearn": "latebloomer.integrations.sklearn.SklearnLearner",
+    "optuna": "latebloomer.integrations.optuna.TunerLearner",
+}
 
 
 @runtime_checkable
@@ -136,6 +144,9 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
         raise LearnerError(
             f"learner {name!r} has pull={brief(given.pull)}, but pull must be a method"
         )
+    adapter = None if hasattr(given, "pull") else adapter_for(given)
+    if adapter is not None:
+        raise LearnerError(f"learner {name!r} is of another library: {adapter}")
     if _is_object(given) or callable(given):
         return Entry(name, given, seed_of(seed, name))
     if isinstance(given, Iterator):
@@ -148,6 +159,22 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
         "one more unit and returns the score; or give a function that returns such an object, or "
         "one that yields scores"
     )
+
+
+def adapter_for(thing: Any) -> str | None:
+    """What makes a learner of another library's object, in words; None where nothing does.
+
+    >>> from fractions import Fraction
+    >>> adapter_for(Fraction(1, 2)), adapter_for(len)
+    (None, None)
+    """
+    kind = thing if inspect.isclass(thing) else type(thing)
+    homes = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    found = next((home for home in homes if home in ADAPTERS), None)
+    if found is None:
+        return None
+    page = "scikit-learn.md" if found in ("sklearn", "optuna") else "training-libraries.md"
+    return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
 
 
 def _once(learners: Mapping[str, Any]) -> None:

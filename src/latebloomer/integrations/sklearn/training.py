@@ -24,6 +24,7 @@ from latebloomer.errors import LearnerError
 from latebloomer.integrations.sklearn.checkpoint_formats import FoldState
 from latebloomer.integrations.sklearn.convergence import Convergence
 from latebloomer.integrations.sklearn.data_splits import Fold, RowNumbers, row_count, take_rows
+from latebloomer.racing.learner import adapter_for
 from latebloomer.racing.training_share import PULLS
 
 Scorer = Callable[[Any, Any, Any], float]
@@ -147,6 +148,9 @@ def last_step(estimator: Any) -> Any:
 
 def _not_incremental(estimator: Any, model: Any, params: dict[str, Any]) -> str:
     what = "the last step of the pipeline, " if model is not estimator else ""
+    kind, home = type(model).__name__, type(model).__module__.partition(".")[0]
+    if home in ("xgboost", "lightgbm", "catboost"):
+        return f"{what}{kind} has no partial_fit and no warm_start. {adapter_for(model)}"
     if "warm_start" in params:
         lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
     else:
