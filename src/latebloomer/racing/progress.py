@@ -123,7 +123,7 @@ class Progress:
             self._pulled(session, event)
         else:
             text = _sentence(event, session)
-            if text and (self.mode == "lines" or not isinstance(event, Planned | Named)):
+            if text and (self.mode == "lines" or not _is_in_the_table(event)):
                 self.say(text)
 
     def _pulled(self, session: Session, told: Told) -> None:
@@ -200,6 +200,12 @@ class Progress:
     @property
     def session(self) -> Session | None:
         return self._session
+
+
+def _is_in_the_table(event: Event) -> bool:
+    """Whether the live table shows it."""
+    ended = isinstance(event, Left) and event.how == FINISHED
+    return ended or isinstance(event, Planned | Named)
 
 
 def _sentence(event: Event, session: Session) -> str:

@@ -62,25 +62,28 @@ def percent(pulls: int, one: int) -> str:
 
 
 def pull_in_words(shares: Mapping[str, Share]) -> str:
-    """What a pull of each learner is, in its own steps.
+    """What a pull is in the learners' own steps, from the shortest training to the longest.
 
-    >>> print(pull_in_words({"net": Share(3600, 100), "tree": Share(5, 100)}))
-    A pull is 36 steps of net (of 3600). tree has 5 steps: most of its pulls repeat its last
-    score and cost nothing.
+    >>> print(pull_in_words({"net": Share(3600, 100), "sgd": Share(250, 100), "tree": Share(5, 100)}))
+    A pull is from 2.5 steps of sgd (250 in all) to 36 steps of net (3600 in all).
+    tree has 5 steps: its other pulls repeat its last score and cost nothing.
     """
-    trained = [f"{_steps(share)} of {name} (of {share.full})" for name, share in shares.items()
-               if not share.coarse]  # fmt: skip
-    if len(trained) > SHOWN:
-        trained = [*trained[: SHOWN - 1], f"... {len(trained) - SHOWN + 1} more learners"]
-    said = [f"A pull is {', '.join(trained)}."] if trained else []
+    fine = {name: share for name, share in shares.items() if not share.coarse}
+    ends = {name: fine[name] for name in _shortest_and_longest(fine)}
+    each = [f"{_steps(share)} of {name} ({share.full} in all)" for name, share in ends.items()]
+    said = [f"A pull is {'from ' * (len(each) > 1)}{' to '.join(each)}."] if each else []
     coarse = [f"{name} has {one.full} steps" for name, one in shares.items() if one.coarse]
     if coarse:
-        said.append(f"{', '.join(coarse)}: most of its pulls repeat its last\nscore and cost "
-                    "nothing.")  # fmt: skip
-    return " ".join(said)
+        said.append(f"{', '.join(coarse)}: {'its' if len(coarse) == 1 else 'their'} other pulls "
+                    "repeat its last score and cost nothing.")  # fmt: skip
+    return "\n".join(said)
+
+
+def _shortest_and_longest(shares: Mapping[str, Share]) -> list[str]:
+    order = sorted(shares, key=lambda name: shares[name].full)
+    return order if len(order) < 2 else [order[0], order[-1]]
 
 
 def _steps(share: Share) -> str:
-    each = share.full / share.pulls
-    text = f"{each:.0f}" if each == int(each) else f"about {each:.3g}"
-    return f"{text} step{'s' * (text != '1')}"
+    each = f"{share.full / share.pulls:.3g}"
+    return f"{each} step{'s' * (each != '1')}"

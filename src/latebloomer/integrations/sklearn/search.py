@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latebloomer.errors import AllFailed
 from latebloomer.integrations.sklearn.search_budget import (
+    EXTRA,
     SearchBudget,
     refit_steps,
     search_budget,
@@ -209,7 +210,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seconds = budget.aside if self.seconds is not None and self.refit is True else inf
         made = learners.refit(name, steps, seconds)
         self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
-        if self.verbose:
+        if self.verbose and self.refit == EXTRA:
             print(f"refitted {name} on all rows: {self.refit_pulls_} pulls", file=sys.stderr)
         return made
 

@@ -26,7 +26,8 @@ def brief(verdict: Verdict, table: bool = True) -> str:
     lines += _table(verdict) if table else []
     seconds = sum(arm.seconds for arm in verdict.arms)
     lines.append(f"{_capital(verdict.reason)}; {seconds:.3g} s of training, by {verdict.policy}.")
-    lines.append(f"How sure is this? {_capital(verdict.certificate)}.")
+    sure = verdict.certificate if verdict.certified else verdict.certificate.partition(" (with")[0]
+    lines.append(f"How sure is this? {_capital(sure)}.")
     lines += _others(verdict)
     count = len(verdict.warnings)
     if count == 1:
