@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.core.atomic_files import need_folder
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
@@ -54,10 +54,12 @@ def plan(
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
     grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
+    json: Json = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
     at = budget if horizon is None else horizon
-    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon, grace))
+    found = policy_for(policy, arms, budget, at).describe(arms, budget, horizon, grace)
+    say(found.to_json() if json else found)
 
 
 def simulate(
@@ -72,7 +74,7 @@ def simulate(
     threads: Annotated[int | None, typer.Option(help="Of the CPU; all cores by default.")] = None,
     chunk: Annotated[int | None, typer.Option(help="Runs that are counted together.")] = None,
     first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,

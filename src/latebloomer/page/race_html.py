@@ -119,22 +119,26 @@ def _learner(one: LearnerOnPage, css: str, most: int) -> str:
 
 def _intervals(page: RacePage, css: list[str]) -> str:
     intervals = [
-        Interval(one.name, look, one.lower, one.upper, one.score, _interval_text(one))
+        Interval(one.name, look, one.lower, one.upper, one.score, _interval_text(one, page))
         for one, look in zip(page.learners, css, strict=True)
     ]
     return section(
         "How sure is this?",
         f"{as_sentence(page.certificate)} Below is where each learner's curve can be at "
         f"{page.horizon:,} pulls: all intervals hold together with "
-        "probability 95 % if curves rise and are concave. Dots are the last scores seen; an arrow "
+        f"probability 95 % if curves {_shape(page)}. Dots are the last scores seen; an arrow "
         "means that the interval goes on; a dot alone, that the curve contradicts the assumption.",
         draw_intervals(intervals, f"score at {page.horizon:,} pulls"),
     )
 
 
-def _interval_text(one: LearnerOnPage) -> str:
+def _shape(page: RacePage) -> str:
+    return "rise and are concave" if page.higher_is_better else "fall and are convex"
+
+
+def _interval_text(one: LearnerOnPage, page: RacePage) -> str:
     if one.lower > one.upper:
-        return f"{one.name}: no curve that rises and is concave fits what was seen"
+        return f"{one.name}: no curves that {_shape(page)} fit what was seen"
     return f"{one.name}: {_number(one.lower)} to {_number(one.upper)}"
 
 

@@ -496,7 +496,8 @@ class Session:
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
-        of rewards: with `maximize=False`, of scores times -1. `score_range` is what a score's mean
+        of rewards: with `maximize=False`, of scores times -1; its sentences speak of the scores
+        themselves. `score_range` is what a score's mean
         cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, that
         of the plan if not given: whoever ends a session early by what it shows says what it was
         before, and how often it was looked at most (`looks`).
@@ -507,11 +508,12 @@ class Session:
         window = float(getattr(self.policy, "window", 0.25))
         if score_range is not None and not self.maximize:
             score_range = -score_range[1], -score_range[0]
-        return certificate(
+        found = certificate(
             rewards, noise, self.horizon, window, delta,
             self._turns.budget if budget is None else budget, method=method,
             score_range=score_range, looks=looks,
         )  # fmt: skip
+        return replace(found, maximize=self.maximize)
 
     # --- why ---
 
