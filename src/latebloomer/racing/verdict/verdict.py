@@ -175,8 +175,8 @@ class Verdict:
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
             "named": asdict(self.named), "delivered": asdict(self.delivered),
-            "spent": self.spent, "unspent": self.unspent, "budget": self.budget,
-            "horizon": self.horizon, "certified": self.certified, "certificate": self.certificate,
+            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
+            "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
             "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
             "states": {a.name: a.state for a in self.arms},
@@ -206,8 +206,9 @@ class Verdict:
 
     def to_json(self) -> str:
         """One JSON object: what the journal keeps of the verdict, and `rows`."""
-        more = {"over": self.over, "policy": self.policy, "warnings": list(self.warnings),
-                "journal": self.journal, "rows": self.rows()}  # fmt: skip
+        more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
+                "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
+                }  # fmt: skip
         return json.dumps(_finite(self.summary() | more), allow_nan=False)
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
