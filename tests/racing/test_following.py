@@ -50,6 +50,17 @@ def test_a_race_is_followed_to_its_end(tmp_path, written_while_asleep, monkeypat
     assert all(seconds >= following.EVERY for seconds in waits)
 
 
+def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, events):
+    journal = files.create(tmp_path / "race.db", events[0])
+    onlooker = files.read(tmp_path / "race.db")
+    list(onlooker.read())
+    journal.append(*events[1:])
+    journal.close()
+    onlooker.close()
+    (tmp_path / "copy.db").write_bytes((tmp_path / "race.db").read_bytes())  # without the -wal
+    assert look(tmp_path / "copy.db").summary() == look(tmp_path / "made.db").summary()
+
+
 def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):
     path, _ = written_while_asleep
     read, real = [], files.FileJournal.read
