@@ -175,6 +175,16 @@ def told(verdict, upto):
     return session
 
 
+def test_by_the_clock_each_look_has_a_share_of_its_own():
+    session = told(run(stop=None), 300)
+    timed = Settings(policy=session.policy, budget=None, seconds=60, stop="certified")
+    proof, once = certificate_of(session, timed), session.certificate()
+    number = sum(count <= 299 for count in islice(looks(arms=3), 100)) + 1
+    share = session.certificate(delta=0.05 / (number * (number + 1)))
+    assert (proof.upper == share.upper).all() and (proof.lower == share.lower).all()
+    assert (proof.upper - proof.lower > once.upper - once.lower).all() and proof.delta == 0.05
+
+
 def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
     verdict = run()
     narrow = told(verdict, verdict.spent).certificate(budget=verdict.spent)
