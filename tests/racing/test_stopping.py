@@ -18,6 +18,7 @@ from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
 from latebloomer.session.events import Stopped
+from latebloomer.theory import certificate
 
 
 def learner(best, speed, noise=0.01):
@@ -190,6 +191,13 @@ def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
     narrow = told(verdict, verdict.spent).certificate(budget=verdict.spent)
     assert all(arm.upper - arm.lower > width for arm, width in
                zip(verdict.arms, narrow.upper - narrow.lower, strict=True))  # fmt: skip
+
+
+def test_by_the_clock_too_a_callback_does_not_make_the_certificate_narrower():
+    stopped = race(CLEAR, seconds=600, horizon=2000, policy="foresight", journal=None,
+                   progress=False, callbacks=[end_at(300)])  # fmt: skip
+    whole = certificate([stopped.curve(name) for name in CLEAR], None, horizon=2000)
+    assert [arm.upper for arm in stopped.arms] == whole.upper.tolist()
 
 
 def test_a_callback_that_stops_does_not_make_the_certificate_narrower():

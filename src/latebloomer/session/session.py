@@ -498,9 +498,9 @@ class Session:
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
         of rewards: with `maximize=False`, of scores times -1; its sentences speak of the scores
         themselves. `score_range` is what a score's mean
-        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, that
-        of the plan if not given: whoever ends a session early by what it shows says what it was
-        before, and how often it was looked at most (`looks`).
+        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, by
+        what was known before the first; if not given, that of the plan, or the horizon after an
+        early end. Who looks again and again to end it says how often at most (`looks`).
         """
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
@@ -508,9 +508,10 @@ class Session:
         window = float(getattr(self.policy, "window", 0.25))
         if score_range is not None and not self.maximize:
             score_range = -score_range[1], -score_range[0]
+        if budget is None:  # an end by what was seen must not make intervals narrower
+            budget = self._turns.budget if self._stopped is None else self.horizon
         found = certificate(
-            rewards, noise, self.horizon, window, delta,
-            self._turns.budget if budget is None else budget, method=method,
+            rewards, noise, self.horizon, window, delta, budget, method=method,
             score_range=score_range, looks=looks,
         )  # fmt: skip
         return replace(found, maximize=self.maximize)
