@@ -160,7 +160,11 @@ def test_the_frame_and_the_plot_have_every_learner():
 
     verdict = quiet(FIVE, 200)
     frame = verdict.to_frame()
-    assert list(frame.index) == list(FIVE) and frame["pulls"].sum() == 200
+    assert list(frame.columns) == list(verdict.rows()[0]) and frame["pulls"].sum() == 200
+    assert frame["at_horizon_low"].tolist() == [arm.lower for arm in verdict.arms]
+    assert list(verdict.to_frame(index="name").index) == list(FIVE)
+    with pytest.raises(SettingError, match="index='arm', but index must be of the columns name"):
+        verdict.to_frame(index="arm")
     figure = verdict.plot()
     assert len(figure.axes[0].get_legend().get_texts()) == 5
     pyplot.close(figure)

@@ -18,6 +18,7 @@ from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
 from latebloomer.session.events import Stopped
+from latebloomer.theory import certificate
 
 
 def learner(best, speed, noise=0.01):
@@ -49,7 +50,7 @@ def test_a_clear_race_ends_when_its_winner_is_certified(policy):
         f"stopped after {verdict.spent} of 2000 pulls: b is certified the best, "
         f"{verdict.unspent:,} of 2,000 pulls were not needed"
     )
-    assert verdict.reason in str(verdict) and verdict.summary()["unspent"] == verdict.unspent
+    assert verdict.reason in str(verdict) and f'"unspent": {verdict.unspent}' in verdict.to_json()
     assert whole.spent + whole.unspent == 2000 and whole.unspent < 5
 
 
@@ -175,11 +176,28 @@ def told(verdict, upto):
     return session
 
 
+def test_by_the_clock_each_look_has_a_share_of_its_own():
+    session = told(run(stop=None), 300)
+    timed = Settings(policy=session.policy, budget=None, seconds=60, stop="certified")
+    proof, once = certificate_of(session, timed), session.certificate()
+    number = sum(count <= 299 for count in islice(looks(arms=3), 100)) + 1
+    share = session.certificate(delta=0.05 / (number * (number + 1)))
+    assert (proof.upper == share.upper).all() and (proof.lower == share.lower).all()
+    assert (proof.upper - proof.lower > once.upper - once.lower).all() and proof.delta == 0.05
+
+
 def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
     verdict = run()
     narrow = told(verdict, verdict.spent).certificate(budget=verdict.spent)
     assert all(arm.upper - arm.lower > width for arm, width in
                zip(verdict.arms, narrow.upper - narrow.lower, strict=True))  # fmt: skip
+
+
+def test_by_the_clock_too_a_callback_does_not_make_the_certificate_narrower():
+    stopped = race(CLEAR, seconds=600, horizon=2000, policy="foresight", journal=None,
+                   progress=False, callbacks=[end_at(300)])  # fmt: skip
+    whole = certificate([stopped.curve(name) for name in CLEAR], None, horizon=2000)
+    assert [arm.upper for arm in stopped.arms] == whole.upper.tolist()
 
 
 def test_a_callback_that_stops_does_not_make_the_certificate_narrower():

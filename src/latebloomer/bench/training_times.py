@@ -112,7 +112,7 @@ def _cell(key: tuple[str, float, str], values: list[tuple[float, float]], draws:
 
 
 def by_shares(policy: Policy, scores: Floats, seconds: Floats, limit: float) -> tuple[int, float]:
-    """The pick of a race by the clock whose pulls are shares of each training; the time it took."""
+    """The pick of a race by the clock whose pulls are shares of a training; the time it took."""
 
     def pull(arm: int, n: int) -> tuple[float, float]:
         before = float(seconds[arm, n - 2]) if n > 1 else 0.0
@@ -194,8 +194,8 @@ def report(cells: Sequence[Cell], draws: int) -> str:
     return "\n\n".join([
         "# Learners that cost unlike",
         f"Rank loss (0 is best) on LCDB 1.0 within a time, {draws} draws of real runs. Columns: "
-        "the budget in full trainings of average cost, and whether learners are compared at the same "
-        "share of their own training or after the same time. ± is one standard error over data "
+        "the budget in full trainings of average cost, and whether learners are compared at the "
+        "same share of their own training or after the same time. ± is one standard error over data "
         "sets.",
         table(header, rows),
     ])  # fmt: skip

@@ -27,7 +27,6 @@ app = typer.Typer(
     name="latebloomer",
     help="Spend one fixed budget over learners that get better with training; keep the right one.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help is text: `random:FAMILY:K` is no emoji, [name] no markup
 )

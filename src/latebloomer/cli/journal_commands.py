@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from latebloomer.cli.terminal_output import command, say
+from latebloomer.cli.terminal_output import Json, command, redrawn, say
 from latebloomer.core.text import one_line
 from latebloomer.racing.journal.listing import Cleaned, ListedRace, clean, list_races
 from latebloomer.racing.journal.names import RACES, journal_at
@@ -19,9 +19,9 @@ from latebloomer.racing.journal.names import RACES, journal_at
 NEWEST_HELP = "The race's journal, or a folder for the newest in it; that of races/ by default."
 FOLDER_HELP = "Where the journals are."
 CLEAN_HELP = "Remove the checkpoints of all but the winners, of finished races."
+WATCH_HELP = "Redraw while the race runs in another process; with --json, a line for each change."
 JournalFile = Annotated[Path, typer.Argument(help="The race's journal.")]
 NewestJournal = Annotated[Path | None, typer.Argument(help=NEWEST_HELP)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def races(
@@ -119,12 +119,21 @@ def report(
 def show(
     journal: NewestJournal = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Every reason and warning.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help=WATCH_HELP)] = False,
+    json: Json = False,
 ) -> None:
     """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import look
+    from latebloomer.racing.following import follow
 
-    verdict = look(journal)
-    say(verdict.details() if verbose else verdict)
+    if not watch:
+        verdict = look(journal)
+        say(verdict.to_json() if json else verdict.details() if verbose else verdict)
+    elif json:
+        for verdict in follow(journal):
+            say(verdict.to_json())
+    else:
+        redrawn(follow(journal))
 
 
 def repair(

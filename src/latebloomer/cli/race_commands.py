@@ -13,7 +13,7 @@ import typer
 
 from latebloomer.cli.learner_source import learners_at
 from latebloomer.cli.saved_winner import with_models
-from latebloomer.cli.terminal_output import check_outputs, command, say, write_each
+from latebloomer.cli.terminal_output import Json, check_outputs, command, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import ERROR, RACES, journal_at
@@ -26,6 +26,8 @@ LEARNERS_HELP = (
 )
 RESUME_HELP = f"The race's journal, if it is not the newest in races/; then {LEARNERS_HELP}"
 LearnersAt = Annotated[str, typer.Argument(help=LEARNERS_HELP)]
+SIGN_HELP = "Scores are to be high, or are losses."
+CHECKPOINT_HELP = "Pulls of a learner between two checkpoints; by time if not given."
 STOP_HELP = "certified: end once the winner is certified."
 JOURNAL_HELP = "Where every pull is recorded: a file, or a folder/ for a new file in it."
 IF_EXISTS_HELP = "Where the journal holds a race already: error, resume it, or new, a file beside."
@@ -69,8 +71,10 @@ def race(
     report: Report = None,
     save: Save = None,
     seed: Annotated[int, typer.Option(help="For learners that take one.")] = 0,
-    minimize: Annotated[bool, typer.Option("--minimize", help="Scores are losses.")] = False,
+    maximize: Annotated[bool, typer.Option("--maximize/--minimize", help=SIGN_HELP)] = True,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one pull may take.")] = None,
+    retries: Annotated[int, typer.Option(help="How often a failed pull is tried again.")] = 1,
+    checkpoint_every: Annotated[int | None, typer.Option(help=CHECKPOINT_HELP)] = None,
     deliver: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
@@ -83,6 +87,7 @@ def race(
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     watch: Watched = False,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one.
@@ -98,12 +103,12 @@ def race(
         verdict = run(
             given if save is None else with_models(given), budget, trainings=trainings,
             full=full_steps(full), seconds=seconds, policy=policy, horizon=horizon,
-            journal=journal, if_exists=if_exists, seed=seed, maximize=not minimize,
-            timeout=timeout, deliver=deliver, grace=grace, stop=stop, isolate=isolate,
-            progress=not quiet, watch=watch,
+            journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
+            retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
+            stop=stop, isolate=isolate, progress=not quiet, watch=watch,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
-    print_and_write(verdict, learners, report, save)
+    print_and_write(verdict, learners, report, save, json)
 
 
 def resume(
@@ -117,6 +122,7 @@ def resume(
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
     watch: Watched = False,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption.
@@ -134,7 +140,7 @@ def resume(
         verdict = run(
             journal, given, runner=where, progress=not quiet, isolate=isolate, watch=watch
         )
-    print_and_write(verdict, learners, report, save)
+    print_and_write(verdict, learners, report, save, json)
 
 
 def journal_and_learners(words: list[str]) -> tuple[Path, str]:
@@ -183,28 +189,29 @@ def runner_at(
 
 
 def print_and_write(
-    verdict: Verdict, learners: str, report: Path | None, save: Path | None
+    verdict: Verdict, learners: str, report: Path | None, save: Path | None, json: bool
 ) -> None:
     """The verdict on stdout; the winner and the report into files, the winner first."""
-    say("\n".join([verdict.sentence, *verdict.both, verdict.journal_line]))
+    words = [verdict.sentence, *verdict.both, verdict.journal_line]
+    say(verdict.to_json() if json else "\n".join(words))
     if save is None and not can_save(verdict.learner):
         say("the trained winner ends with this command: --save winner.pkl keeps it", err=True)
     journal = near(Path(str(verdict.journal)))
     resumed = command("resume", journal, learners, "--save", save)
     reported = command("report", journal, "--out", report)
     write_each(
-        (save, partial(write_or_say, verdict.save, resumed)),
-        (report, partial(write_or_say, verdict.report, reported)),
+        (save, partial(write_or_say, verdict.save, resumed, json)),
+        (report, partial(write_or_say, verdict.report, reported, json)),
     )
 
 
-def write_or_say(write: Callable[[Path], object], again: str, path: Path) -> None:
+def write_or_say(write: Callable[[Path], object], again: str, json: bool, path: Path) -> None:
     """Write a file of a race that is over; where that fails, say which command tries again."""
     try:
         write(path)
     except OutputError as error:
         raise OutputError(f"{error}; then: {again}") from error
-    say(f"wrote {path}")
+    say(f"wrote {path}", err=json)  # stdout is one JSON object
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.core.atomic_files import need_folder
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
@@ -59,6 +59,7 @@ def plan(
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
     grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
+    json: Json = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
     if (budget is None) == (trainings is None):
@@ -69,7 +70,11 @@ def plan(
     pulls, at = int(units.budget or 0), units.horizon
     found = policy_for(policy, arms, pulls, pulls if at is None else at)
     described = found.describe(arms, pulls, at, grace)
-    say(described if trainings is None else plan_in_trainings(described, trainings, repr(found)))
+    if json:
+        say(described.to_json())
+    else:
+        words = plan_in_trainings(described, trainings, repr(found)) if trainings else described
+        say(words)
 
 
 def simulate(
@@ -84,7 +89,7 @@ def simulate(
     threads: Annotated[int | None, typer.Option(help="Of the CPU; all cores by default.")] = None,
     chunk: Annotated[int | None, typer.Option(help="Runs that are counted together.")] = None,
     first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,

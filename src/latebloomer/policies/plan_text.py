@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
@@ -63,6 +64,15 @@ class Description:
         grace = f"grace={self.advised_grace}, " if self.advised_grace else ""
         return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; {grace}fewer "
                 "arms or a larger budget gives each more."]  # fmt: skip
+
+    def to_json(self) -> str:
+        """One JSON object: the phases, and all that is said of them."""
+        phases = [asdict(phase) for phase in self.phases]
+        return json.dumps({
+            "policy": repr(self.policy), "arms": self.arms, "budget": self.budget,
+            "horizon": self.horizon, "phases": phases, "unspent": self.unspent,
+            "advised_budget": self.advised_budget, "why": self.why, "outlook": self.outlook,
+        })  # fmt: skip
 
     def __str__(self) -> str:
         cut = len(self.phases) > SHOWN

@@ -64,7 +64,8 @@ def percent(pulls: int, one: int) -> str:
 def pull_in_words(shares: Mapping[str, Share]) -> str:
     """What a pull is in the learners' own steps, from the shortest training to the longest.
 
-    >>> print(pull_in_words({"net": Share(3600, 100), "sgd": Share(250, 100), "tree": Share(5, 100)}))
+    >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
+    >>> print(pull_in_words({name: Share(full, 100) for name, full in steps.items()}))
     A pull is from 2.5 steps of sgd (250 in all) to 36 steps of net (3600 in all).
     tree has 5 steps: its other pulls repeat its last score and cost nothing.
     """

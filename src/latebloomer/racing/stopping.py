@@ -58,8 +58,7 @@ def certificate_of(session: Session, settings: Settings) -> Certificate | None:
 def _certificate(session: Session, settings: Settings) -> Certificate:
     bounds, budget = settings.score_bounds, _fixed_budget(session, settings)
     if settings.stop is None:
-        ended = budget is not None and session.budget < budget  # else as the plan has it
-        return session.certificate(score_range=bounds, budget=budget if ended else None)
+        return session.certificate(score_range=bounds)
     if budget is not None:
         count = _count_looks(session, budget) + 1  # and the one at the end
         return session.certificate(score_range=bounds, budget=budget, looks=count)

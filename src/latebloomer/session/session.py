@@ -580,10 +580,11 @@ class Session:
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
-        of rewards: with `maximize=False`, of scores times -1. `score_range` is what a score's mean
-        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, that
-        of the plan if not given: whoever ends a session early by what it shows says what it was
-        before, and how often it was looked at most (`looks`).
+        of rewards: with `maximize=False`, of scores times -1; its sentences speak of the scores
+        themselves. `score_range` is what a score's mean
+        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, by
+        what was known before the first; if not given, that of the plan, or the horizon after an
+        early end. Who looks again and again to end it says how often at most (`looks`).
         """
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
@@ -591,15 +592,16 @@ class Session:
         for i in self.coarse:  # a repeated reward is no new measurement
             rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
-        if budget is None and not self.extended:
+        # Extended, or ended by what was seen, it was perhaps looked at after any pull count.
+        if budget is None and not self.extended and self._stopped is None:
             budget = self._turns.budget
-        # Extended, it may have been looked at after any pull count up to the horizon.
         if score_range is not None and not self.maximize:
             score_range = -score_range[1], -score_range[0]
-        return certificate(
+        found = certificate(
             rewards, noise, self.horizon, window, delta, budget, method=method,
             score_range=score_range, looks=looks,
         )  # fmt: skip
+        return replace(found, maximize=self.maximize)
 
     # --- why ---
 

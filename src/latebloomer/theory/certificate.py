@@ -52,6 +52,11 @@ DELTA = 0.05  # what may fail, unless one says otherwise
 STEP = 1.1  # from one judged pull count to the next
 
 
+def shape_of(maximize: bool) -> str:
+    """What is assumed of curves, as their scores are seen: losses are the other way up."""
+    return "rise and are concave" if maximize else "fall and are convex"
+
+
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
 class Certificate:
     """Intervals for mu_i(horizon) that hold together with probability at least 1 - delta.
@@ -67,6 +72,7 @@ class Certificate:
     delta: float
     noise: float
     noise_estimated: bool
+    maximize: bool = True  # False where rewards are losses times -1: sentences speak of the losses
 
     def certified(self, arm: int) -> bool:
         """Whether `arm` is proved best at the horizon: its interval lies above all the others.
@@ -104,15 +110,16 @@ class Certificate:
             return f"not certified: arm {arm} has too few rewards for any lower bound"
         if math.isinf(reach):
             return f"not certified: arm {rival} has too few rewards for any upper bound"
+        sign, side = (1.0, "above") if self.maximize else (-1.0, "below")
         return (
-            f"not certified: arm {rival} may reach {reach:.4g} {at}, {reach - sure:.4g} above the "
-            f"{sure:.4g} that arm {arm} is sure of"
+            f"not certified: arm {rival} may reach {sign * reach:.4g} {at}, {reach - sure:.4g} "
+            f"{side} the {sign * sure:.4g} that arm {arm} is sure of"
         )
 
     def _condition(self) -> str:
         level = "itself an estimate" if self.noise_estimated else "as given"
         return (
-            f"with probability {1 - self.delta:g} if curves rise and are concave "
+            f"with probability {1 - self.delta:g} if curves {shape_of(self.maximize)} "
             f"and the noise level is {self.noise:.4g} ({level})"
         )
 

@@ -13,6 +13,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import error as StructError
 from time import time
@@ -230,6 +231,10 @@ class FileJournal(Journal):
         return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
 
     def close(self) -> None:
+        if self._lock is not None:
+            with suppress(sqlite3.Error):  # whoever reads now keeps SQLite from doing it later
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
         if self._lock is not None:
             self._lock.close()

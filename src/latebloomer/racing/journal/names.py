@@ -148,7 +148,7 @@ def written_at(path: Path) -> float:
             found = file.stat()
         except OSError:
             continue
-        if found.st_size:  # who only reads may leave an empty one
+        if found.st_size or file is path:  # who only reads may leave an empty -wal
             times.append(found.st_mtime)
     return max(times)
 

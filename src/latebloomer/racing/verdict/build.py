@@ -18,7 +18,7 @@ from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Delivered, Nam
 from latebloomer.session.events import FAILED, FINISHED, Extended, Left
 from latebloomer.session.reasons import OUT, RACING
 from latebloomer.session.session import Session
-from latebloomer.theory.certificate import Certificate
+from latebloomer.theory.certificate import Certificate, shape_of
 
 NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
 CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
@@ -35,7 +35,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
     curves = [x[:0] if i in session.coarse else x for i, x in enumerate(history.rewards())]
-    findings = check_curves(session.names, curves)
+    findings = check_curves(session.names, curves, session.maximize)
     leader = decided.leader_at_half(swept=not session.decides_every_pull)
     departed = [naming.departed.get(i) for i in range(len(arms))]
     named, delivered = _named_and_delivered(session, arms[best])
@@ -141,10 +141,10 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
     if proof.contradicted:
         names = ", ".join(session.names[i] for i in proof.contradicted)
         return (
-            f"not certified: the scores of {names} contradict the assumptions (curves that rise "
-            "and are concave)"
+            f"not certified: the scores of {names} contradict the assumptions (curves that "
+            f"{shape_of(session.maximize)})"
         )
-    return f"{_finding(session, proof, best)} ({_conditions(proof)})"
+    return f"{_finding(session, proof, best)} ({_conditions(proof, session.maximize)})"
 
 
 def _tied(session: Session, best: int) -> str:
@@ -154,9 +154,9 @@ def _tied(session: Session, best: int) -> str:
     return " and ".join(session.names[i] for i in alike)
 
 
-def _conditions(proof: Certificate) -> str:
+def _conditions(proof: Certificate, maximize: bool) -> str:
     return (
-        f"with probability {1 - proof.delta:g} if curves rise and are concave and the noise level "
+        f"with probability {1 - proof.delta:g} if curves {shape_of(maximize)} and the noise level "
         f"is {proof.noise:.3g}, as estimated"
     )
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.atomic_files import File, need_different, write_file
+from latebloomer.core.tables import data_frame
 from latebloomer.core.text import reason_of
-from latebloomer.errors import LearnerError, extra
+from latebloomer.errors import LearnerError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
@@ -172,8 +175,8 @@ class Verdict:
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
             "named": asdict(self.named), "delivered": asdict(self.delivered),
-            "spent": self.spent, "unspent": self.unspent, "budget": self.budget,
-            "horizon": self.horizon, "certified": self.certified, "certificate": self.certificate,
+            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
+            "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
             "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
             "states": {a.name: a.state for a in self.arms},
@@ -197,10 +200,20 @@ class Verdict:
             ) from error
         write_file(path, data)
 
-    def to_frame(self) -> Any:
-        """One row per learner, as a pandas data frame."""
-        pandas = extra("pandas", "data frames", "pandas")
-        return pandas.DataFrame([asdict(arm) for arm in self.arms]).set_index("name")
+    def rows(self) -> list[dict[str, Any]]:
+        """The tidy table: a row for each learner; None where there is no number."""
+        return [_row(arm) for arm in self.arms]
+
+    def to_json(self) -> str:
+        """One JSON object: what the journal keeps of the verdict, and `rows`."""
+        more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
+                "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
+                }  # fmt: skip
+        return json.dumps(_finite(self.summary() | more), allow_nan=False)
+
+    def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
+        """The tidy table as a pandas data frame; `index` names columns to find rows by."""
+        return data_frame(self.rows(), index)
 
     def plot(self, ax: Any = None) -> Figure:
         """The learning curves, with matplotlib."""
@@ -218,6 +231,22 @@ class Verdict:
 
     def _need_other_than_journal(self, path: File) -> None:
         need_different({"the journal": self.journal, "the file to write": path})
+
+
+def _row(arm: ArmResult) -> dict[str, Any]:
+    """Columns as in tables of simulations: an interval is named after what it is of."""
+    ends = {"lower": "at_horizon_low", "upper": "at_horizon_high"}
+    found: dict[str, Any] = _finite(asdict(arm))
+    return {ends.get(name, name): value for name, value in found.items()}
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _plain(value: float) -> float | None:
