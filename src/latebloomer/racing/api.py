@@ -14,6 +14,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
+from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
 from latebloomer.racing.learner import Entry, Given, entries_of
@@ -99,6 +100,10 @@ def resume(
     journal: Place,
     learners: Mapping[str, Given],
     *,
+    budget: int | None = None,
+    horizon: int | None = None,
+    revive: bool = True,
+    add: Mapping[str, Given] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool = True,
@@ -112,16 +117,25 @@ def resume(
     again from the start, which is announced first. `policy` is only needed for one that is not
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
     now on.
+
+    A larger `budget` extends the race, finished or not: it is planned anew, and whoever the new
+    plan would still have at its level comes back (`revive=False`: survivors alone are trained
+    on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who catch up
+    from the new budget. What that costs is announced first.
     """
+    more = More(budget, horizon, revive, add)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
         state = RaceState.replayed(opened.read(), policy)
-        entries = _same(entries_of(learners, state.settings.seed), state.names, journal)
+        given = with_newcomers(learners, more, state.names, state.created.names)
+        extension = plan_extension(more, state)
+        names = state.names if extension is None else (*state.names, *extension.newcomers)
+        entries = _same(entries_of(given, state.settings.seed), names, journal)
     except BaseException:
         opened.close()
         raise
-    return _run(state, opened, entries, made, Progress(state.names, progress), functions)
+    return _run(state, opened, entries, made, Progress(names, progress), functions, extension)
 
 
 def look(journal: Place, policy: Policy | str | None = None) -> Verdict:
@@ -159,12 +173,17 @@ def _run(
     runner: Runner,
     progress: Progress,
     callbacks: list[Callback],
+    extension: Extension | None = None,
 ) -> Verdict:
     driver = Driver(state, journal, entries, runner, progress, callbacks)
     try:
         driver.record(Began(process_name(), versions()))
-        state.need_one_learner()
+        if extension is None:
+            state.need_one_learner()
         driver.start()
+        if extension is not None:
+            progress.say(extension.announcement(state, driver.states))
+            driver.record(*extension.events)
         _announce(driver, progress)
         driver.run()
         driver.check_journal()
