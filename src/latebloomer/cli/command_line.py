@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from latebloomer.cli.paper_commands import cite, reproduce
-from latebloomer.cli.race_commands import race, repair, report, resume, show
+from latebloomer.cli.race_commands import extend, race, repair, report, resume, show
 from latebloomer.cli.simulation_commands import bench, download, plan, simulate
 from latebloomer.cli.terminal_output import say, say_error
 from latebloomer.errors import Interrupted, LatebloomerError
@@ -17,7 +17,7 @@ from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    plan, simulate, download, cite, race, resume, report, show, repair, reproduce, bench,
+    plan, simulate, download, cite, race, resume, extend, report, show, repair, reproduce, bench,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,9 +1,9 @@
-"""The commands race, resume, report, show and repair: real learners and their journals."""
+"""The commands race, resume, extend, report, show and repair: real learners and their journals."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from latebloomer.cli.learner_source import learners_at
 from latebloomer.cli.terminal_output import check_outputs, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.learner import can_save
+from latebloomer.racing.learner import Given, can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
@@ -36,6 +36,7 @@ Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray."
 Isolate = Annotated[
     bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
 ]
+Resident = Annotated[int | None, typer.Option(help="Learners in memory at once, at most.")]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
 Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.")]
 
@@ -57,6 +58,7 @@ def race(
     ] = 0.0,
     grace: Grace = 1,
     isolate: Isolate = False,
+    resident: Resident = None,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
@@ -76,7 +78,7 @@ def race(
         verdict = run(
             learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-            grace=grace, isolate=isolate, progress=not quiet,
+            grace=grace, isolate=isolate, resident=resident, progress=not quiet,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save)
@@ -93,6 +95,7 @@ def resume(
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
+    resident: Resident = None,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption."""
@@ -102,8 +105,58 @@ def resume(
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
         given = learners_at(learners)
-        verdict = run(journal, given, runner=where, progress=not quiet, isolate=isolate)
+        verdict = run(
+            journal, given, runner=where, progress=not quiet, isolate=isolate, resident=resident
+        )
     print_and_write(verdict, learners, report, save)
+
+
+def extend(
+    journal: JournalFile,
+    learners: LearnersAt,
+    budget: Annotated[int, typer.Option(help="Pulls in all, those that are spent among them.")],
+    horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
+    revive: Annotated[bool, typer.Option(help="Whether who is out may come back.")] = True,
+    add: Annotated[list[str] | None, typer.Option(help="A newcomer, by name; repeatable.")] = None,
+    report: Report = None,
+    save: Save = None,
+    runner: RunnerName = "local",
+    address: Address = None,
+    storage: Storage = None,
+    cpus: Cpus = 1.0,
+    gpus: Gpus = 0.0,
+    isolate: Isolate = False,
+    resident: Resident = None,
+    quiet: Quiet = False,
+) -> None:
+    """Give a race, finished or not, a larger budget, and newcomers.
+
+    Newcomers are among the learners that are given. An interrupted call can be repeated as it is.
+    """
+    from latebloomer.racing.api import resume as run
+
+    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
+    where = runner_at(runner, address, storage, cpus, gpus)
+    with command_to_go_on(learners):
+        given, newcomers = newcomers_apart(learners_at(learners), add or [])
+        verdict = run(
+            journal, given, budget=budget, horizon=horizon, revive=revive, add=newcomers,
+            runner=where, progress=not quiet, isolate=isolate, resident=resident,
+        )  # fmt: skip
+    print_and_write(verdict, learners, report, save)
+
+
+def newcomers_apart(
+    given: Mapping[str, Given], names: list[str]
+) -> tuple[dict[str, Given], dict[str, Given]]:
+    """The learners without those of these names, and those."""
+    for name in names:
+        if name not in given:
+            raise SettingError(
+                f"--add {name}, but the learners given are {', '.join(given)}: name one of them"
+            )
+    old = {name: learner for name, learner in given.items() if name not in names}
+    return old, {name: given[name] for name in names}
 
 
 def report(

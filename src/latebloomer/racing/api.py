@@ -21,6 +21,7 @@ from latebloomer.racing.learner import Entry, Given, entries_of
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
+from latebloomer.racing.runners.resident import keep_resident
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -53,6 +54,7 @@ def race(
     grace: int = 1,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    resident: int | None = None,
     score_range: tuple[float | None, float | None] | None = None,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
@@ -66,7 +68,8 @@ def race(
     `grace=5` drops no learner before its fifth pull. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
-    code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
+    code or is killed fails like any other, instead of ending the race. `resident=4` keeps at most
+    so many learners in memory at once, for policies with phases. `score_range=(0, 1)` says
     what a score cannot leave, an accuracy for example: then no certificate speaks of more.
 
     >>> def learner(speed, best):
@@ -92,6 +95,7 @@ def race(
     names = tuple(entry.name for entry in entries)
     created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
+    made = keep_resident(made, resident, entries, state.session, settings)
     opened = files.create(journal, created)
     return _run(state, opened, entries, made, Progress(names, progress), functions)
 
@@ -109,6 +113,7 @@ def resume(
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    resident: int | None = None,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -121,7 +126,7 @@ def resume(
     A larger `budget` extends the race, finished or not: it is planned anew, and whoever the new
     plan would still have at its level comes back (`revive=False`: survivors alone are trained
     on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who catch up
-    from the new budget. What that costs is announced first.
+    from the new budget. What that costs is announced first. `resident` is as in `race`.
     """
     more = More(budget, horizon, revive, add)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
@@ -132,6 +137,7 @@ def resume(
         extension = plan_extension(more, state)
         names = state.names if extension is None else (*state.names, *extension.newcomers)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
+        made = keep_resident(made, resident, entries, state.session, state.settings)
     except BaseException:
         opened.close()
         raise

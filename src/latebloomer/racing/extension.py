@@ -49,7 +49,7 @@ class Extension(NamedTuple):
 def with_newcomers(
     learners: Mapping[str, Given], more: More, names: Sequence[str], first: Sequence[str]
 ) -> Mapping[str, Given]:
-    """The learners of a race and those to be added, after it has been seen that all are named once.
+    """The learners of a race and those to be added; each must have a name of its own.
 
     `names` are in the journal, the `first` of them from its beginning on. Who joined before, by a
     call that was stopped and is repeated, is not added again.
@@ -95,8 +95,8 @@ def plan_extension(more: More, race: RaceState) -> Extension | None:
 def _need_budget(more: More, new: list[str], session: Session) -> None:
     if new:
         raise SettingError(
-            f"add={{{new[0]!r}: ...}} without budget, but a newcomer is paid from a larger budget: "
-            f"resume(..., budget=...) with more than {session.budget}"
+            f"add={{{new[0]!r}: ...}} without budget, but a newcomer is paid from a larger "
+            f"budget: resume(..., budget=...) with more than {session.budget}"
         )
     if more.horizon is not None and more.horizon != session.horizon:
         raise SettingError(
