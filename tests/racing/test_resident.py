@@ -4,6 +4,7 @@ import json
 import random
 import sqlite3
 import weakref
+from itertools import pairwise
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
     with sqlite3.connect(path) as db:
         arms = [arm for (arm,) in db.execute("SELECT arm FROM pulls ORDER BY t")]
         saves = db.execute("SELECT count(*) FROM events WHERE kind = 'saved'").fetchone()[0]
-    turns = 1 + sum(a != b for a, b in zip(arms, arms[1:], strict=False))
+    turns = 1 + sum(a != b for a, b in pairwise(arms))
     phases = len(LEARNERS)  # r-sr drops one after each
     assert turns <= sum(range(1, phases + 1)) and saves <= turns + 1
 
@@ -188,12 +189,19 @@ def test_objects_and_generators_are_refused_at_the_start(given, text, tmp_path):
 
 def test_what_cannot_be_pickled_stops_the_race_and_is_resumed_without(tmp_path):
     path, learners = tmp_path / "race.db", LEARNERS | {"odd": hidden_generator}
-    with pytest.raises(
-        LearnerError, match="'odd' cannot be saved and let go .*leave resident out"
-    ):
+    with pytest.raises(LearnerError, match=r"'odd' cannot be saved .*leave resident out"):
         run(learners, journal=path, resident=1)
     more = resume(path, learners, progress=False)
     assert more.summary() == run(learners).summary()
+
+
+def test_a_learner_that_cannot_be_unpickled_here_is_trained_again(tmp_path, cut, monkeypatch):
+    path, calm = tmp_path / "race.db", run(LEARNERS)
+    cut(57, lambda: run(LEARNERS, journal=path, resident=1))
+    monkeypatch.setattr(Pickled, "__setstate__", lambda self, state: 1 / 0)
+    more = resume(path, LEARNERS, progress=False)
+    assert more.summary() == calm.summary() and curves(more) == curves(calm)
+    assert any("could not be unpickled (ZeroDivisionError" in text for text in more.warnings)
 
 
 def test_enough_room_for_all_is_no_limit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.pickled import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Storage
@@ -51,7 +52,11 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
         return target.entry.build(), None
     with target.storage.fetched(saved.folder, saved.digest) as folder:
         if folder is not None and is_pickled(folder):
-            return unpickled(folder), saved.n  # nothing is built beside it: memory may be short
+            try:  # and build nothing beside it: memory may be short
+                return unpickled(folder), saved.n
+            except Exception as error:  # its class has moved, or is not in this program
+                notes.append(_not_unpickled(saved.n, error))
+                return target.entry.build(), None
         learner: Any = target.entry.build()
         if folder is not None and can_save(learner):
             learner.load(folder)
@@ -62,6 +67,13 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
             "that were saved (their digest differs from the journal's)"
         )
     return learner, None
+
+
+def _not_unpickled(n: int, error: Exception) -> str:
+    return (
+        f"its checkpoint of pull {n} could not be unpickled ({reason_of(error)}), so it was "
+        "trained again"
+    )
 
 
 def _pull_again(learner: Learner, call: Call, n: int, done: int) -> float:
