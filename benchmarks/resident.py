@@ -69,8 +69,8 @@ def race_once(learners: int, megabytes: int, resident: int | None) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
         f"resident={resident}: peak {(peak - idle) / 1024:,.0f} MB above the "
-        f"{idle / 1024:,.0f} MB of an idle process, {next(saves)} checkpoints, {took:.1f} s, winner {verdict.name} "
-        f"after {verdict.pulls[verdict.name]} pulls",
+        f"{idle / 1024:,.0f} MB of an idle process, {next(saves)} checkpoints, {took:.1f} s, "
+        f"winner {verdict.name} after {verdict.pulls[verdict.name]} pulls",
         flush=True,
     )
 

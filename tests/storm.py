@@ -6,8 +6,9 @@ A local victim is forked for each life of a race and ended by SIGKILL at a rando
 journal is made or migrated, before and after pulls and commits, in a save, around a naming. Then
 it is taken up again, by the local runner or with a process per learner, perhaps killed again, and
 at last resumed to its end. Races that keep few learners in memory, that are extended and that
-newcomers join are killed in the same way. On Ray actors, nodes and drivers die (`racing/ray_faults.py`). Prints
-one line per storm; code 1 if anything was lost, counted twice or decided otherwise.
+newcomers join are killed in the same way. On Ray actors, nodes and drivers die
+(`racing/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted twice or
+decided otherwise.
 """
 
 import argparse
@@ -136,7 +137,8 @@ def local_storm(wanted, seed):
             for file in folder.glob(f"{number}.db*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         add(total, migration_storm(folder, rng, total))
-        add(total, extension_storm(folder, rng, total, wanted // 3))
+        (folder / "extended").mkdir()
+        add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
         return total | {"races": number}
 
 
@@ -170,7 +172,7 @@ def extension_storm(folder, rng, total, wanted):
     lost = double = other = kills = number = 0
     while kills < wanted:
         way, number = rng.randrange(len(extended.WAYS)), number + 1
-        path = folder / f"extended-{number}.db"
+        path = folder / f"{number}.db"
         for _ in range(rng.randint(1, MOST_LIVES)):
             moment = rng.choice(extended.MOMENTS)
             many = "pull" in moment or "commit" in moment
