@@ -3,6 +3,7 @@
 import _pickle
 import pickle
 import re
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -106,6 +107,30 @@ def test_the_model_of_a_generator_is_unpickled_by_resume_alone(tmp_path, no_unpi
         assert ran.exit_code == 0, ran.output
     with pytest.raises(Unpickled):
         resume(file, given, progress=False)
+
+
+class Plain:
+    """Without save and load."""
+
+    def __init__(self, best):
+        self.n, self.best = 0, best
+
+    def pull(self):
+        self.n += 1
+        return self.best * self.n / (self.n + 3)
+
+
+def test_a_pickled_learner_is_unpickled_where_it_is_restored_and_never_to_look(
+    tmp_path, no_unpickling
+):
+    file, given = tmp_path / "race.db", {f"{k}": lambda k=k: Plain(k) for k in range(1, 5)}
+    with pytest.raises(Unpickled):  # the third has its turn, the first comes back later
+        race(given, 60, journal=file, progress=False, policy="r-sr", resident=2)
+    assert list(tmp_path.rglob("latebloomer-learner.pickle"))
+    assert look(file).spent > 0
+    for saved in tmp_path.glob("race.db.checkpoints"):
+        shutil.rmtree(saved)
+    assert resume(file, given, progress=False).spent == 60  # trained again, by one's own code
 
 
 def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(

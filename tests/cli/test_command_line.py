@@ -10,7 +10,7 @@ import latebloomer
 from latebloomer.cli import app
 
 COMMANDS = [
-    "plan", "simulate", "download", "cite", "race", "resume", "races", "show", "watch", "report",
+    "plan", "simulate", "download", "cite", "race", "resume", "extend", "races", "show", "watch", "report",
     "repair", "reproduce", "bench",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}

@@ -1,4 +1,4 @@
-"""The commands race, resume, report, show and repair: what they take, print and write."""
+"""The commands race, resume, extend, report, show and repair: what they take, print and write."""
 
 import errno
 import os
@@ -115,6 +115,54 @@ def test_a_share_for_the_winner_from_the_command_line(run):
     assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
     assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
     assert "then trained on for 20 pulls" in run("show", "race.db", "--verbose").stdout
+
+
+MORE = """
+import mine
+
+def learners():
+    return mine.learners() | {"new": lambda: mine.Counter(3.0)}
+"""
+
+
+def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
+    (tmp_path / "more.py").write_text(MORE)
+    assert run("race", "mine:learners", "--budget", 20, "--quiet").exit_code == 0
+    ran = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new")
+    assert ran.exit_code == 0, ran.output
+    assert (
+        "extends from 20 to 90 pulls: " in ran.output and "new joins (from pull 0)" in ran.output
+    )
+    assert "Keep new" in ran.output
+    again = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new", "--quiet")
+    assert again.exit_code == 0 and "Keep new" in again.output  # repeated as it is
+    more = run(
+        "extend", "race.db", "more:learners", "--budget", 99, "--horizon", 99, "--no-revive",
+        "--resident", 2, "--quiet",
+    )  # fmt: skip
+    assert more.exit_code == 0, more.output
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["--budget", 10], "budget=10, but 20 pulls are spent already"),
+        (["--budget", 40, "--add", "none"], "--add none, but the learners given are slow, quick"),
+        (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
+        (["--budget", 40, "--resident", 0], "resident=0"),
+    ],
+)
+def test_what_cannot_be_extended_is_one_line_and_code_2(run, words, text):
+    run("race", "mine:learners", "--budget", 20, "--quiet")
+    ran = run("extend", "race.db", "mine:learners", *words)
+    assert ran.exit_code == 2 and text in ran.output
+
+
+def test_few_learners_in_memory_from_the_command_line(run):
+    ran = run("race", "mine:learners", "--budget", 40, "--policy", "r-sr", "--resident", 1)
+    assert ran.exit_code == 0 and "Keep quick" in ran.output
+    refused = run("resume", "race.db", "mine:learners", "--resident", -1)
+    assert refused.exit_code == 2 and "resident=-1" in refused.output
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -1,9 +1,9 @@
-"""The commands race and resume: real learners, and what is kept of them."""
+"""The commands race, resume and extend: real learners, and what is kept of them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from latebloomer.cli.terminal_output import Json, check_outputs, command, say, w
 from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import ERROR, RACES, journal_at
-from latebloomer.racing.learner import can_save
+from latebloomer.racing.learner import Given, can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
@@ -43,6 +43,7 @@ Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray."
 Isolate = Annotated[
     bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
 ]
+Resident = Annotated[int | None, typer.Option(help="Learners in memory at once, at most.")]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
 Watched = Annotated[
     bool, typer.Option("--watch", help="Show the race in a browser, on this machine.")
@@ -81,6 +82,7 @@ def race(
     grace: Grace = 1,
     stop: Annotated[str | None, typer.Option(help=STOP_HELP)] = None,
     isolate: Isolate = False,
+    resident: Resident = None,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
@@ -105,7 +107,8 @@ def race(
             full=full_steps(full), seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
             retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
-            stop=stop, isolate=isolate, progress=not quiet, watch=watch,
+            stop=stop, isolate=isolate, resident=resident,
+            progress=not quiet, watch=watch,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
     print_and_write(verdict, learners, report, save, json)
@@ -123,6 +126,7 @@ def resume(
     isolate: Isolate = False,
     watch: Watched = False,
     json: Json = False,
+    resident: Resident = None,
     quiet: Quiet = False,
 ) -> None:
     """Go on with a race after an interruption.
@@ -138,7 +142,13 @@ def resume(
         given = learners_at(learners)
         given = given if save is None else with_models(given)
         verdict = run(
-            journal, given, runner=where, progress=not quiet, isolate=isolate, watch=watch
+            journal,
+            given,
+            runner=where,
+            progress=not quiet,
+            isolate=isolate,
+            watch=watch,
+            resident=resident,
         )
     print_and_write(verdict, learners, report, save, json)
 
@@ -151,6 +161,56 @@ def journal_and_learners(words: list[str]) -> tuple[Path, str]:
             "alone for the newest race"
         )
     return journal_at(words[0] if len(words) == 2 else None), words[-1]
+
+
+def extend(
+    journal: Annotated[Path, typer.Argument(help="The race's journal.")],
+    learners: LearnersAt,
+    budget: Annotated[int, typer.Option(help="Pulls in all, those that are spent among them.")],
+    horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
+    revive: Annotated[bool, typer.Option(help="Whether who is out may come back.")] = True,
+    add: Annotated[list[str] | None, typer.Option(help="A newcomer, by name; repeatable.")] = None,
+    report: Report = None,
+    save: Save = None,
+    runner: RunnerName = "local",
+    address: Address = None,
+    storage: Storage = None,
+    cpus: Cpus = 1.0,
+    gpus: Gpus = 0.0,
+    isolate: Isolate = False,
+    resident: Resident = None,
+    quiet: Quiet = False,
+    watch: Watched = False,
+    json: Json = False,
+) -> None:
+    """Give a race, finished or not, a larger budget, and newcomers.
+
+    Newcomers are among the learners that are given. An interrupted call can be repeated as it is.
+    """
+    from latebloomer.racing.api import resume as run
+
+    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
+    where = runner_at(runner, address, storage, cpus, gpus)
+    with command_to_go_on(learners):
+        given, newcomers = newcomers_apart(learners_at(learners), add or [])
+        verdict = run(
+            journal, given, budget=budget, horizon=horizon, revive=revive, add=newcomers,
+            runner=where, progress=not quiet, isolate=isolate, resident=resident, watch=watch,
+        )  # fmt: skip
+    print_and_write(verdict, learners, report, save, json)
+
+
+def newcomers_apart(
+    given: Mapping[str, Given], names: list[str]
+) -> tuple[dict[str, Given], dict[str, Given]]:
+    """The learners without those of these names, and those."""
+    for name in names:
+        if name not in given:
+            raise SettingError(
+                f"--add {name}, but the learners given are {', '.join(given)}: name one of them"
+            )
+    old = {name: learner for name, learner in given.items() if name not in names}
+    return old, {name: given[name] for name in names}
 
 
 def full_steps(text: str | None) -> int | dict[str, int] | None:

@@ -14,6 +14,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
+from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal, near
 from latebloomer.racing.journal.names import (
@@ -29,6 +30,7 @@ from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
+from latebloomer.racing.runners.resident import keep_resident
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
@@ -68,6 +70,7 @@ def race(
     grace: int = 1,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    resident: int | None = None,
     score_range: tuple[float | None, float | None] | None = None,
     stop: str | None = None,
     watch: bool = False,
@@ -92,7 +95,8 @@ def race(
     `grace=5` drops no learner before its fifth pull. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
-    code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
+    code or is killed fails like any other, instead of ending the race. `resident=4` keeps at most
+    so many learners in memory at once, for policies with phases. `score_range=(0, 1)` says
     what a score cannot leave, an accuracy for example: then no certificate speaks of more.
     `stop="certified"` ends the race once its winner is certified, which holds for all looks
     together; the verdict says what was not needed.
@@ -126,6 +130,7 @@ def race(
     names = tuple(entry.name for entry in entries)
     created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
+    made = keep_resident(made, resident, entries, state.session, settings)
     if if_exists == RESUME and journal is not None and holds_race(journal):
         need_same_settings(journal, settings, policy)
         return resume(
@@ -136,6 +141,7 @@ def race(
             progress=progress,
             callbacks=callbacks,
             watch=watch,
+            resident=resident,
         )
     opened = begin(journal, created, if_exists)
     state.started = next(opened.read()).at
@@ -148,12 +154,17 @@ def resume(
     journal: Place,
     learners: Mapping[str, Given],
     *,
+    budget: int | None = None,
+    horizon: int | None = None,
+    revive: bool = True,
+    add: Mapping[str, Given] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     watch: bool = False,
+    resident: int | None = None,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -162,19 +173,29 @@ def resume(
     again from the start, which is announced first. `policy` is only needed for one that is not
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
     now on. `watch=True` shows it in a browser.
+
+    A larger `budget` extends the race, finished or not: it is planned anew, and whoever the new
+    plan would still have at its level comes back (`revive=False`: survivors alone are trained
+    on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who catch up
+    from the new budget. What that costs is announced first. `resident` is as in `race`.
     """
+    more = More(budget, horizon, revive, add)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
         state = RaceState.replayed(opened.read(), policy)
-        entries = _same(entries_of(learners, state.settings.seed), state.names, journal)
+        given = with_newcomers(learners, more, state.names, state.created.names)
+        extension = plan_extension(more, state)
+        names = state.names if extension is None else (*state.names, *extension.newcomers)
+        entries = _same(entries_of(given, state.settings.seed), names, journal)
         entries = with_shares(entries, state.settings.shares)
+        made = keep_resident(made, resident, entries, state.session, state.settings)
     except BaseException:
         opened.close()
         raise
     if watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(state.names, progress), functions)
+    return _run(state, opened, entries, made, Progress(names, progress), functions, extension)
 
 
 def look(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
@@ -215,12 +236,17 @@ def _run(
     runner: Runner,
     progress: Progress,
     callbacks: list[Callback],
+    extension: Extension | None = None,
 ) -> Verdict:
     driver = Driver(state, journal, entries, runner, progress, callbacks)
     try:
         driver.record(Began(process_name(), versions()))
-        state.need_one_learner()
+        if extension is None:
+            state.need_one_learner()
         driver.start()
+        if extension is not None:
+            progress.say(extension.announcement(state, driver.states))
+            driver.record(*extension.events)
         _announce(driver, progress)
         driver.run()
         driver.check_journal()

@@ -82,6 +82,7 @@ class Driver:
         self._unsavable: set[int] = set()  # noted once
         self._unreleased = set(range(len(entries)))
         self._rescued = False  # whether the journal was lost once
+        self._racers_changed = False  # by the events that are being recorded
 
     # --- the race ---
 
@@ -147,6 +148,10 @@ class Driver:
             self.progress.hear(event, self.session)
             if self.callbacks:
                 self._call_back(event)
+        if self._racers_changed:
+            self._racers_changed = False
+            self._release_dropped()
+            self.check_journal()
 
     def _apply(self, event: Event) -> None:
         racing = self.session.racing_count
@@ -154,9 +159,7 @@ class Driver:
         self.schedule.hear(event)
         if self.clock is not None:
             self.clock.hear(event)
-        if self.session.racing_count != racing:
-            self._release_dropped()
-            self.check_journal()
+        self._racers_changed |= self.session.racing_count != racing
 
     def check_journal(self) -> None:
         """Notice where the journal was deleted or replaced, and go on in a new file beside it."""
@@ -220,12 +223,20 @@ class Driver:
         self.record(restored)
 
     def _release_dropped(self) -> None:
-        """Learners that are out need no more memory."""
+        """Learners that are out need no more memory; a larger budget may bring them back."""
         winner = self.session.winner
         needed = set(self.session.racing) if winner is None else {winner}
-        for arm in sorted(self._unreleased - needed):
+        released, self._unreleased = self._unreleased - needed, self._unreleased & needed
+        self._save_for_later(sorted(released))
+        for arm in sorted(released):
             self.runner.release(arm)
-        self._unreleased &= needed
+
+    def _save_for_later(self, arms: Sequence[int]) -> None:
+        """Save learners that are not needed now, where that is cheap beside their training."""
+        if self.journal.path is not None:
+            left = self.race.departures
+            self.save([arm for arm in arms if self.schedule.is_worth_keeping(arm)
+                       and (arm not in left or left[arm].how != FAILED)])  # fmt: skip
 
     # --- the clock, and the winner ---
 
@@ -352,6 +363,7 @@ class Driver:
         if self.journal.path is not None:
             self.save([arm])
             self._keep_model(arm, pulls, learner)
+            self._save_for_later([other for other in self.session.racing if other != arm])
         return learner
 
     def _kept_model(self, arm: int, pulls: int) -> Any:

@@ -53,6 +53,11 @@ class Process(NamedTuple):
 class IsolatedRunner(Runner):
     """Trains each learner in a process of its own; see `race(..., isolate=True)`."""
 
+    def with_resident(self, resident: int) -> Runner:
+        from latebloomer.racing.runners.resident import ResidentRunner
+
+        return ResidentRunner(self, resident)
+
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Process] = {}
@@ -96,7 +101,7 @@ class IsolatedRunner(Runner):
         began, states = perf_counter(), self._stage.states
         context: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
         ours, theirs = context.Pipe()
-        settings = ActorSettings(arm, states.storage, None, None)
+        settings = ActorSettings(arm, states.storage, None, None, self._stage.pickles)
         process = context.Process(
             target=_serve, args=(theirs, settings, self._packed, os.getpid()), daemon=True
         )

@@ -33,6 +33,11 @@ from latebloomer.session.events import Noted, Restored, Saved, Told
 class LocalRunner(Runner):
     """Builds learners when they are first pulled, and pulls them in the order that is asked."""
 
+    def with_resident(self, resident: int) -> Runner:
+        from latebloomer.racing.runners.resident import ResidentRunner
+
+        return ResidentRunner(self, resident)
+
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Learner] = {}
@@ -125,7 +130,7 @@ class LocalRunner(Runner):
         storage = self._stage.states.storage
         for arm, n in pulls.items():
             learner = self._live.get(arm)
-            if learner is not None and can_save(learner):
+            if learner is not None and (can_save(learner) or self._stage.pickles):
                 done = save_learner(learner, storage, place_of(arm, n))
                 yield Unsaved(arm, done) if isinstance(done, str) else saved_event(arm, n, done)
 
@@ -164,7 +169,10 @@ class Bounded:
             self._jobs = None
             raise TooLong(self._timeout) from None
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error, pull  # a cycle that would keep the learner in memory
         return value
 
 
@@ -175,3 +183,4 @@ def _worker(jobs: SimpleQueue[Any]) -> None:
             answer.put((pull(), None))
         except BaseException as error:  # handed to the caller
             answer.put((None, error))
+        del job, pull, answer  # or the learner would stay in memory until the next one's pull

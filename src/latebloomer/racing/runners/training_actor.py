@@ -41,6 +41,7 @@ class ActorSettings(NamedTuple):
     storage: Storage
     every: int | None  # pulls between two checkpoints
     timeout: float | None
+    pickles: bool = False  # whether a learner without save and load is pickled to be saved
 
 
 class Ready(NamedTuple):
@@ -113,7 +114,7 @@ class TrainingActor:
         complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)
         due = bool(pulls) and (complete or self._schedule.is_due(0, self._done))
         bare = bool(pulls) and is_bare(trained(self._learner))
-        return Batch(pulls, end, due and can_save(self._learner), bare)
+        return Batch(pulls, end, due and self._can_be_saved(), bare)
 
     def _pull(self) -> Told | RanOut | Trouble:
         arm, timeout = self._settings.arm, self._settings.timeout
@@ -131,12 +132,15 @@ class TrainingActor:
 
     def save(self) -> Stored | str | None:
         """Save the state as it is; None where the learner cannot be saved."""
-        if not can_save(self._learner):
+        if not self._can_be_saved():
             return None
         place = place_of(self._settings.arm, self._done)
         stored = save_learner(self._learner, self._settings.storage, place)
         self._schedule.note_saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
         return stored
+
+    def _can_be_saved(self) -> bool:
+        return self._settings.pickles or can_save(self._learner)
 
     def fetch(self) -> bytes | str:
         """The trained learner, pickled; or why it cannot be."""
