@@ -245,7 +245,7 @@ def serve(
     if not place.is_dir():
         address += f"race/{quote(place.name)}"
     settings = uvicorn.Config(
-        app_of(watch, real_port), log_level="error", access_log=False, lifespan="off",
+        app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
         timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
     asyncio.run(_run(uvicorn.Server(settings), listening, watch, leave_after, say, address))
