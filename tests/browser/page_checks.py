@@ -49,7 +49,7 @@ HARD_TO_READ = """
     const contrast = (a + 0.05) / (b + 0.05);
     const needed = size >= 24 || (size >= 18.6 && style.fontWeight >= 700) ? 3 : 4.5;
     if (contrast < needed || size < 11)
-      found.push(`${one.tagName} ${ink} ${contrast.toFixed(2)} ${size}px ${one.textContent.slice(0, 30)}`);
+      found.push([one.tagName, ink, contrast, size, one.textContent.slice(0, 30)].join());
   }
   return found;
 })()

@@ -35,7 +35,7 @@ from latebloomer.racing.verdict.page_data import (
     shown_settings,
 )
 from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.session.events import FAILED, Left, Named, PullFailed, Told
+from latebloomer.session.events import FAILED, Created, Left, Named, PullFailed, Told
 from latebloomer.session.reasons import Standing
 
 CHUNK = 20_000  # events taken in at once: a page of a long journal shows something soon
@@ -51,7 +51,6 @@ class FollowedRace:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._inode: Stamp = ()
         self._start_over()
 
     def _start_over(self) -> None:
@@ -76,36 +75,43 @@ class FollowedRace:
 
     def update(self, most: int = CHUNK) -> bool:
         """Take in what was written since, but not too much at once; whether there was anything."""
-        stamp, inode = _stamp(self.path)
-        if inode != self._inode:  # another race has taken its place
-            self._start_over()
-            self._inode = inode
+        stamp = _stamp(self.path)
         if self.caught_up and stamp == self._stamp:
             return False
-        before, wrong = self._number, self.wrong
+        wrong, taken = self.wrong, 0
         try:
-            self._read(most)
+            taken = self._read(most)
             self.wrong = ""
         except LatebloomerError as error:
             self.wrong = str(error)
-        self.caught_up = self._number - before < most
+        self.caught_up = taken < most
         self._stamp = stamp
-        return self._number > before or self.wrong != wrong
+        return taken > 0 or self.wrong != wrong
 
-    def _read(self, most: int) -> None:
-        journal = files.read(self.path, brief=True)
-        with closing(journal), closing(first_entries(journal.read(self._number), most)) as entries:
-            if self.state is None:
+    def _read(self, most: int) -> int:
+        """Take in what is new, and how much that is."""
+        with closing(files.read(self.path, brief=True)) as journal:
+            with closing(first_entries(journal.read(), 1)) as entries:
                 first = next(entries, None)
-                if first is None:
-                    return
-                self.state = RaceState.replayed([first])
-                self._note(first)
-                arms = len(self.state.names)
-                self._curves = [ThinnedCurve(points_for(arms)) for _ in range(arms)]
-                self._last, self._racing = [nan] * arms, set(range(arms))
-            self.state.replay(self._noted(entries))
-        self._note_drops(self.state)
+            if first is None:
+                return 0
+            if self.state is None or _race_of(first) != self.state.id:
+                self._begin(first)
+            state, before = self.state, self._number
+            assert state is not None
+            with closing(first_entries(journal.read(before), most)) as entries:
+                state.replay(self._noted(entries))
+        self._note_drops(state)
+        return self._number - before
+
+    def _begin(self, first: Entry) -> None:
+        """A race is there, or another one has taken its place."""
+        self._start_over()
+        self.state = RaceState.replayed([first])
+        self._note(first)
+        arms = len(self.state.names)
+        self._curves = [ThinnedCurve(points_for(arms)) for _ in range(arms)]
+        self._last, self._racing = [nan] * arms, set(range(arms))
 
     def _noted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The same; each is noted when the race has taken it in."""
@@ -303,8 +309,12 @@ def first_entries(entries: Iterator[Entry], most: int) -> Generator[Entry, None,
         entries.close()  # type: ignore[attr-defined]
 
 
-def _stamp(path: Path) -> tuple[Stamp, Stamp]:
-    """What changes when a journal is written, and what changes when it is replaced."""
+def _race_of(first: Entry) -> str:
+    return first.event.race if isinstance(first.event, Created) else ""
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes when a journal is written or replaced."""
     marks: list[int] = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
         try:
@@ -312,11 +322,7 @@ def _stamp(path: Path) -> tuple[Stamp, Stamp]:
             marks += [found.st_mtime_ns, found.st_size]
         except OSError:
             marks += [0, 0]
-    try:
-        found = path.stat()
-    except OSError:
-        return tuple(marks), ()
-    return tuple(marks), (found.st_dev, found.st_ino)
+    return tuple(marks)
 
 
 def _fan(state: RaceState, arm: int, row: Standing) -> Fan | None:

@@ -256,6 +256,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # who reads the address may ask at once
     except OSError as error:
         listening.close()
         raise SettingError(
