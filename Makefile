@@ -18,6 +18,7 @@ export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 help:
 	@echo "make demo           race nine learners on handwritten digits, and halving on the same budget"
 	@echo "make test           lint, types, import rules, tests and doctests"
+	@echo "make test-browser   the live page and the report in a headless Chromium"
 	@echo "make format         rewrite the sources in the house style"
 	@echo "make bench          measure what the library costs on this machine"
 	@echo "make storm          kill races at random moments and resume them (up to an hour)"
@@ -45,6 +46,12 @@ test: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# Screenshots are in build/browser; without a Chromium the tests are skipped, and counted.
+.PHONY: test-browser
+test-browser: $(READY)
+	@sh tests/browser/install_chromium.sh
+	LATEBLOOMER_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 .PHONY: format
 format: $(READY)

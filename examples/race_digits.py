@@ -116,6 +116,7 @@ def main(seed: int = 0) -> None:
     print(f"  picks the {pick}; trained to {HORIZON} batches on all rows it gets")
     print(f"  {other.score(X_test, y_test):.1%} of them.")
     print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all)")
+    print("To watch a race as it runs: race(..., watch=True), or latebloomer watch in its folder")
 
 
 if __name__ == "__main__":

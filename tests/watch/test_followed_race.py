@@ -45,7 +45,7 @@ def contents(folder):
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
-def watched(path, most=20_000):
+def watched(path, most=None):
     followed = FollowedRace(path)
     while followed.update(most) or not followed.caught_up:
         pass
@@ -101,6 +101,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cu
     path = tmp_path / "race.db"
     cut(230, lambda: run(path, retries=0))
     followed = watched(path)
+    assert followed.page().certainty is None  # the first sight does not wait for it
     page = followed.page()
     assert page.best == "late" and not page.final and page.spent == 230
     said = " ".join(one.text for one in page.happenings)

@@ -131,7 +131,7 @@ class RaceDrawing:
         better = "higher" if page.higher_is_better else "lower"
         texts = [
             f"Score ({better} is better) against pulls of the learner: the mean of its newest "
-            "eighth. A cross marks where a learner was dropped or failed, a dot where it stands."
+            "quarter. A cross marks where a learner was dropped or failed, a dot where it stands."
         ]
         if page.trained_on:
             texts.append("A ring: from there on the winner was trained on.")

@@ -38,7 +38,7 @@ from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.session.events import FAILED, Created, Left, Named, PullFailed, Told
 from latebloomer.session.reasons import Standing
 
-CHUNK = 20_000  # events taken in at once: a page of a long journal shows something soon
+FIRST, CHUNK = 4_000, 20_000  # events taken in at once: a long journal shows something soon
 GROWN = 1.25  # times as many pulls as before, and it is asked again how sure all this is,
 SHARE = 20  # but for no more than one part in so many of the time
 MOST_HAPPENINGS = 500
@@ -66,15 +66,16 @@ class FollowedRace:
         self._happenings: list[Happening] = []
         self._certainty: Certainty | None = None
         self._intervals: dict[int, tuple[float, float]] = {}
-        self._asked_at, self._asked_again = 0, 0.0  # pulls then; not before this time
+        self._asked_at, self._asked_again = 0, inf  # pulls then; not before this time
         self._versions: dict[str, str] = {}
         self._reasons: dict[int, tuple[object, str]] = {}  # why an arm is out, as of when
         self._finished: RacePage | None = None
 
     # --- reading ---
 
-    def update(self, most: int = CHUNK) -> bool:
+    def update(self, most: int | None = None) -> bool:
         """Take in what was written since, but not too much at once; whether there was anything."""
+        most = most or (FIRST if self.state is None else CHUNK)
         stamp = _stamp(self.path)
         if self.caught_up and stamp == self._stamp:
             return False
@@ -172,7 +173,10 @@ class FollowedRace:
             raise JournalError(self.wrong or f"no race has begun in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
             return self._final_page(state)
-        self._ask_how_sure(state)
+        if self._asked_again < inf:
+            self._ask_how_sure(state)
+        else:  # the first sight of a race does not wait for that
+            self._asked_again = 0.0
         return self._live_page(state)
 
     def _final_page(self, state: RaceState) -> RacePage:
