@@ -25,6 +25,7 @@ help:
 	@echo "make demo               race nine learners on handwritten digits, and halving on the same budget"
 	@echo "make test               lint, types, import rules, tests and doctests"
 	@echo "make test-integrations  what is made for XGBoost, PyTorch, MLflow and others, with the real ones"
+	@echo "make test-browser       the live page and the report in a headless Chromium"
 	@echo "make format             rewrite the sources in the house style"
 	@echo "make bench              measure what the library costs on this machine"
 	@echo "make storm              kill races at random moments and resume them (up to an hour)"
@@ -64,6 +65,12 @@ test-integrations: $(INTEGRATIONS)/.ready
 	$(INTEGRATIONS)/bin/python -m pytest tests/integrations -W default --disable-warnings \
 	  --numprocesses auto --dist loadfile
 	@cat $(INTEGRATIONS)/not-installed.txt
+
+# Screenshots are in build/browser; without a Chromium the tests are skipped, and counted.
+.PHONY: test-browser
+test-browser: $(READY)
+	@sh tests/browser/install_chromium.sh
+	LATEBLOOMER_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 .PHONY: format
 format: $(READY)

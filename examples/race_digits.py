@@ -110,6 +110,7 @@ def main(seed: int = 0) -> None:
     print(f"Halving as in scikit-learn, for as much training, keeps {pick}: "
           f"{fully_trained(pick, rows, seed):.1%}.")  # fmt: skip
     print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all)")
+    print("To watch a race as it runs: race(..., watch=True), or latebloomer watch in its folder")
 
 
 if __name__ == "__main__":

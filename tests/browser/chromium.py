@@ -148,5 +148,9 @@ class Page:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_bytes(base64.b64decode(made["data"]))
 
+    def printed(self):
+        """The page as a PDF."""
+        return base64.b64decode(self._call("Page.printToPDF", printBackground=True)["data"])
+
     def close(self):
         self._browser.call("Target.closeTarget", targetId=self._target)

@@ -156,7 +156,7 @@ def test_a_thinned_curve_is_the_means_of_even_bins(rng):
     raw = curve.raw()
     assert [point.score for point in raw] == pytest.approx(means.tolist())
     assert raw[0].pull == (1 + width) / 2 and 10_007 - curve.end.pull < width
-    newest = means[-(bins // 8) :].mean()
+    newest = means[-(bins // 4) :].mean()
     assert curve.end == (width * bins, pytest.approx(newest)) == curve.smoothed()[-1]
 
 

@@ -278,3 +278,17 @@ def test_in_setting_a_it_errs_no_more_often_than_claimed(budget, share):
     wrong = round(found.rows()[0]["error"] * runs)
     limit = stats.binom.isf(1e-6, runs, share)  # a true claim fails this once in a million
     assert wrong <= limit, f"{wrong} wrong of {runs}; the claim allows {limit:.0f}"
+
+
+def test_a_forecast_is_what_the_remark_says():
+    session = Session("foresight", ["late", "early", "slow"], 200)
+    rewards = late_and_early(200)
+    assert session.forecast("late") is None
+    while len(session.racing) > 2:
+        arm = session.ask()
+        session.tell(arm, float(rewards[arm][session.pulls[arm]]))
+    seen = session.forecast("late")
+    said = session.explain("late").remark
+    assert f"explained {seen.belief:.0%}" in said and f"up to pull {seen.tested};" in said
+    assert f"expected to gain {seen.gain:.3g} by pull {seen.ahead:g}" in said
+    assert session.forecast("slow") is None  # it is out

@@ -891,3 +891,16 @@ def test_a_certificate_of_too_few_rewards_says_what_is_missing():
     refused(session, SettingError, lambda: session.certificate(noise=-1), "noise=-1")
     refused(session, SettingError, lambda: session.certificate(0.1, delta=2), "delta=2")
     assert not session.certificate(noise=0.1).certified(0)
+
+
+def test_the_levels_to_come_are_what_is_left_of_the_plan():
+    session = Session("r-sr", 3, 60)
+    plan = session.policy.plan(3, 60)
+    levels = list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
+    assert session.levels_to_come == [(k, n) for k, n in levels if k > 1 or n > levels[-2][1]]
+    while len(session.racing) == 3:
+        session.tell(session.ask(), 0.5)
+    assert session.levels_to_come[0] == levels[1]
+    while not session.over:
+        session.tell(session.ask(), 0.5)
+    assert session.levels_to_come == [] == Session("r-ucbe", 3, 60).levels_to_come

@@ -27,6 +27,7 @@ from latebloomer.page.race_page import (
 )
 from latebloomer.page.svg import (
     View,
+    cut,
     describe_curves,
     draw_axes,
     draw_curves,
@@ -130,7 +131,7 @@ class RaceDrawing:
         better = "higher" if page.higher_is_better else "lower"
         texts = [
             f"Score ({better} is better) against pulls of the learner: the mean of its newest "
-            "eighth. A cross marks where a learner was dropped or failed, a dot where it stands."
+            "quarter. A cross marks where a learner was dropped or failed, a dot where it stands."
         ]
         if page.trained_on:
             texts.append("A ring: from there on the winner was trained on.")
@@ -238,11 +239,11 @@ def _facts(page: RacePage) -> Iterable[str]:
     if page.learners and page.final:
         own, cost = page.learners[0].pulls, sum(one.seconds for one in page.learners)
         yield f"<b>{own:,}</b><span>of {page.spent:,} pulls were its own</span>"
-        yield f"<b>{escape(_seconds(cost))}</b><span>of training in all</span>"
+        yield f"<b>{_short_seconds(cost)} s</b><span>of training in all</span>"
     sure = page.certainty
     if sure is not None and page.final:
         bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
-        yield f"<b>{escape(sure.half_time or '–')}</b><span>{bloom}</span>"
+        yield f"<b>{escape(cut(sure.half_time or '–', 40))}</b><span>{bloom}</span>"
         if sure.certified:
             yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
 
@@ -301,14 +302,6 @@ def _short_seconds(seconds: float) -> str:
     if 0 < seconds < 0.01:
         return "&lt;0.01"
     return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:,.0f}"
-
-
-def _seconds(seconds: float) -> str:
-    """
-    >>> _seconds(0.000123), _seconds(4.21), _seconds(90)
-    ('0.000123 s', '4.21 s', '1 min 30 s')
-    """
-    return f"{seconds:.3g} s" if seconds < 60 else span_of_time(seconds)
 
 
 # --- what comes after ---

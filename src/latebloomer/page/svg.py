@@ -245,7 +245,7 @@ def _names(learners: Sequence[LearnerOnPage], view: View, looks: dict[int, str])
             x1, y1 = _percent(view.x(point.pull)), _at(view, point)
             line = f'x1="{x1}" y1="{y1}" x2="100%" y2="{y}"'
             shapes.append(f'<line class="leader {look}" {line}/>')
-        shapes.append(_text("100%", y, _cut(one.name), f"name {look}", 'dx="9" dy="4"'))
+        shapes.append(_text("100%", y, cut(one.name), f"name {look}", 'dx="9" dy="4"'))
     return shapes
 
 
@@ -319,5 +319,10 @@ def _text(x: str, y: str, text: str, css: str, more: str = "") -> str:
     return f'<text x="{x}" y="{y}" class="{css}" {more}>{escape(text)}</text>'
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+def cut(name: str, most: int = NAME) -> str:
+    """A name that is not too long.
+
+    >>> cut("a long name", 8)
+    'a long …'
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"

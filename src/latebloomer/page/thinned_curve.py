@@ -8,7 +8,7 @@ from typing import NamedTuple
 POINTS = 240  # of a curve, at least, once it is that long; at most twice as many
 FEWEST = 24  # of each curve where there are very many
 ALL = 6000  # points of all curves together, about
-NEWEST = 8  # a smoothed curve is the mean of the newest eighth
+NEWEST = 4  # a smoothed curve is the mean of the newest quarter, the window of most policies
 
 
 class Point(NamedTuple):
@@ -70,7 +70,7 @@ class ThinnedCurve:
         return [Point((k + 0.5) * w + 0.5, self._means[k]) for k in range(after, len(self._means))]
 
     def smoothed(self, after: int = 0) -> list[Point]:
-        """The mean of the newest eighth of the pulls up to each bin's end."""
+        """The mean of the newest quarter of the pulls up to each bin's end."""
         return [self._smooth(k) for k in range(after + 1, len(self._means) + 1)]
 
     def _smooth(self, k: int) -> Point:
@@ -88,11 +88,11 @@ class ThinnedCurve:
         return self._smooth(k) if self._means else None
 
     def bounds(self) -> tuple[float, float] | None:
-        """The smoothed scores go from and to, but for its first tenth, which may be anywhere."""
+        """The smoothed scores go from and to, but for its first fifth, which may be anywhere."""
         now = self.width, len(self._means)
         if not self._means:
             return None
         if self._known is None or self._known[0] != now:
-            scores = [point.score for point in self.smoothed(len(self._means) // 10)]
+            scores = [point.score for point in self.smoothed(len(self._means) // 5)]
             self._known = now, (min(scores), max(scores))
         return self._known[1]

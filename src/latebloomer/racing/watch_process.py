@@ -31,10 +31,10 @@ def need_journal(watch: bool, journal: object) -> None:
         raise SettingError("watch=True, but journal=None: a page shows a race from its journal")
 
 
-def start_watching(journal: Path | None) -> None:
+def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
     """Start `latebloomer watch` and print its address once; a warning where it does not start."""
     if journal is None:
-        return
+        return None
     _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
     words = ["-m", "latebloomer", "watch", str(journal), "--leave-after", str(STAYS)]
     try:
@@ -44,15 +44,16 @@ def start_watching(journal: Path | None) -> None:
         )  # fmt: skip
     except OSError as error:
         _warn(str(error), journal)
-        return
+        return None
     _CHILDREN.append(child)
     line = _first_line(child)
     address = next((word for word in line.split() if word.startswith("http://")), "")
     if address:
         print(f"watch it at {address}", file=sys.stderr, flush=True)
-    else:
-        child.kill()
-        _warn(line.strip() or "it did not come up", journal)
+        return child
+    child.kill()
+    _warn(line.strip() or "it did not come up", journal)
+    return None
 
 
 def _first_line(child: subprocess.Popen[str]) -> str:

@@ -123,7 +123,9 @@ class Turns:
         """(arms, pulls each) of this phase and those after it; none where any arm may be next."""
         plan, phase = self._game.plan, int(self.ledger.cursor[PHASE])
         levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
-        return [] if self.decides_every_pull else [(int(k), int(n)) for k, n in levels]
+        if self.decides_every_pull:
+            return []
+        return [(int(k), int(n)) for k, n in levels if k > 1 or n > plan.upto[-2:][0]]
 
     def estimate(self, i: int) -> float:
         """What the recommendation goes by; for an arm that is out what it was dropped on."""

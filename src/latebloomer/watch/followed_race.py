@@ -35,10 +35,10 @@ from latebloomer.racing.verdict.page_data import (
     shown_settings,
 )
 from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.session.events import FAILED, Left, Named, PullFailed, Told
+from latebloomer.session.events import FAILED, Created, Left, Named, PullFailed, Told
 from latebloomer.session.reasons import Standing
 
-CHUNK = 20_000  # events taken in at once: a page of a long journal shows something soon
+FIRST, CHUNK = 4_000, 20_000  # events taken in at once: a long journal shows something soon
 GROWN = 1.25  # times as many pulls as before, and it is asked again how sure all this is,
 SHARE = 20  # but for no more than one part in so many of the time
 MOST_HAPPENINGS = 500
@@ -51,7 +51,6 @@ class FollowedRace:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._inode: Stamp = ()
         self._start_over()
 
     def _start_over(self) -> None:
@@ -67,45 +66,53 @@ class FollowedRace:
         self._happenings: list[Happening] = []
         self._certainty: Certainty | None = None
         self._intervals: dict[int, tuple[float, float]] = {}
-        self._asked_at, self._asked_again = 0, 0.0  # pulls then; not before this time
+        self._asked_at, self._asked_again = 0, inf  # pulls then; not before this time
         self._versions: dict[str, str] = {}
         self._reasons: dict[int, tuple[object, str]] = {}  # why an arm is out, as of when
         self._finished: RacePage | None = None
 
     # --- reading ---
 
-    def update(self, most: int = CHUNK) -> bool:
+    def update(self, most: int | None = None) -> bool:
         """Take in what was written since, but not too much at once; whether there was anything."""
-        stamp, inode = _stamp(self.path)
-        if inode != self._inode:  # another race has taken its place
-            self._start_over()
-            self._inode = inode
+        most = most or (FIRST if self.state is None else CHUNK)
+        stamp = _stamp(self.path)
         if self.caught_up and stamp == self._stamp:
             return False
-        before, wrong = self._number, self.wrong
+        wrong, taken = self.wrong, 0
         try:
-            self._read(most)
+            taken = self._read(most)
             self.wrong = ""
         except LatebloomerError as error:
             self.wrong = str(error)
-        self.caught_up = self._number - before < most
+        self.caught_up = taken < most
         self._stamp = stamp
-        return self._number > before or self.wrong != wrong
+        return taken > 0 or self.wrong != wrong
 
-    def _read(self, most: int) -> None:
-        journal = files.read(self.path, brief=True)
-        with closing(journal), closing(first_entries(journal.read(self._number), most)) as entries:
-            if self.state is None:
+    def _read(self, most: int) -> int:
+        """Take in what is new, and how much that is."""
+        with closing(files.read(self.path, brief=True)) as journal:
+            with closing(first_entries(journal.read(), 1)) as entries:
                 first = next(entries, None)
-                if first is None:
-                    return
-                self.state = RaceState.replayed([first])
-                self._note(first)
-                arms = len(self.state.names)
-                self._curves = [ThinnedCurve(points_for(arms)) for _ in range(arms)]
-                self._last, self._racing = [nan] * arms, set(range(arms))
-            self.state.replay(self._noted(entries))
-        self._note_drops(self.state)
+            if first is None:
+                return 0
+            if self.state is None or _race_of(first) != self.state.id:
+                self._begin(first)
+            state, before = self.state, self._number
+            assert state is not None
+            with closing(first_entries(journal.read(before), most)) as entries:
+                state.replay(self._noted(entries))
+        self._note_drops(state)
+        return self._number - before
+
+    def _begin(self, first: Entry) -> None:
+        """A race is there, or another one has taken its place."""
+        self._start_over()
+        self.state = RaceState.replayed([first])
+        self._note(first)
+        arms = len(self.state.names)
+        self._curves = [ThinnedCurve(points_for(arms)) for _ in range(arms)]
+        self._last, self._racing = [nan] * arms, set(range(arms))
 
     def _noted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The same; each is noted when the race has taken it in."""
@@ -166,7 +173,10 @@ class FollowedRace:
             raise JournalError(self.wrong or f"no race has begun in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
             return self._final_page(state)
-        self._ask_how_sure(state)
+        if self._asked_again < inf:
+            self._ask_how_sure(state)
+        else:  # the first sight of a race does not wait for that
+            self._asked_again = 0.0
         return self._live_page(state)
 
     def _final_page(self, state: RaceState) -> RacePage:
@@ -303,8 +313,12 @@ def first_entries(entries: Iterator[Entry], most: int) -> Generator[Entry, None,
         entries.close()  # type: ignore[attr-defined]
 
 
-def _stamp(path: Path) -> tuple[Stamp, Stamp]:
-    """What changes when a journal is written, and what changes when it is replaced."""
+def _race_of(first: Entry) -> str:
+    return first.event.race if isinstance(first.event, Created) else ""
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes when a journal is written or replaced."""
     marks: list[int] = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
         try:
@@ -312,11 +326,7 @@ def _stamp(path: Path) -> tuple[Stamp, Stamp]:
             marks += [found.st_mtime_ns, found.st_size]
         except OSError:
             marks += [0, 0]
-    try:
-        found = path.stat()
-    except OSError:
-        return tuple(marks), ()
-    return tuple(marks), (found.st_dev, found.st_ino)
+    return tuple(marks)
 
 
 def _fan(state: RaceState, arm: int, row: Standing) -> Fan | None:

@@ -245,7 +245,7 @@ def serve(
     if not place.is_dir():
         address += f"race/{quote(place.name)}"
     settings = uvicorn.Config(
-        app_of(watch, real_port), log_level="error", access_log=False, lifespan="off",
+        app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
         timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
     asyncio.run(_run(uvicorn.Server(settings), listening, watch, leave_after, say, address))
@@ -256,6 +256,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # who reads the address may ask at once
     except OSError as error:
         listening.close()
         raise SettingError(

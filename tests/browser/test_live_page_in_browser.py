@@ -1,0 +1,231 @@
+"""The live page in a browser while a race runs in another process."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from page_checks import check_page
+
+TOKEN = "0123456789abcdef"
+# A race that makes as many pulls as it is allowed to, one number a line.
+RACE = """
+import random, sys
+from threading import Semaphore, Thread
+from latebloomer.racing import race
+
+allowed = Semaphore(0)
+def listen():
+    for line in sys.stdin:
+        allowed.release(int(line))
+Thread(target=listen, daemon=True).start()
+
+def curve(slow, best, fail=None):
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in range(1, 10_000):
+            if n == fail:
+                raise ValueError("out of <b>memory</b>")
+            allowed.acquire()
+            yield best * n / (n + slow) + rng.gauss(0, 0.003)
+    return scores
+
+learners = {
+    "late": curve(40, 1.0), "early": curve(1, 0.7), "<img src=x onerror=hacked=1>": curve(9, 0.6),
+    "weak": curve(5, 0.4), "fails": curve(5, 0.5, fail=12),
+}
+race(learners, 400, journal=sys.argv[1], progress=False, retries=0)
+"""
+
+
+class Race:
+    """A race in a process of its own, pull by pull."""
+
+    def __init__(self, journal):
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RACE, str(journal)], stdin=subprocess.PIPE, text=True
+        )
+
+    def allow(self, pulls):
+        self._process.stdin.write(f"{pulls}\n")
+        self._process.stdin.flush()
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+
+
+class Server:
+    """`latebloomer watch` in a process of its own; started again, it has the same address."""
+
+    def __init__(self, place):
+        self._place = place
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.start()
+
+    def start(self):
+        words = ["-m", "latebloomer", "watch", str(self._place), "--port", str(self._port)]
+        self._process = subprocess.Popen(
+            [sys.executable, *words], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "LATEBLOOMER_WATCH_TOKEN": TOKEN},
+        )  # fmt: skip
+        said = self._process.stdout.readline()
+        self.address = next(word for word in said.split() if word.startswith("http"))
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait(20)
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def place(tmp_path):
+    folder = tmp_path / "races"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def race(place):
+    made = Race(place / "race.db")
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def server(place):
+    made = Server(place)
+    yield made
+    made.stop()
+
+
+POINTS = (
+    "(document.querySelector('#c0 path:not(.raw)')?.getAttribute('d') || '').split('L').length"
+)
+TITLE = "document.querySelector('h1').textContent"
+FEED = "(document.querySelector('.feed')?.textContent || '')"
+
+
+def wait_until_spent(page, pulls):
+    page.wait_for(f"(document.querySelector('#progress progress')?.value ?? 0) >= {pulls}")
+
+
+def open_race(new_page, server, race, **settings):
+    race.allow(1)
+    page = new_page(**settings)
+    page.open(server.address)
+    page.wait_for("document.querySelector('#races a') !== null")
+    page.open(page.value("document.querySelector('#races a').href"))
+    page.wait_for("document.querySelector('#page').dataset.connected === 'yes'")
+    return page
+
+
+def test_curves_grow_a_drop_appears_and_the_verdict_comes(new_page, server, race, picture):
+    page = open_race(new_page, server, race)
+    race.allow(39)
+    wait_until_spent(page, 40)
+    page.wait_for(f"{POINTS} >= 8")
+    before = page.value(POINTS)
+    race.allow(25)
+    page.wait_for(f"{POINTS} > {before}")
+    page.wait_for(f"{FEED}.includes('out of <b>memory</b>')")  # a failure, as it happens
+    check_page(page)
+    page.screenshot(picture("growing"))
+    race.allow(170)
+    page.wait_for(f"{FEED}.includes('dropped at pull')")
+    page.wait_for("document.querySelectorAll('#marks .cross').length >= 2")
+    assert page.value("document.querySelectorAll('#marks line.level').length") > 0
+    check_page(page)
+    page.screenshot(picture("dropped"))
+    race.allow(400)
+    page.wait_for(f"{TITLE} === 'Keep late'")
+    assert page.value("document.querySelector('#others').textContent").count("would have") == 2
+    check_page(page)
+    assert page.value("typeof hacked") == "undefined"
+    assert {urlsplit(address).netloc for address in page.requests()} == {
+        urlsplit(server.address).netloc
+    }
+    page.screenshot(picture("kept"))
+
+
+def test_what_grew_by_small_messages_is_what_a_reload_shows(new_page, server, race):
+    page = open_race(new_page, server, race)
+    for pulls in (30, 60, 110):
+        points = page.value(POINTS)
+        race.allow(pulls)
+        page.wait_for(f"{POINTS} > {points}")
+    race.allow(700)
+    page.wait_for(f"{TITLE} === 'Keep late'")
+    shown = """JSON.stringify([...document.querySelectorAll(
+        '#title, #why, #axes, #curves path:not(.area), #marks, #rows tr, #sure, #others')].map(
+        (one) => one.tagName === 'path' ? one.getAttribute('d') : one.textContent))"""
+    order = "JSON.stringify([...document.querySelectorAll('#rows tr')].map((one) => one.id))"
+    grown, rows = json.loads(page.value(shown)), page.value(order)
+    page.reload()
+    again = json.loads(page.value(shown))
+    assert sorted(grown) == sorted(again) and page.value(order) == rows
+
+
+def test_it_goes_on_when_the_server_comes_back(new_page, server, race):
+    page = open_race(new_page, server, race)
+    race.allow(49)
+    wait_until_spent(page, 50)
+    server.stop()
+    page.wait_for("document.querySelector('#status').textContent.includes('Not connected')")
+    race.allow(50)
+    assert page.value(TITLE).startswith("Ahead so far")  # what was seen stays
+    server.start()
+    wait_until_spent(page, 100)
+    page.wait_for("document.querySelector('#status').textContent === ''")
+
+
+def test_what_a_reader_opened_stays_open(new_page, server, race):
+    page = open_race(new_page, server, race)
+    race.allow(59)
+    wait_until_spent(page, 60)
+    details = "document.querySelector('#r0 details')"
+    page.value(f"{details}.open = true")
+    page.value("document.querySelector('#raw').click()")
+    points = page.value(POINTS)
+    race.allow(40)
+    page.wait_for(f"{POINTS} > {points}")
+    assert page.value(f"{details}.open") is True
+    assert page.value("document.querySelector('#raw').checked") is False
+
+
+def test_the_list_tells_running_from_interrupted_and_finished(
+    new_page, place, server, race, picture
+):
+    over, cut = Race(place / "over.db"), Race(place / "cut.db")
+    page = new_page(width=360)
+    page.open(server.address)
+    over.allow(1000)
+    cut.allow(30)
+    race.allow(30)
+    rows = "[...document.querySelectorAll('#races tbody tr')]"
+    page.wait_for(f"{rows}.filter((one) => one.textContent.includes('30 of 400')).length === 2")
+    cut.kill()
+    states = f"{rows}.map((one) => one.children[1].textContent).join()"
+    page.wait_for(f"{states} === 'running,interrupted,finished'")
+    check_page(page)
+    page.screenshot(picture("list"))
+    page.press("Tab", 9)
+    assert page.value("document.activeElement.textContent") == "race.db"  # by the keyboard alone
+    over.kill()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1400])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_fits_and_can_be_read(new_page, server, race, picture, width, dark):
+    page = open_race(new_page, server, race, width=width, dark=dark)
+    race.allow(199)
+    page.wait_for(f"{FEED}.includes('dropped at pull')")
+    wait_until_spent(page, 200)
+    check_page(page)
+    page.screenshot(picture(f"{width}-{'dark' if dark else 'light'}"))

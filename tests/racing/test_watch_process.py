@@ -1,0 +1,66 @@
+"""`race(..., watch=True)`: a page beside the race, never in its way."""
+
+import subprocess
+import sys
+from urllib.request import urlopen
+
+import pytest
+
+from latebloomer.errors import SettingError
+from latebloomer.racing import race, watch_process
+from latebloomer.racing.watch_process import start_watching
+
+LEARNERS = {
+    "slow": lambda: (n / (n + 9) for n in range(1, 99)),
+    "flat": lambda: (0.1 for _ in range(99)),
+}
+
+
+@pytest.fixture
+def saying(monkeypatch):
+    """Let the page's process be one that prints a line and ends."""
+
+    def use(line):
+        real = subprocess.Popen
+
+        def start(words, **settings):
+            assert words[1:4] == ["-m", "latebloomer", "watch"] and "--leave-after" in words
+            return real([sys.executable, "-c", f"print({line!r})"], **settings)
+
+        monkeypatch.setattr(watch_process.subprocess, "Popen", start)
+
+    return use
+
+
+def test_its_address_is_printed_once(tmp_path, saying, capsys):
+    saying("watch at http://127.0.0.1:1/secret/race/race.db (Ctrl-C ends it)")
+    race(LEARNERS, 40, journal=tmp_path / "race.db", progress=False, watch=True)
+    said = capsys.readouterr()
+    assert said.err == "watch it at http://127.0.0.1:1/secret/race/race.db\n" and said.out == ""
+
+
+@pytest.mark.parametrize("line", ["MissingExtra: live pages need uvicorn", ""])
+def test_a_race_that_cannot_be_watched_runs_all_the_same(tmp_path, saying, line):
+    saying(line)
+    with pytest.warns(RuntimeWarning, match=r"cannot be watched \(.*later: latebloomer watch"):
+        verdict = race(LEARNERS, 40, journal=tmp_path / "race.db", progress=False, watch=True)
+    assert verdict.name == "slow"
+
+
+def test_without_a_journal_there_is_nothing_to_watch():
+    with pytest.raises(SettingError, match="watch=True, but journal=None"):
+        race(LEARNERS, 40, journal=None, watch=True)
+
+
+def test_the_page_is_there_and_outlives_the_race(tmp_path, capsys):
+    pytest.importorskip("starlette")
+    path = tmp_path / "race.db"
+    race(LEARNERS, 40, journal=path, progress=False)
+    child = start_watching(path)
+    try:
+        address = capsys.readouterr().err.split()[-1]
+        with urlopen(address, timeout=20) as answer:
+            assert b"Keep slow" in answer.read()
+    finally:
+        child.kill()
+        child.wait()

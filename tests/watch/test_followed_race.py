@@ -1,0 +1,165 @@
+"""A race followed from its journal: the same as read at once, and nothing is changed by it."""
+
+import random
+import re
+from dataclasses import replace
+from hashlib import sha256
+from itertools import count
+
+import pytest
+
+from latebloomer.errors import JournalError
+from latebloomer.page import race_html
+from latebloomer.page.race_html import RaceDrawing
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
+from latebloomer.policies import RisingSR
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.journal import files
+from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.watch.followed_race import FollowedRace
+from latebloomer.watch.race_list import RaceFolder, list_html
+
+
+def curve(slow, best, fail=None):
+    def scores(seed):
+        rng = random.Random(seed)
+        for n in count(1):
+            if n == fail:
+                raise ValueError("out of memory")
+            yield best * n / (n + slow) + rng.gauss(0, 0.003)
+
+    return scores
+
+
+LEARNERS = {
+    "late": curve(40, 1.0), "early": curve(1, 0.7), "middling": curve(9, 0.6),
+    "weak": curve(5, 0.4), "fails": curve(5, 0.5, fail=12),
+}  # fmt: skip
+
+
+def run(path, budget=400, **settings):
+    return race(LEARNERS, budget, journal=path, progress=False, **settings)
+
+
+def contents(folder):
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def watched(path, most=None):
+    followed = FollowedRace(path)
+    while followed.update(most) or not followed.caught_up:
+        pass
+    return followed
+
+
+def test_a_race_that_is_over_is_shown_as_its_report(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = run(path)
+    page = watched(path).page()
+    assert page.state == FINISHED
+    report = page_data(look(path))
+    assert race_html(replace(page, happenings=report.happenings)) == race_html(report)
+    assert race_html(report) == race_html(page_data(verdict))
+
+
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_following_in_small_steps_is_reading_at_once(tmp_path, cut, most):
+    path = tmp_path / "race.db"
+    cut(230, lambda: run(path))
+    small, whole = watched(path, most), watched(path)
+    pieces = [RaceDrawing(one.page()).pieces() for one in (small, whole)]
+    assert pieces[0] == pieces[1]
+    assert [one.curve.raw() for one in small.page().learners] == [
+        one.curve.raw() for one in whole.page().learners
+    ]
+
+
+def test_looking_changes_nothing_and_leaves_nothing(tmp_path, cut):
+    run(tmp_path / "over.db")
+    cut(100, lambda: run(tmp_path / "cut.db"))
+    before = contents(tmp_path)
+    for name in ("over.db", "cut.db"):
+        watched(tmp_path / name).page()
+    assert [race.state for race in RaceFolder(tmp_path).races()] == [INTERRUPTED, FINISHED]
+    after = contents(tmp_path)
+    after.pop("cut.db-shm", None), before.pop("cut.db-shm", None)  # SQLite's notes on readers
+    assert after == before
+
+
+def test_it_runs_while_a_process_has_it(tmp_path, cut):
+    path, seen = tmp_path / "race.db", []
+
+    def ask(event, view):
+        if not seen:
+            seen.append((files.is_in_use(path), watched(path).page().state))
+
+    run(path, callbacks=[ask])
+    assert seen == [(True, RUNNING)] and not files.is_in_use(path)
+
+
+def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cut):
+    path = tmp_path / "race.db"
+    cut(230, lambda: run(path, retries=0))
+    followed = watched(path)
+    assert followed.page().certainty is None  # the first sight does not wait for it
+    page = followed.page()
+    assert page.best == "late" and not page.final and page.spent == 230
+    said = " ".join(one.text for one in page.happenings)
+    assert "fails: pull 12 failed, ValueError: out of memory" in said
+    assert "weak: dropped at pull" in said
+    assert [tuple(level) for level in page.levels] == followed.state.session.levels_to_come
+    late = next(one for one in page.learners if one.name == "late")
+    assert late.fan.expected > late.fan.level and late.fan.ahead > late.fan.pull == late.pulls
+    assert re.search(r"explained \d+% of what happened up to pull \d+", page.belief)
+    assert page.certainty.as_of == 230 and len(page.certainty.hindsight) == 2
+    assert "resume(" in page.resume_code
+
+
+def test_it_goes_on_where_the_race_goes_on(tmp_path, cut):
+    path = tmp_path / "race.db"
+    cut(100, lambda: run(path))
+    followed = watched(path)
+    assert followed.page().state == INTERRUPTED and followed.page().spent == 100
+    resume(path, LEARNERS, progress=False)
+    assert followed.update() and followed.page().state == FINISHED
+    assert followed.page().best == look(path).name
+
+
+def test_another_race_in_its_place_is_shown_from_its_start(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    followed = watched(path)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    race({"a": curve(1, 1), "b": curve(1, 2)}, 40, journal=path, progress=False)
+    assert followed.update() and followed.page().best == "b" and followed.page().spent <= 40
+
+
+def test_what_cannot_be_read_says_why(tmp_path):
+    class Mine(RisingSR):
+        name = "mine"
+
+    path = tmp_path / "race.db"
+    run(path, policy=Mine())
+    with pytest.raises(JournalError, match="no policy of this library"):
+        watched(path).page()
+    (tmp_path / "text.db").write_text("no journal", encoding="utf-8")
+    with pytest.raises(JournalError, match="is not a journal"):
+        watched(tmp_path / "text.db").page()
+    assert len(RaceFolder(tmp_path).races()) == 1  # it is listed all the same; the text is not
+
+
+def test_the_list_escapes_names(tmp_path):
+    path = tmp_path / "<b>race.db"
+    race({"<i>": curve(1, 1), "b": curve(1, 0.5)}, 40, journal=path, progress=False)
+    html = list_html(RaceFolder(tmp_path).races(), {path: "race/x"})
+    assert "&lt;b&gt;race.db" in html and "&lt;i&gt;" in html and "<b>race" not in html
+
+
+def test_a_glance_is_what_reading_all_of_it_tells(tmp_path, cut):
+    cut(100, lambda: run(tmp_path / "cut.db"))
+    run(tmp_path / "over.db")
+    for name in ("cut.db", "over.db"):
+        journal = files.read(tmp_path / name)
+        assert journal.glance() == super(type(journal), journal).glance()
+        journal.close()
