@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,
     checked_full,
+    library,
     metric_named_once,
     need_valid,
     read_label,
@@ -58,7 +59,7 @@ class CatBoostLearner:
         maximize: bool | None = None,
         full: int | None = None,
     ) -> None:
-        self._catboost = extra("catboost", "CatBoost learners", "catboost")
+        self._catboost = library("catboost", "CatBoost learners", "catboost")
         own = next((params[name] for name in ITERATIONS if name in params), None)
         if full is not None and own not in (None, full):
             raise SettingError(f"full={full}, but params has {own} iterations: say it once")

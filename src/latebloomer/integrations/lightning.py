@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     checked_full,
     direction_of,
+    library,
     need_logged,
     read_label,
     sign,
@@ -32,7 +33,13 @@ from latebloomer.integrations.full_training import (
 from latebloomer.integrations.random_states import RandomStates
 
 CHECKPOINT, RANDOM = "lightning.ckpt", "random.pt"
-OWN = ("max_epochs", "min_epochs", "max_steps", "min_steps", "max_time")  # of the trainer's settings
+OWN = (
+    "max_epochs",
+    "min_epochs",
+    "max_steps",
+    "min_steps",
+    "max_time",
+)  # of the trainer's settings
 QUIET = {  # unless the user says otherwise
     "logger": False, "enable_checkpointing": False, "enable_progress_bar": False,
     "enable_model_summary": False, "num_sanity_val_steps": 0,
@@ -65,8 +72,8 @@ class LightningLearner:
         weights_only: bool = True,
         **trainer: Any,
     ) -> None:
-        self._lightning = extra("lightning", "Lightning learners", "lightning")
-        self._torch = extra("torch", "Lightning learners", "lightning")
+        self._lightning = library("lightning", "Lightning learners", "lightning")
+        self._torch = library("torch", "Lightning learners", "lightning")
         if not isinstance(module, self._lightning.LightningModule):
             raise LearnerError(f"module={brief(module)}, but module must be a LightningModule")
         for name in OWN:
@@ -74,11 +81,15 @@ class LightningLearner:
                 raise SettingError(f"{name} is given to the trainer by full={full}: leave it out")
         self.model, self.full, self._metric = module, checked_full(full), metric
         if self.full is None:
-            raise SettingError("full=None, but Lightning's schedules need the epochs of a training")
+            raise SettingError(
+                "full=None, but Lightning's schedules need the epochs of a training"
+            )
         self._sign = sign(metric, maximize, direction_of)
         whole = isinstance(train, self._lightning.LightningDataModule)
         self._data: dict[str, Any] = (
-            {"datamodule": train} if whole else {"train_dataloaders": train, "val_dataloaders": valid}
+            {"datamodule": train}
+            if whole
+            else {"train_dataloaders": train, "val_dataloaders": valid}
         )
         if not whole and valid is None:
             raise LearnerError("LightningLearner has no evaluation set: give a loader as valid")
