@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -156,7 +159,14 @@ def need_valid(learner: Any, valid: Any) -> None:
         )
 
 
-# --- a label on saved states ---
+# --- a folder, and a label on saved states ---
+
+
+def own_folder(learner: Any) -> Path:
+    """A folder that goes when the learner does, or the process."""
+    place = tempfile.mkdtemp(prefix="latebloomer-")
+    weakref.finalize(learner, shutil.rmtree, place, ignore_errors=True)
+    return Path(place)
 
 
 def write_label(folder: Path, learner: Any, settings: Any, steps: int) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import inspect
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from latebloomer.integrations.full_training import (
     direction_of,
     library,
     need_logged,
+    own_folder,
     read_label,
     sign,
     steps_left,
@@ -94,7 +94,7 @@ class LightningLearner:
         if not whole and valid is None:
             raise LearnerError("LightningLearner has no evaluation set: give a loader as valid")
         self._trainer, self._weights_only = QUIET | trainer, weights_only
-        self._folder = tempfile.TemporaryDirectory(prefix="latebloomer-")
+        self._checkpoint = own_folder(self) / CHECKPOINT
         self._random = RandomStates(self._torch)
         self.epochs = 0
 
@@ -129,10 +129,6 @@ class LightningLearner:
         return self._lightning.pytorch.callbacks.LambdaCallback(
             on_train_epoch_end=on_train_epoch_end
         )
-
-    @property
-    def _checkpoint(self) -> Path:
-        return Path(self._folder.name) / CHECKPOINT
 
     # --- outliving the process ---
 

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from latebloomer.integrations.full_training import (
     direction_of,
     library,
     need_logged,
+    own_folder,
     read_label,
     sign,
     steps_left,
@@ -65,8 +65,8 @@ class HuggingFaceLearner:
         better = trainer.args.greater_is_better if metric is None else None
         self._sign = sign(self._metric, better if maximize is None else maximize, direction_of)
         self.full = _full_training(trainer, every)
-        self._folder = tempfile.TemporaryDirectory(prefix="latebloomer-")
-        trainer.args.output_dir = self._folder.name  # else learners overwrite each other's
+        self._folder = own_folder(self)
+        trainer.args.output_dir = str(self._folder)  # else learners overwrite each other's
         self._stop = _stop_callback(transformers, every)
         trainer.add_callback(self._stop)
         self._random = RandomStates(library("torch", "Hugging Face learners", "transformers"))
@@ -84,7 +84,7 @@ class HuggingFaceLearner:
         self._stop.last, before = last, self._checkpoint
         with self._random.in_use():
             self.trainer.train(resume_from_checkpoint=str(before) if before else None)
-            place = Path(self._folder.name) / f"checkpoint-{self.trainer.state.global_step}"
+            place = self._folder / f"checkpoint-{self.trainer.state.global_step}"
             if not place.is_dir():  # a callback of the user's has ended it
                 raise StopIteration
             said = self.trainer.evaluate()
@@ -108,7 +108,7 @@ class HuggingFaceLearner:
         self.steps = read_label(folder, self, [self._metric, self._every, self.full])
         self._checkpoint = None
         for saved in Path(folder).glob("checkpoint-*"):
-            self._checkpoint = Path(self._folder.name) / saved.name
+            self._checkpoint = self._folder / saved.name
             shutil.copytree(saved, self._checkpoint, dirs_exist_ok=True)
             weights = saved / "model.safetensors"
             if weights.is_file():  # now, for who wants the model; training reads them again
