@@ -92,6 +92,22 @@ def test_looking_at_a_race_unpickles_nothing(journal, no_unpickling):
         resume(journal, learners(), progress=False)
 
 
+def test_the_model_of_a_generator_is_unpickled_by_resume_alone(tmp_path, no_unpickling):
+    def scores(best):
+        for n in range(1, 100):
+            yield best * n / (n + 3), [n]
+
+    file, given = tmp_path / "race.db", {"a": lambda: scores(0.5), "b": lambda: scores(0.9)}
+    race(given, 20, journal=file, progress=False)
+    assert list(tmp_path.rglob("model.pickle"))
+    look(file)
+    for words in (["show", file], ["report", file], ["races", tmp_path]):
+        ran = CliRunner().invoke(app, [str(word) for word in words])
+        assert ran.exit_code == 0, ran.output
+    with pytest.raises(Unpickled):
+        resume(file, given, progress=False)
+
+
 def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(
     journal, no_unpickling, tmp_path
 ):

@@ -14,6 +14,8 @@ from latebloomer.core.atomic_files import need_folder
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
 from latebloomer.policies.registry import policy_for
+from latebloomer.racing.share_text import plan_in_trainings
+from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)
 
@@ -50,14 +52,24 @@ Seed = Annotated[int, typer.Option(help="Another seed is another luck.")]
 
 def plan(
     arms: Annotated[int, typer.Option(help="How many learners compete.")],
-    budget: Annotated[int, typer.Option(help="Pulls in all.")],
+    budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
+    trainings: Annotated[
+        float | None, typer.Option(help="Or full trainings, of 100 pulls each.")
+    ] = None,
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
     grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
-    at = budget if horizon is None else horizon
-    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon, grace))
+    if (budget is None) == (trainings is None):
+        raise SettingError(
+            f"--budget {budget} and --trainings {trainings}, but a plan needs exactly one"
+        )
+    units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
+    pulls, at = int(units.budget or 0), units.horizon
+    found = policy_for(policy, arms, pulls, pulls if at is None else at)
+    described = found.describe(arms, pulls, at, grace)
+    say(described if trainings is None else plan_in_trainings(described, trainings, repr(found)))
 
 
 def simulate(

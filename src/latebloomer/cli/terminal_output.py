@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def say(text: object, err: bool = False) -> None:
 def say_error(error: LatebloomerError) -> None:
     """An error in one line."""
     say(f"{type(error).__name__}: {error}", err=True)
+
+
+def command(*words: object) -> str:
+    """A command of this program as one types it."""
+    return shlex.join(["latebloomer", *map(str, words)])
 
 
 def check_outputs(files: Mapping[str, Path | None], other: Mapping[str, Path | None]) -> None:

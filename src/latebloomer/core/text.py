@@ -55,3 +55,16 @@ def reason_of(error: BaseException) -> str:
     except Exception as broken:  # of a user's own class
         text = f"it cannot say what ({type(broken).__name__})"
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def span_of_time(seconds: float) -> str:
+    """
+    >>> span_of_time(0.2), span_of_time(75), span_of_time(7300)
+    ('0 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -9,10 +9,11 @@ from importlib.resources import files
 
 def html_document(title: str, style: str, body: str, head: str = "") -> str:
     """A whole HTML file; `head` is what stands before the title."""
+    styled = f"<style>{style}</style>" if style else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{head}<title>{escape(title)}</title><style>{style}</style></head>"
+        f"{head}<title>{escape(title)}</title>{styled}</head>"
         f"<body>{body}</body></html>\n"
     )
 

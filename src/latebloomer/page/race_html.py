@@ -1,11 +1,14 @@
-"""A race on one page: a self-contained HTML file without scripts, links to load, or fonts."""
+"""A race on one page: while it is watched and, frozen, as a report in one self-contained file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from math import isinf, isnan
+from time import localtime, strftime
 
 from latebloomer.citation import cite
+from latebloomer.core.text import span_of_time
 from latebloomer.page.html_document import (
     as_sentence,
     html_document,
@@ -14,122 +17,351 @@ from latebloomer.page.html_document import (
     sentence_list,
     stylesheet,
 )
-from latebloomer.page.race_page import LearnerOnPage, RacePage
-from latebloomer.page.svg import Curve, Interval, draw_curves, draw_intervals
+from latebloomer.page.race_page import (
+    FINISHED,
+    RUNNING,
+    Certainty,
+    Happening,
+    LearnerOnPage,
+    RacePage,
+)
+from latebloomer.page.svg import (
+    View,
+    describe_curves,
+    draw_axes,
+    draw_curves,
+    draw_fans,
+    draw_interval,
+    draw_interval_axis,
+    draw_marks,
+    interval_ends,
+    view_of,
+)
 
 COLOURS = 10  # learners with a colour of their own; the others are grey
+WITH_RAW = 24  # learners up to which the scores themselves can be shown too
+MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser asks the server for one
+SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
 
 def race_html(page: RacePage) -> str:
-    """The whole file."""
-    css = _css_classes(page)
-    body = "\n".join(
-        [
-            _verdict(page),
-            _curves(page, css),
-            _learners(page, css),
-            _intervals(page, css),
-            _assumptions(page),
-            _other_rules(page),
-            _settings(page),
-            _resume_and_cite(page),
+    """The report: the whole file."""
+    title = f"{page.best} · latebloomer race"
+    body = f"<main>\n{RaceDrawing(page).body()}\n</main>"
+    return html_document(title, stylesheet("race_page.css"), body, NO_ICON)
+
+
+class RaceDrawing:
+    """A race as pieces of HTML with names, so that a page that is open can be told what changed.
+
+    One that follows another keeps its axes and colours where they still fit.
+    """
+
+    def __init__(
+        self, page: RacePage, before: RaceDrawing | None = None, most_rows: int | None = None
+    ) -> None:
+        self.page = page
+        self.view: View = view_of(page, None if before is None else before.view)
+        self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
+        self.looks = {one.arm: self._look(one) for one in page.learners}
+        self.raw = len(page.learners) <= WITH_RAW
+        self._most_rows = most_rows  # None: all
+        known = before is not None and before.page.certainty is page.certainty
+        self.sure: str = before.sure if before is not None and known else _sure(page, self.looks)
+
+    def _look(self, one: LearnerOnPage) -> str:
+        """The classes of a learner: its colour, and that it is the best."""
+        slot = self.slots.get(one.arm)
+        colour = "grey" if slot is None else f"c{slot}"
+        return f"{colour} won" if one.name == self.page.best else colour
+
+    def body(self) -> str:
+        """All of the page."""
+        pieces = self.pieces()
+        around = {name: _place(name, text) for name, text in pieces.items()}
+        above = "".join(around[name] for name in ("when", "title", "why", "progress"))
+        below = "".join(around[name] for name in ("feed", "sure", "others", "warnings", "about"))
+        return f"{above}{self._curves()}{self._table()}{below}"
+
+    def pieces(self) -> dict[str, str]:
+        """What stands in each named place, but for curves and rows."""
+        page = self.page
+        return {
+            "when": f'<p class="eyebrow">{escape(_when(page))}</p>',
+            "title": f"<h1>{escape(_title(page))}</h1>",
+            "why": _why(page),
+            "progress": _progress(page),
+            "feed": _feed(page.happenings, page.state == RUNNING),
+            "sure": self.sure,
+            "others": _others(page),
+            "warnings": _warnings(page),
+            "about": _about(page),
+        }
+
+    # --- the curves ---
+
+    def _curves(self) -> str:
+        checked = " checked" if self.page.state == RUNNING else ""
+        box = f'<input type="checkbox" id="raw"{checked}>'
+        switch = f'{box}<label for="raw">scores as they came</label>' if self.raw else ""
+        picture = draw_curves(self.page, self.view, self.looks, self.raw)
+        note = f'<p class="soft small" id="note">{self.note()}</p>'
+        return f"<section><h2>Learning curves</h2>{switch}{picture}{note}</section>"
+
+    def marks(self) -> dict[str, str]:
+        """What stands around the curves, in named places."""
+        page, view, looks = self.page, self.view, self.looks
+        return {
+            "axes": draw_axes(view),
+            "fans": draw_fans(page, view, looks),
+            "marks": draw_marks(page, view, looks),
+            "note": self.note(),
+        }
+
+    @property
+    def label(self) -> str:
+        """The picture in a sentence."""
+        return describe_curves(self.page)
+
+    def note(self) -> str:
+        """How to read the picture."""
+        page = self.page
+        better = "higher" if page.higher_is_better else "lower"
+        texts = [
+            f"Score ({better} is better) against pulls of the learner: the mean of its newest "
+            "eighth. A cross marks where a learner was dropped or failed, a dot where it stands."
         ]
-    )
-    return html_document(
-        f"{page.winner} · latebloomer race",
-        stylesheet("race_page.css"),
-        f"<main>\n{body}\n</main>",
-        NO_ICON,
-    )
+        if page.trained_on:
+            texts.append("A ring: from there on the winner was trained on.")
+        if page.levels and page.state != FINISHED:
+            texts.append(_levels(page))
+        if any(one.fan for one in page.learners):
+            texts.append("A fan is what the learner's own slope promises; its line, the part "
+                         "of that which is believed.")  # fmt: skip
+        grey = len(page.learners) - len(self.slots)
+        if grey:
+            texts.append(f"The {grey} lowest ranked are grey.")
+        return escape(" ".join([*texts, page.belief]).strip())
+
+    # --- the table ---
+
+    def _table(self) -> str:
+        columns = (("learner", ""), ("last score", "num"), ("estimate", "num"), ("pulls", "num"),
+                 ("seconds", "num"), ("when and why", ""))  # fmt: skip
+        head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
+        rows = "".join(
+            f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
+            for arm, cells in self.rows().items()
+        )
+        hidden = len(self.page.learners) - len(self.shown)
+        more = f"<p class='soft small'>{hidden:,} more are in the report.</p>" if hidden else ""
+        return section(
+            "Who got the pulls, and why the others did not",
+            "The estimate is what the policy judged by.",
+            f'<table class="learners"><thead><tr>{head}</tr></thead>'
+            f'<tbody id="rows">{rows}</tbody></table>{more}',
+        )
+
+    @property
+    def shown(self) -> Sequence[LearnerOnPage]:
+        """The learners that have a row."""
+        return self.page.learners[: self._most_rows]
+
+    def rows(self) -> dict[int, list[str]]:
+        """The cells of the table's rows, by the number of the learner, in order."""
+        most = max([1, *(one.pulls for one in self.page.learners)])
+        return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
 
 
-def _css_classes(page: RacePage) -> list[str]:
-    """Of each learner: its colour, and that it won."""
-    colours = [f"c{k}" if k < COLOURS else "grey" for k in range(len(page.learners))]
-    return [f"{colours[0]} won", *colours[1:]]
+def _place(name: str, text: str) -> str:
+    spoken = ' aria-live="polite"' if name == "title" else ""
+    return f'<div id="{name}"{spoken}>{text}</div>'
 
 
-# --- sections ---
+def _slots(learners: Sequence[LearnerOnPage], before: dict[int, int]) -> dict[int, int]:
+    """The colours of the learners that have one; who had one keeps it."""
+    if len(learners) <= COLOURS:
+        return {one.arm: one.arm for one in learners}
+    top = [one.arm for one in learners[:COLOURS]]
+    slots = {arm: before[arm] for arm in top if arm in before}
+    free = [slot for slot in range(COLOURS) if slot not in slots.values()]
+    return slots | dict(zip((arm for arm in top if arm not in slots), free, strict=False))
 
 
-def _verdict(page: RacePage) -> str:
-    bloom = "led at half-time" + (": a late bloomer won" if page.late_bloomer else " too")
-    facts = [
-        f"<b>{page.named_estimate:.5g}</b><span>named the best by, after "
-        f"{page.named_pulls:,} pulls</span>",
-        f"<b>{page.delivered_score:.5g}</b><span>delivered score, after "
-        f"{page.delivered_pulls:,} pulls</span>",
-        f"<b>{page.learners[0].pulls:,}</b><span>of {page.spent:,} pulls were its own</span>",
-        f"<b>{escape(page.half_time or '–')}</b><span>{bloom}</span>",
-    ]
-    if page.certified:
-        facts.append(f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>')
-    cards = "".join(f'<div class="fact">{fact}</div>' for fact in facts)
-    summary = escape(" ".join(map(as_sentence, page.summary)))
+# --- the top ---
+
+
+def _title(page: RacePage) -> str:
+    if page.best is None:
+        return "No pull has ended yet"
+    return f"{'Keep' if page.final else 'Ahead so far:'} {page.best}"
+
+
+def _why(page: RacePage) -> str:
+    facts = "".join(f'<div class="fact">{fact}</div>' for fact in _facts(page))
+    cards = f'<div class="facts">{facts}</div>' if facts else ""
+    return f'<p class="lead">{escape(page.why)}</p>{cards}'
+
+
+def _when(page: RacePage) -> str:
+    parts = ["latebloomer race", f"{len(page.learners):,} learners"]
+    if page.started is not None:
+        parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
+    lasted = span_of_time(page.seconds)
+    words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
+    return " · ".join([*parts, words.get(page.state, f"interrupted after {lasted}")])
+
+
+def _progress(page: RacePage) -> str:
+    if page.state == FINISHED:
+        return ""
+    left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
+    text = f"{page.spent:,} of {page.budget:,} pulls{left}"
+    again = ""
+    if page.state != RUNNING and page.resume_code:
+        again = f'<p class="small">Go on with it:</p><pre>{escape(page.resume_code)}</pre>'
     return (
-        f'<p class="eyebrow">latebloomer race · {len(page.learners)} learners</p>'
-        f"<h1>{'Keep' if page.final else 'Ahead so far:'} {escape(page.winner)}</h1>"
-        f'<p class="lead">{summary}</p><div class="facts">{cards}</div>'
+        f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '
+        f'aria-label="budget spent"></progress> {escape(text)}</p>{again}'
     )
 
 
-def _curves(page: RacePage, css: list[str]) -> str:
-    curves = [
-        Curve(one.name, look, *one.curve(), one.dropped or one.failed, f"{one.name}: {one.why}")
-        for one, look in zip(page.learners, css, strict=True)
+def _facts(page: RacePage) -> Iterable[str]:
+    if page.named is not None:
+        yield f"<b>{page.named[0]:.5g}</b><span>named by, after {page.named[1]:,} pulls</span>"
+    if page.delivered is not None:
+        yield (
+            f"<b>{page.delivered[0]:.5g}</b><span>delivered score, after "
+            f"{page.delivered[1]:,} pulls</span>"
+        )
+    if page.learners and page.final:
+        own, cost = page.learners[0].pulls, sum(one.seconds for one in page.learners)
+        yield f"<b>{own:,}</b><span>of {page.spent:,} pulls were its own</span>"
+        yield f"<b>{escape(_seconds(cost))}</b><span>of training in all</span>"
+    sure = page.certainty
+    if sure is not None and page.final:
+        bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
+        yield f"<b>{escape(sure.half_time or '–')}</b><span>{bloom}</span>"
+        if sure.certified:
+            yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
+
+
+def _levels(page: RacePage) -> str:
+    ahead = [f"the best {one.learners} to {one.pulls:,}" for one in page.levels[:4]]
+    more = len(page.levels) - len(ahead)
+    return f"To come: {', '.join(ahead)}{f' and {more} more phases' if more else ''} pulls."
+
+
+# --- one learner ---
+
+
+def _row(one: LearnerOnPage, look: str, most: int) -> list[str]:
+    share = 5 * round(20 * one.pulls / most)
+    bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
+    bad = " bad" if one.failed else ""
+    first, _, rest = one.why.partition("; ")
+    return [
+        f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
+        f'<td class="num" data-is="last score">{_number(one.score)}</td>',
+        f'<td class="num" data-is="estimate">{_number(one.estimate)}</td>',
+        f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
+        f'<td class="num" data-is="seconds">{_short_seconds(one.seconds)}</td>',
+        f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>',
     ]
-    note = "A cross marks where a learner was dropped or failed, a dot where it ended."
-    if page.trained_on:
-        curves[0] = curves[0]._replace(ring=page.named_pulls)
-        note += " A ring: from there on the winner was trained on."
-    if len(curves) > COLOURS:
-        note += f" The {len(curves) - COLOURS} lowest ranked are grey."
-    better = "higher" if page.higher_is_better else "lower"
-    picture = draw_curves(curves[::-1], "pulls of the learner", f"score ({better} is better)")
-    return section("Learning curves", note, picture)
 
 
-def _learners(page: RacePage, css: list[str]) -> str:
-    most = max(one.pulls for one in page.learners)
+def _more(one: LearnerOnPage, rest: str) -> str:
+    texts = [rest] if rest else []
+    if one.pulls:
+        texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
+    if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
+        texts.append(f"at the horizon between {_number(one.lower)} and {_number(one.upper)}")
+    texts += one.failures
+    if not texts:
+        return ""
+    key = f"why {one.arm}"
+    return (
+        f'<details data-key="{key}"><summary aria-label="more on {escape(one.name)}">more'
+        f"</summary>{sentence_list(texts)}</details>"
+    )
+
+
+def _number(value: float) -> str:
+    if isnan(value):
+        return "–"
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
+
+
+def _short_seconds(seconds: float) -> str:
+    """
+    >>> _short_seconds(0.00042), _short_seconds(0.042), _short_seconds(4200.4)
+    ('&lt;0.01', '0.042', '4,200')
+    """
+    if 0 < seconds < 0.01:
+        return "&lt;0.01"
+    return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:,.0f}"
+
+
+def _seconds(seconds: float) -> str:
+    """
+    >>> _seconds(0.000123), _seconds(4.21), _seconds(90)
+    ('0.000123 s', '4.21 s', '1 min 30 s')
+    """
+    return f"{seconds:.3g} s" if seconds < 60 else span_of_time(seconds)
+
+
+# --- what comes after ---
+
+
+def _feed(happenings: Sequence[Happening], live: bool) -> str:
+    if not happenings:
+        return ""
     lines = "".join(
-        _learner(one, look, most) for one, look in zip(page.learners, css, strict=True)
+        f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
+        f"{escape(one.text)}</li>"
+        for one in happenings[:MOST_HAPPENINGS]
     )
-    head = (
-        '<tr><th>learner</th><th class="num">pulls</th><th></th><th class="num">last score</th>'
-        '<th class="num">estimate</th><th>when and why</th></tr>'
-    )
-    return section(
-        "Who got the pulls, and why the others did not",
-        "The estimate is what the policy judged by.",
-        f"<table>{head}{lines}</table>",
-    )
+    items = f'<ol class="feed" reversed role="log" aria-label="what happened">{lines}</ol>'
+    return _folded("What happened", len(happenings), items, live)
 
 
-def _learner(one: LearnerOnPage, css: str, most: int) -> str:
-    width = round(90 * one.pulls / most) if most else 0
-    bad = ' class="bad"' if one.failed else ""
+def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
+    shown = " open" if is_open else ""
     return (
-        f'<tr><td class="name {css}">{escape(one.name)}</td><td class="num">{one.pulls:,}</td>'
-        f'<td><span class="bar {css}" style="width:{width}px"></span></td>'
-        f'<td class="num">{_number(one.score)}</td><td class="num">{_number(one.estimate)}</td>'
-        f"<td{bad}>{escape(one.why)}</td></tr>"
+        f'<section><details{shown} data-key="{escape(title)}"><summary><h2>{escape(title)} '
+        f'<span class="count">{count:,}</span></h2></summary>{content}</details></section>'
     )
 
 
-def _intervals(page: RacePage, css: list[str]) -> str:
-    intervals = [
-        Interval(one.name, look, one.lower, one.upper, one.score, _interval_text(one))
-        for one, look in zip(page.learners, css, strict=True)
-    ]
-    return section(
-        "How sure is this?",
-        f"{as_sentence(page.certificate)} Below is where each learner's curve can be at "
-        f"{page.horizon:,} pulls: all intervals hold together with "
-        "probability 95 % if curves rise and are concave. Dots are the last scores seen; an arrow "
-        "means that the interval goes on; a dot alone, that the curve contradicts the assumption.",
-        draw_intervals(intervals, f"score at {page.horizon:,} pulls"),
+def _sure(page: RacePage, looks: dict[int, str]) -> str:
+    sure = page.certainty
+    if sure is None:
+        return ""
+    note = (
+        f"Below is where each learner's curve can be at {page.horizon:,} pulls: all intervals "
+        "hold together with probability 95 % if curves rise and are concave. Dots are the last "
+        "scores seen; an arrow means that the interval goes on; a dot alone, that the curve "
+        "contradicts the assumption."
     )
+    so_far = "" if page.final else f"<p class='soft small'>After {sure.as_of:,} pulls.</p>"
+    return (
+        f"<section><h2>How sure is this?</h2>{so_far}<p>{escape(as_sentence(sure.certificate))}"
+        f'</p><p class="soft small">{escape(note)}</p>{_intervals(page, looks)}'
+        f"{_assumptions(sure)}</section>"
+    )
+
+
+def _intervals(page: RacePage, looks: dict[int, str]) -> str:
+    shown = page.learners[:COLOURS] if len(page.learners) > 2 * COLOURS else page.learners
+    low, high = interval_ends(shown)
+    lines = "".join(
+        f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
+        + draw_interval(one, low, high, looks[one.arm], _interval_text(one))
+        for one in shown
+    )
+    axis = f"<span></span>{draw_interval_axis(low, high)}"
+    return f'<div class="intervals">{lines}{axis}</div>'
 
 
 def _interval_text(one: LearnerOnPage) -> str:
@@ -138,43 +370,42 @@ def _interval_text(one: LearnerOnPage) -> str:
     return f"{one.name}: {_number(one.lower)} to {_number(one.upper)}"
 
 
-def _assumptions(page: RacePage) -> str:
-    against, flat = page.contradictions, page.plateaus
+def _assumptions(sure: Certainty) -> str:
+    against = sure.contradictions
     text = sentence_list(against) if against else "<p>No curve contradicts them.</p>"
-    text += sentence_list(flat) if flat else ""
-    return section(
-        "Do the curves rise and flatten, as the guarantees assume?",
-        f"A test that raises a false alarm in at most {page.false_alarm:.0%} of races "
-        "(docs/race.md).",
-        text,
+    text += sentence_list(sure.plateaus) if sure.plateaus else ""
+    return (
+        "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
+        f'<p class="soft small">A test that raises a false alarm in at most '
+        f"{sure.false_alarm:.0%} of races (docs/race.md).</p>{text}"
     )
 
 
-def _other_rules(page: RacePage) -> str:
-    also = f"<h2>Also</h2>{sentence_list(page.warnings)}" if page.warnings else ""
+def _others(page: RacePage) -> str:
+    if page.certainty is None:
+        return ""
     return section(
-        "What other rules would have picked",
+        "What would others have kept?",
         "Played on the recorded curves, as far as they are known.",
-        sentence_list(page.hindsight) + also,
+        sentence_list(page.certainty.hindsight),
     )
 
 
-def _settings(page: RacePage) -> str:
+def _warnings(page: RacePage) -> str:
+    if not page.warnings:
+        return ""
+    return _folded("Warnings", len(page.warnings), sentence_list(page.warnings))
+
+
+def _about(page: RacePage) -> str:
+    record = "".join(f"<p>{escape(text)}</p>" for text in page.record)
     columns = names_and_values(page.settings) + names_and_values(page.versions)
-    return section("Settings and versions", "", f'<div class="two">{columns}</div>')
-
-
-def _resume_and_cite(page: RacePage) -> str:
-    if page.resume_code is None:
-        resume = "<p>This race had no journal; with journal=... it can be resumed.</p>"
-    else:
+    resume = "<p>This race had no journal; with journal=... it can be resumed.</p>"
+    if page.resume_code is not None:
         again = "Get the trained winner again, or go on after an interruption:"
         resume = f"<p>{again}</p><pre>{escape(page.resume_code)}</pre>"
-    bibtex = escape(cite("Mussi24").strip())
-    return section("Resume and cite", "", f"{resume}<pre>{bibtex}</pre>")
-
-
-def _number(value: float) -> str:
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
+    return (
+        f'<section><details data-key="about"><summary><h2>For the record</h2></summary>{record}'
+        f'<div class="two">{columns}</div>{resume}<pre>{escape(cite("Mussi24").strip())}</pre>'
+        "</details></section>"
+    )

@@ -1,59 +1,101 @@
-"""Small pictures as inline SVG: no script, no font, nothing to load."""
+"""Small pictures as inline SVG: no script, no font, nothing to load.
+
+A picture is as wide as its place, and its text is as large on a phone as on a desk: curves are
+drawn in coordinates of their own, stretched by a view box, and all else stands at percentages of
+the picture. So a curve that grows is a path to which points are added, and an axis that moves
+changes one view box.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
-from typing import NamedTuple
 
-import numpy as np
+from latebloomer.page.race_page import Fan, LearnerOnPage, Level, RacePage
+from latebloomer.page.thinned_curve import Point
 
-from latebloomer.page.race_page import Floats
-
-
-class Curve(NamedTuple):
-    """One learning curve."""
-
-    name: str
-    css: str  # classes
-    pulls: Floats
-    scores: Floats
-    cross: bool  # at its end, instead of a dot
-    title: str
-    ring: int | None = None  # a pull to mark
+HEIGHT = 340  # of the curves, in pixels
+LINE = 15  # pixels between two names
+ROOMY = 1.6  # a view this much wider than what is in it is made narrower
+MOST_LEVELS = 8
+APART = 0.09  # of the picture, at least, between the words of two levels
+NAME = 20  # characters of a name beside its curve
+MANY = 100  # learners: with more, only those with a colour have marks at their ends
 
 
-class Interval(NamedTuple):
-    """An interval and the point in it."""
+@dataclass(frozen=True)
+class View:
+    """The part of the plane that is seen, and the coordinates that paths are written in.
 
-    name: str
-    css: str
+    Paths have scores as (origin - score) / unit, which never changes while a race is watched: a
+    picture's own numbers have seven digits, too few for 1,000,000.01 as it is.
+    """
+
+    origin: float
+    unit: float
+    longest: float  # pulls at the right end
     low: float
     high: float
-    value: float
-    title: str
+
+    def x(self, pull: float) -> float:
+        """From 0 to 1."""
+        return pull / self.longest
+
+    def y(self, score: float) -> float:
+        """From 0, the top, to 1."""
+        return (self.high - score) / (self.high - self.low)
+
+    def within(self, score: float) -> float:
+        """The score, or the end of the view that it is beyond."""
+        return min(self.high, max(self.low, score))
+
+    def place(self, point: Point) -> str:
+        """A point in the coordinates of paths."""
+        return f"{point.pull:.7g} {(self.origin - point.score) / self.unit:.5g}"
+
+    @property
+    def box(self) -> str:
+        """The view box of the curves."""
+        top = (self.origin - self.high) / self.unit
+        return f"0 {top:.7g} {self.longest:.7g} {(self.high - self.low) / self.unit:.7g}"
 
 
-class PlotArea(NamedTuple):
-    """Maps data to the picture."""
+def view_of(page: RacePage, before: View | None = None) -> View:
+    """What to show of a race; the same as before as long as that fits."""
+    scores = [score for one in page.learners for score in _scores(one)] or [0.0, 1.0]
+    low, high = min(scores), max(scores)
+    longest = float(_longest(page))
+    if before is not None:
+        roomy = before.high - before.low > ROOMY * 1.2 * (high - low)
+        if before.low <= low and high <= before.high and not roomy:
+            low, high = before.low, before.high
+        else:
+            low, high = _padded(low, high)
+        return View(before.origin, before.unit, longest, low, high)
+    low, high = _padded(low, high)
+    return View(low, (high - low) / 1000, longest, low, high)
 
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x0: float
-    x1: float
-    y0: float
-    y1: float
 
-    def x(self, value: float) -> float:
-        share = (value - self.x0) / ((self.x1 - self.x0) or 1.0)
-        return self.left + share * (self.right - self.left)
+def _scores(one: LearnerOnPage) -> list[float]:
+    ahead = [] if one.fan is None else [one.fan.expected]
+    return [*(one.curve.bounds() or ()), *(score for score in ahead if isfinite(score))]
 
-    def y(self, value: float) -> float:
-        share = (value - self.y0) / ((self.y1 - self.y0) or 1.0)
-        return self.bottom - share * (self.bottom - self.top)
+
+def _longest(page: RacePage) -> int:
+    """The next level is seen from the start; the last one when curves have come half as far."""
+    longest = max([1, *(one.pulls for one in page.learners)])
+    levels = [level.pulls for level in page.levels if level.pulls > longest]
+    if not levels:
+        return longest
+    near = [pulls for pulls in levels if pulls <= 2 * longest] or levels[:1]
+    return max(near)
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    pad = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
+    return low - pad, high + pad
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -72,122 +114,210 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
-def draw_curves(curves: Sequence[Curve], x_label: str, y_label: str) -> str:
-    """Learning curves, each named at its end."""
-    width, height = 760, 380
-    points = np.concatenate([curve.scores for curve in curves if len(curve.scores)])
-    low, high = _padded(float(points.min()), float(points.max()))
-    longest = max(float(curve.pulls[-1]) for curve in curves if len(curve.pulls))
-    named = [curve for curve in curves if "grey" not in curve.css]
-    room = 16 + 7.2 * min(22, max(len(curve.name) for curve in named))
-    area = PlotArea(58, width - room, 14, height - 44, min(1.0, longest - 1), longest, low, high)
-    shapes = [_axes(area, x_label, y_label)]
-    shapes += [_curve(area, curve) for curve in curves]
-    shapes += _labels(area, [curve for curve in named if len(curve.pulls)])
-    return _picture(width, height, shapes, "learning curves")
+# --- curves ---
 
 
-def _padded(low: float, high: float) -> tuple[float, float]:
-    pad = 0.05 * (high - low) or 0.5 * abs(high) or 0.5
-    return low - pad, high + pad
+def draw_curves(page: RacePage, view: View, looks: dict[int, str], raw: bool) -> str:
+    """Learning curves with all that belongs to them."""
+    shown = [one for one in reversed(page.learners) if len(one.curve)]
+    paths = "".join(curve_paths(one, view, looks[one.arm], raw) for one in shown)
+    label = escape(describe_curves(page))
+    return (
+        f'<div class="plot"><svg class="frame" role="img" aria-label="{label}">'
+        f'<g id="axes">{draw_axes(view)}</g>'
+        f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none">'
+        f'<g id="fans">{draw_fans(page, view, looks)}</g>{paths}</svg>'
+        f'<g id="marks">{draw_marks(page, view, looks)}</g></svg></div>'
+    )
 
 
-def _axes(area: PlotArea, x_label: str, y_label: str) -> str:
+def describe_curves(page: RacePage) -> str:
+    """The picture in a sentence, for those who cannot see it."""
+    best = "" if page.best is None else f"; {page.best} is {'kept' if page.final else 'ahead'}"
+    return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
+
+
+def curve_paths(one: LearnerOnPage, view: View, look: str, raw: bool) -> str:
+    """A learner's curve, below it the scores that it is the mean of."""
+    strong = f'<path d="{path_of(one.curve.smoothed(), view)}"/>'
+    faint = f'<path class="raw" d="{path_of(one.curve.raw(), view)}"/>' if raw else ""
+    title = f"<title>{escape(one.name)}: {escape(one.state)}</title>"
+    return f'<g id="c{one.arm}" class="curve {look}">{title}{faint}{strong}</g>'
+
+
+def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
+    """Points as a path, or as what follows one."""
+    if not points:
+        return ""
+    text = "L".join(view.place(point) for point in points)
+    # A line of no length has round ends: a curve of one point is a dot.
+    return f"L{text}" if more else f"M{text}" + ("h0" if len(points) == 1 else "")
+
+
+def draw_axes(view: View) -> str:
+    """Grid, ticks and their numbers."""
     shapes = []
-    for value in ticks(area.y0, area.y1, 7):
-        y = area.y(value)
-        shapes.append(f'<path class="grid" d="M{area.left:.1f} {y:.1f}H{area.right:.1f}"/>')
-        shapes.append(_text(area.left - 8, y + 4, f"{value:g}", "tick end"))
-    for value in ticks(area.x0, area.x1, 6):
-        shapes.append(_text(area.x(value), area.bottom + 18, f"{value:g}", "tick middle"))
-    middle = (area.left + area.right) / 2
-    shapes.append(f'<path class="axis" d="M{area.left} {area.bottom}H{area.right:.1f}"/>')
-    shapes.append(_text(middle, area.bottom + 38, x_label, "tick middle"))
-    turn = f'transform="rotate(-90 14 {(area.top + area.bottom) / 2:.0f})"'
-    shapes.append(_text(14, (area.top + area.bottom) / 2, y_label, "tick middle", turn))
+    for value in ticks(view.low, view.high, 6):
+        y = _percent(view.y(value))
+        shapes.append(f'<line class="grid" x2="100%" y1="{y}" y2="{y}"/>')
+        shapes.append(_text("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
+    for value in ticks(0.0, view.longest, 5):
+        if value == int(value):
+            at = _percent(view.x(value))
+            shapes.append(_text(at, "100%", f"{value:,.0f}", "tick middle", 'dy="18"'))
+    shapes.append('<line class="axis" x2="100%" y1="100%" y2="100%"/>')
     return "".join(shapes)
 
 
-def _curve(area: PlotArea, curve: Curve) -> str:
-    if not len(curve.pulls):
+def draw_fans(page: RacePage, view: View, looks: dict[int, str]) -> str:
+    """What is forecast, in the coordinates of paths."""
+    return "".join(
+        _fan(one.fan, view, looks[one.arm])
+        for one in _marked(page.learners, looks)
+        if one.fan is not None
+    )
+
+
+def _marked(learners: Sequence[LearnerOnPage], looks: dict[int, str]) -> list[LearnerOnPage]:
+    few = len(learners) <= MANY
+    return [one for one in learners if few or "grey" not in looks[one.arm]]
+
+
+def _fan(fan: Fan, view: View, look: str) -> str:
+    start = Point(fan.pull, fan.level)
+    level, expected, believed = (
+        view.place(Point(fan.ahead, score)) for score in (fan.level, fan.expected, fan.believed)
+    )
+    origin = view.place(start)
+    return (
+        f'<g class="fan {look}"><path class="area" d="M{origin}L{level}L{expected}Z"/>'
+        f'<path d="M{origin}L{believed}"/></g>'
+    )
+
+
+def draw_marks(page: RacePage, view: View, looks: dict[int, str]) -> str:
+    """Levels to come, the ends of curves, and the names of those that have a colour."""
+    shapes = list(_levels(page.levels, view))
+    shown = [one for one in _marked(page.learners, looks) if len(one.curve)]
+    shapes += [_end(one, view, looks[one.arm]) for one in reversed(shown)]
+    if page.trained_on and page.named is not None and shown:
+        point = shown[0].curve.at(page.named[1])
+        if point is not None:
+            at = f'cx="{_percent(view.x(point.pull))}" cy="{_at(view, point)}"'
+            ring = f'<circle class="ring" {at} r="5"/>'
+            shapes.append(f'<g class="{looks[shown[0].arm]}">{ring}</g>')
+    named = [one for one in shown if "grey" not in looks[one.arm]]
+    return "".join([*shapes, *_names(named, view, looks)])
+
+
+def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:
+    last = -1.0
+    for level in [one for one in levels if one.pulls <= view.longest][:MOST_LEVELS]:
+        x = view.x(level.pulls)
+        at = _percent(x)
+        yield f'<line class="level" x1="{at}" x2="{at}" y2="100%"/>'
+        if x - last > APART:
+            words = f"{level.learners} to {level.pulls:,}"
+            yield _text(at, "0", words, "level end", 'dx="-4" dy="11"')
+            last = x
+
+
+def _end(one: LearnerOnPage, view: View, look: str) -> str:
+    point = one.curve.end
+    if point is None:
         return ""
-    dots = [
-        f"{area.x(x):.1f} {area.y(y):.1f}" for x, y in zip(curve.pulls, curve.scores, strict=True)
-    ]
-    x, y = area.x(float(curve.pulls[-1])), area.y(float(curve.scores[-1]))
-    end = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-    if curve.cross:
-        end = f'<path class="cross" d="M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"/>'
-    if curve.ring is not None:
-        y = area.y(float(np.interp(curve.ring, curve.pulls, curve.scores)))
-        end += f'<circle class="ring" cx="{area.x(curve.ring):.1f}" cy="{y:.1f}" r="5"/>'
-    title = f"<title>{escape(curve.title)}</title>"
-    return f'<g class="curve {curve.css}">{title}<path d="M{"L".join(dots)}"/>{end}</g>'
+    x, y = _percent(view.x(point.pull)), _at(view, point)
+    if one.dropped or one.failed:
+        cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/>'
+        return f'<svg class="{look}" x="{x}" y="{y}">{cross}</svg>'
+    return f'<circle class="dot {look}" cx="{x}" cy="{y}" r="3.5"/>'
 
 
-def _labels(area: PlotArea, curves: Sequence[Curve]) -> list[str]:
+def _names(learners: Sequence[LearnerOnPage], view: View, looks: dict[int, str]) -> list[str]:
     """Names beside the ends, pushed apart where they would overlap."""
-    ends = sorted((area.y(float(curve.scores[-1])), curve) for curve in curves)
-    placed: list[float] = []
-    for y, _ in ends:
-        placed.append(max(y, placed[-1] + 14) if placed else y)
-    over = max(0.0, placed[-1] - area.bottom) if placed else 0.0
+    ends = [(point, one) for one in learners if (point := one.curve.end) is not None]
+    ends.sort(key=lambda end: (view.y(view.within(end[0].score)), end[1].arm))
+    spots = _spread([HEIGHT * view.y(view.within(point.score)) for point, _ in ends])
     shapes = []
-    for (y, curve), spot in zip(ends, placed, strict=True):
-        x = area.x(float(curve.pulls[-1]))
-        at = spot - over
-        if area.right - x > 14 or abs(at - y) > 3:
-            lead = f"M{x + 6:.1f} {y:.1f}L{area.right + 2:.1f} {at:.1f}"
-            shapes.append(f'<path class="lead {curve.css}" d="{lead}"/>')
-        shapes.append(_text(area.right + 7, at + 4, _cut(curve.name), f"name {curve.css}"))
+    for (point, one), spot in zip(ends, spots, strict=True):
+        y, look = _percent(spot / HEIGHT), looks[one.arm]
+        if view.x(point.pull) < 0.985 or abs(spot - HEIGHT * view.y(point.score)) > 4:
+            x1, y1 = _percent(view.x(point.pull)), _at(view, point)
+            line = f'x1="{x1}" y1="{y1}" x2="100%" y2="{y}"'
+            shapes.append(f'<line class="leader {look}" {line}/>')
+        shapes.append(_text("100%", y, _cut(one.name), f"name {look}", 'dx="9" dy="4"'))
     return shapes
 
 
-def draw_intervals(intervals: Sequence[Interval], label: str) -> str:
-    """Intervals, one per line; an arrow where one goes on beyond the picture."""
-    seen = [one.value for one in intervals if isfinite(one.value)]
+def _spread(wanted: Sequence[float]) -> list[float]:
+    """Places at least a line apart, as near to those wanted as the picture allows.
+
+    >>> _spread([10.0, 12.0, 339.0, 340.0])
+    [10.0, 25.0, 325.0, 340.0]
+    """
+    spots: list[float] = []
+    for y in wanted:
+        spots.append(max(y, spots[-1] + LINE) if spots else y)
+    room = float(HEIGHT)
+    for k in range(len(spots) - 1, -1, -1):  # and back up from the bottom
+        spots[k] = min(spots[k], room)
+        room = spots[k] - LINE
+    return spots
+
+
+# --- intervals ---
+
+
+def interval_ends(learners: Sequence[LearnerOnPage]) -> tuple[float, float]:
+    """The scores that a picture of intervals goes from and to; arrows point at what is beyond."""
+    seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
-    whole = [one for one in intervals if one.low <= one.high]
-    lows = [one.low for one in whole if one.low > min(seen) - 2 * reach]
-    highs = [one.high for one in whole if one.high < max(seen) + 2 * reach]
-    low, high = _padded(min([*seen, *lows]), max([*seen, *highs]))
-    width, height = 760, 24 * len(intervals) + 54
-    room = 20 + 7.2 * min(22, max(len(one.name) for one in intervals))
-    area = PlotArea(room, width - 24, 8, height - 42, low, high, 0.0, 1.0)
+    whole = [one for one in learners if one.lower <= one.upper]
+    lows = [one.lower for one in whole if one.lower > min(seen) - 2 * reach]
+    highs = [one.upper for one in whole if one.upper < max(seen) + 2 * reach]
+    return _padded(min([*seen, *lows]), max([*seen, *highs]))
+
+
+def draw_interval(one: LearnerOnPage, low: float, high: float, look: str, title: str) -> str:
+    """Where a learner's curve can be, and a dot at its last score."""
+
+    def x(value: float) -> str:
+        return _percent((min(high, max(low, value)) - low) / (high - low))
+
     shapes = []
-    for value in ticks(low, high, 6):
-        x = area.x(value)
-        shapes.append(f'<path class="grid" d="M{x:.1f} {area.top}V{area.bottom}"/>')
-        shapes.append(_text(x, area.bottom + 18, f"{value:g}", "tick middle"))
-    shapes += [_interval(area, one, area.top + 24 * k + 14) for k, one in enumerate(intervals)]
-    shapes.append(_text((area.left + area.right) / 2, area.bottom + 36, label, "tick middle"))
-    return _picture(width, height, shapes, "intervals at the horizon")
+    if isfinite(one.score) and one.lower <= one.upper:
+        line = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
+        shapes.append(f'<line class="span" {line}/>')
+        if one.lower < low:
+            shapes.append('<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>')
+        if one.upper > high:
+            shapes.append('<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>')
+    if isfinite(one.score):
+        shapes.append(f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>')
+    label = escape(title)
+    return f'<svg class="interval {look}" role="img" aria-label="{label}">{"".join(shapes)}</svg>'
 
 
-def _interval(area: PlotArea, one: Interval, y: float) -> str:
-    shapes = [_text(area.left - 12, y + 4, _cut(one.name), f"name end {one.css}")]
-    if isfinite(one.value) and one.low <= one.high:
-        x0, x1 = area.x(max(one.low, area.x0)), area.x(min(one.high, area.x1))
-        shapes.append(f'<path class="span" d="M{x0:.1f} {y:.1f}H{x1:.1f}"/>')
-        if one.low < area.x0:
-            shapes.append(f'<path class="tip" d="M{x0 + 6:.1f} {y - 5:.1f}l-7 5l7 5"/>')
-        if one.high > area.x1:
-            shapes.append(f'<path class="tip" d="M{x1 - 6:.1f} {y - 5:.1f}l7 5l-7 5"/>')
-    if isfinite(one.value):
-        shapes.append(f'<circle class="dot" cx="{area.x(one.value):.1f}" cy="{y:.1f}" r="4"/>')
-    return f'<g class="{one.css}"><title>{escape(one.title)}</title>{"".join(shapes)}</g>'
+def draw_interval_axis(low: float, high: float) -> str:
+    """The numbers below intervals."""
+    shapes = []
+    for value in ticks(low, high, 4):
+        at = _percent((value - low) / (high - low))
+        shapes.append(_text(at, "12", f"{value:.6g}", "tick middle"))
+    return f'<svg class="interval-axis" aria-hidden="true">{"".join(shapes)}</svg>'
 
 
-def _text(x: float, y: float, text: str, css: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" {more}>{escape(text)}</text>'
+def _at(view: View, point: Point) -> str:
+    return _percent(view.y(view.within(point.score)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}%"
+
+
+def _text(x: str, y: str, text: str, css: str, more: str = "") -> str:
+    return f'<text x="{x}" y="{y}" class="{css}" {more}>{escape(text)}</text>'
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 22 else f"{name[:21]}…"
-
-
-def _picture(width: float, height: float, shapes: Sequence[str], label: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(label)}">'
-        f"{''.join(shapes)}</svg>"
-    )
+    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from math import floor
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -41,6 +41,15 @@ PHASE_BYTES = 200  # of a phase while a plan is made, and there may be one for e
 HOOKS = (
     "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
 )  # fmt: skip
+
+
+class Forecast(NamedTuple):
+    """What a policy expects of an arm, as far as it makes forecasts."""
+
+    belief: float  # in them, from 0 to 1: the share of `gain` that is in the arm's rating
+    tested: int  # the pull up to which forecasts were compared with what happened
+    ahead: float  # the pull that is forecast
+    gain: float  # until then
 
 
 class NumbersOf:
@@ -157,6 +166,10 @@ class Policy(ABC):
         `rating` is as users see it, with the `sign` of their scores. Plain Python, for sessions.
         """
         return ""
+
+    def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
+        """What is expected of arm `i`, in rewards; None where nothing is. For sessions too."""
+        return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
         """The fields as a named tuple of numbers: what `self` is inside kernels."""

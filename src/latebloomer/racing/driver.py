@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
+from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.clock import Clock, Stopwatch
@@ -34,7 +35,8 @@ from latebloomer.racing.runners.contract import (
     Waiting,
     trouble_of,
 )
-from latebloomer.session.delivery import whole_budget
+from latebloomer.racing.stopping import stopping_rule
+from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
@@ -74,6 +76,7 @@ class Driver:
         self.callbacks = Callbacks(callbacks, self.view)
         self.watch = Stopwatch(race.elapsed)
         self.clock: Clock | None = None
+        self.stopping = stopping_rule(self.session, self.settings)
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
@@ -228,6 +231,9 @@ class Driver:
 
     def _plan_ahead(self) -> None:
         """A new budget by the clock, its end, or the winner's turn, where one is due."""
+        why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
+        if why is not None:
+            self.record(Stopped(why, final=not self.settings.deliver))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
         if self.session.delivery_pending:
@@ -249,6 +255,9 @@ class Driver:
         """Once the best is named, what was set aside of the budget or of the time is its own."""
         session, naming = self.session, self.session.naming
         budget = session.budget
+        if self.settings.budget is not None:  # what was set aside is its own, however early
+            aside = set_aside(self.settings.budget, self.settings.deliver)
+            budget = max(budget, session.spent + aside)
         if self.clock is not None and self.settings.seconds is not None:
             self.clock.until(self.settings.seconds)
             budget = self.clock.forecast(session, [naming.arm])
@@ -331,6 +340,9 @@ class Driver:
         """The recommended learner, restored where it is not live, and saved where it can be."""
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
+        learner = self._kept_model(arm, pulls) if arm in self._resumed else None
+        if learner is not None:
+            return learner
         try:
             learner = self.runner.learner(arm, pulls)
         except Exception as error:  # the learner's own code
@@ -339,7 +351,24 @@ class Driver:
             self._take(self.runner.pending.pop(0))
         if self.journal.path is not None:
             self.save([arm])
+            self._keep_model(arm, pulls, learner)
         return learner
+
+    def _kept_model(self, arm: int, pulls: int) -> Any:
+        """What the winner, a generator, yielded in an earlier process; None where it is gone."""
+        saved = self.states.model(arm, pulls)
+        if saved is None:
+            return None
+        found = fetch_model(self.states.storage, saved)
+        if found.wrong:
+            self.record(Noted(arm, found.wrong))
+        return found.model
+
+    def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:
+        if is_model(learner):
+            saved = keep_model(self.states.storage, arm, pulls, learner)
+            if saved is not None:
+                self._saved(saved)
 
     def close(self) -> None:
         """Let go of all but the journal."""

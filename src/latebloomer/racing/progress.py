@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.text import printable
+from latebloomer.core.text import printable, span_of_time
 from latebloomer.racing.verdict.sentences import why_it_stands_there
+from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
     FINISHED,
     Event,
@@ -25,6 +26,7 @@ from latebloomer.session.session import Session
 
 if TYPE_CHECKING:
     from latebloomer.racing.clock import Clock
+    from latebloomer.racing.verdict.verdict import Verdict
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # cells of a sparkline
@@ -76,6 +78,7 @@ class Progress:
     def __init__(self, names: Sequence[str], show: bool) -> None:
         self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
         self.traces = [Trace() for _ in names]
+        self.seconds = [0.0] * len(names)  # of training
         self.rows: list[Standing] = []
         self.phase = (1, 1)
         self.winner: Standing | None = None  # while it is trained on
@@ -120,11 +123,12 @@ class Progress:
             self._pulled(session, event)
         else:
             text = _sentence(event, session)
-            if text and (self.mode == "lines" or not isinstance(event, Planned | Named)):
+            if text and (self.mode == "lines" or not _is_in_the_table(event)):
                 self.say(text)
 
     def _pulled(self, session: Session, told: Told) -> None:
         self.traces[told.arm].add(told.score)
+        self.seconds[told.arm] += told.seconds
         now = time.monotonic()
         if self.mode == "lines":
             self._lines(session, now)
@@ -143,6 +147,10 @@ class Progress:
             phase, phases = session.phase
             late = [f"{session.names[arm]} (its pull {session.pulls_of(arm) + 1})" for arm in arms]
             self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
+
+    def end(self, verdict: Verdict) -> None:
+        """The verdict; a live table has shown the learners already."""
+        self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
@@ -185,13 +193,19 @@ class Progress:
         if session is None or session.spent == self._start:
             return "time left unknown"
         if self._clock is not None:
-            return f"{_span(max(0.0, self._clock.left()))} left"
+            return f"{span_of_time(max(0.0, self._clock.left()))} left"
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {_span(pace * (session.budget - session.spent))} left"
+        return f"about {span_of_time(pace * (session.budget - session.spent))} left"
 
     @property
     def session(self) -> Session | None:
         return self._session
+
+
+def _is_in_the_table(event: Event) -> bool:
+    """Whether the live table shows it."""
+    ended = isinstance(event, Left) and event.how == FINISHED
+    return ended or isinstance(event, Planned | Named)
 
 
 def _sentence(event: Event, session: Session) -> str:
@@ -218,16 +232,3 @@ def _sentence(event: Event, session: Session) -> str:
                 return f"{name}: finished after {session.pulls_of(event.arm)} pulls{others}"
             return f"{name}: {'no more' if own else 'out'}, {event.why}"
     return ""
-
-
-def _span(seconds: float) -> str:
-    """
-    >>> _span(0.2), _span(75), _span(7300)
-    ('0 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -14,6 +14,7 @@ from latebloomer.errors import (
     OtherRace,
 )
 from latebloomer.policies.base import Policy
+from latebloomer.racing.checkpoints.kept_models import model_place
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry
@@ -26,6 +27,7 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
+    Extended,
     Left,
     Noted,
     PullFailed,
@@ -52,16 +54,20 @@ class RaceState:
         self.session = fresh_session(self.settings, created.names)
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
+        self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
         self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
         self.building_seconds = 0.0  # spent on making learners
         self.failures: list[PullFailed] = []
         self._tries: Counter[tuple[int, int, bool]] = Counter()
         self.departures: dict[int, Left] = {}
-        self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
+        self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.verdict: Decided | None = None
+        self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
+        self.trained_until = 0.0  # the same when its newest pull was counted
         self._under_way = False  # whether a process has it, or was killed with it
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
@@ -79,13 +85,14 @@ class RaceState:
                 f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
                 "changed"
             ) from error
+        race.started = first.at
         race.replay(stream)
         return race
 
     def replay(self, entries: Iterable[Entry]) -> None:
         """Take in what a journal says next."""
-        entry = None
         for entry in entries:
+            self.elapsed = entry.elapsed
             try:
                 self.apply(entry.event)
             except JournalError:
@@ -97,16 +104,16 @@ class RaceState:
                     f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
                     "has been changed"
                 ) from error
-        if entry is not None:
-            self.elapsed = entry.elapsed
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""
         if type(event) is Told:  # most are
             self.session.tell(event.arm, event.score)
             self.seconds[event.arm] += event.seconds
+            self.steps[event.arm] += event.steps or 0
             self._newest[event.arm].append(event.seconds)
             self.longest_pull = max(self.longest_pull, event.seconds)
+            self.trained_until = self.elapsed
             return
         self.session.apply(event)
         match event:
@@ -115,6 +122,9 @@ class RaceState:
                 self.notes.append(event)
             case Noted():
                 self.notes.append(event)
+            case Extended():
+                self.notes.append(event)
+                self._let_newcomers_in()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
             case PullFailed():
@@ -129,8 +139,17 @@ class RaceState:
             case Decided():
                 self.verdict = event
 
+    def _let_newcomers_in(self) -> None:
+        self.names, self.verdict = self.session.names, None
+        for _ in range(len(self.names) - len(self.seconds)):
+            self.seconds.append(0.0)
+            self._newest.append(deque(maxlen=NEWEST))
+
     def _enter_checkpoint(self, saved: Saved) -> None:
         """Only names inside the race's own folder: a journal may come from anywhere."""
+        if saved.folder == model_place(saved.arm, saved.n):
+            self._models[saved.arm] = saved
+            return
         if saved.folder != place_of(saved.arm, saved.n):
             raise JournalError(
                 f"the journal names {saved.folder!r} as a checkpoint, which is no place of this "
@@ -165,6 +184,11 @@ class RaceState:
         """The newest state of an arm, of at most `upto` pulls."""
         saved = self._checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
+
+    def model(self, arm: int, n: int) -> Saved | None:
+        """The model of a generator after just so many pulls, where it was kept."""
+        saved = self._models.get(arm)
+        return saved if saved is not None and saved.n == n else None
 
     def need_one_learner(self) -> None:
         """Raise `AllFailed`, with every reason, where none is left that has shown a score."""
@@ -205,6 +229,7 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
         return Session(
             settings.policy, arms, budget, settings.horizon, settings.seed,
             maximize=settings.maximize, deliver=share, grace=settings.grace,
+            coarse=[name for name, one in settings.shares.items() if one.coarse],
         )  # fmt: skip
     except BudgetError as error:
         if share == 0:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.learner import Entry, Learner, as_score, can_save
+from latebloomer.racing.learner import Entry, Learner, as_score, can_save, stand_at
 from latebloomer.session.events import Saved
 
 Call = Callable[[Callable[[], Any]], Any]  # how a pull is made
@@ -37,6 +37,7 @@ def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> 
     start = _load(target, learner, notes)
     if start is None:
         start = pulls_had(learner)
+    stand_at(learner, start, target.recorded)
     for n in range(start, target.done):
         score = _pull_again(learner, call, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):

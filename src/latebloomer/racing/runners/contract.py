@@ -19,7 +19,7 @@ from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
-from latebloomer.racing.learner import Entry, Learner, as_score
+from latebloomer.racing.learner import Entry, Learner, as_score, steps_of
 from latebloomer.session.events import Noted, Restored, Saved, Told
 
 
@@ -162,7 +162,7 @@ def one_pull(
         return trouble_of(arm, error, seconds=perf_counter() - began)
     seconds = perf_counter() - began
     try:
-        return Told(arm, as_score(value), seconds)
+        return Told(arm, as_score(value), seconds, steps_of(learner))
     except LearnerError as error:
         return Trouble(arm, "score", str(error), seconds=seconds)
 

@@ -11,7 +11,7 @@ from typing import Any
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.learner import Learner, can_save, trained
+from latebloomer.racing.learner import Learner, bare, can_save, trained
 from latebloomer.racing.runners.contract import (
     Orders,
     RanOut,
@@ -70,7 +70,7 @@ class LocalRunner(Runner):
         except TooLong as error:
             return self._too_long(arm, error)._replace(seconds=perf_counter() - began)
         except BaseException:
-            note_pulls(self._live.pop(arm), None)  # stopped in the middle of a pull
+            note_pulls(bare(self._live.pop(arm)), None)  # stopped in the middle of a pull
             raise
 
     def _too_long(self, arm: int, error: TooLong) -> Trouble:
@@ -94,7 +94,7 @@ class LocalRunner(Runner):
         storage = states.storage if saved is not None else None
 
         def pulls_had(learner: Learner) -> int:
-            return 0 if entry.rebuilds or done == 0 else already_had(learner, done)
+            return 0 if entry.rebuilds or done == 0 else already_had(bare(learner), done)
 
         learner, notes = restore(
             Target(entry, done, saved, recorded, storage), self._call, pulls_had
@@ -132,7 +132,7 @@ class LocalRunner(Runner):
     def stop(self) -> None:
         for arm, learner in self._live.items():
             if not self._stage.entries[arm].rebuilds:
-                note_pulls(learner, len(self._stage.recorded(arm)))
+                note_pulls(bare(learner), len(self._stage.recorded(arm)))
 
     def learner(self, arm: int, pulls: int) -> Any:
         live = self._live.get(arm)

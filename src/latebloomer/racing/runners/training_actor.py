@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.kept_models import is_bare
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
@@ -52,9 +53,10 @@ class Ready(NamedTuple):
 class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
-    pulls: list[tuple[float, float]]  # score, seconds
+    pulls: list[tuple[float, float, int | None]]  # score, seconds, steps
     end: RanOut | Trouble | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
+    bare: bool = False  # whether it is a generator that yields scores alone
 
 
 class TrainingActor:
@@ -98,19 +100,20 @@ class TrainingActor:
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
             return Batch([], Trouble(self._settings.arm, "lost", text))
-        pulls: list[tuple[float, float]] = []
+        pulls: list[tuple[float, float, int | None]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
             report = self._pull()
             if not isinstance(report, Told):
                 end = report
                 break
-            pulls.append((report.score, report.seconds))
+            pulls.append((report.score, report.seconds, report.steps))
             if self._schedule.is_due(0, self._done) or perf_counter() >= until:
                 break
         complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)
         due = bool(pulls) and (complete or self._schedule.is_due(0, self._done))
-        return Batch(pulls, end, due and can_save(self._learner))
+        bare = bool(pulls) and is_bare(trained(self._learner))
+        return Batch(pulls, end, due and can_save(self._learner), bare)
 
     def _pull(self) -> Told | RanOut | Trouble:
         arm, timeout = self._settings.arm, self._settings.timeout

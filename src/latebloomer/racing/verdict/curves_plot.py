@@ -18,9 +18,10 @@ def plot(verdict: Verdict, ax: Any = None) -> Figure:
     if ax is None:
         _, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
     for learner in ranked_learners(verdict):
-        pulls, scores = learner.curve()
-        if not len(pulls):
+        points = learner.curve.raw()
+        if not points:
             continue
+        pulls, scores = zip(*points, strict=True)
         width = 2.5 if learner.name == verdict.name else 1.2
         (line,) = ax.plot(pulls, scores, lw=width, label=f"{learner.name} ({learner.pulls} pulls)")
         mark = "x" if learner.dropped or learner.failed else "o"

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.atomic_files import File, need_different, write_file
-from latebloomer.core.text import printable, reason_of
+from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, extra
+from latebloomer.racing.journal.journal import near
+from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.verdict_text import brief, details
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +71,7 @@ class ArmResult:
     out_at: int | None  # the pull of the race at which it was dropped or failed
     why: str  # when and why, with the numbers that decided
     seconds: float  # of training, in counted pulls
+    steps: int | None = None  # of its own, where pulls are shares of a full training
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,20 @@ class Verdict:
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
     journal: str | None
+    started: float | None  # seconds since 1970
+    seconds: float  # from the start to the last counted pull
     history: History = field(repr=False)
 
     @property
     def late_bloomer(self) -> bool:
         """Whether the winner was not yet ahead at half-time."""
         return self.half_time is not None and self.half_time != self.name
+
+    @property
+    def unspent(self) -> int:
+        """Pulls of the budget that were not needed; 0 for a race by the clock."""
+        budget = self.settings["budget"]
+        return max(0, budget - self.spent) if self.over and budget is not None else 0
 
     @property
     def pulls(self) -> dict[str, int]:
@@ -128,6 +140,11 @@ class Verdict:
         return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
+    def journal_line(self) -> str:
+        """Where every pull is recorded."""
+        return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
+
+    @property
     def both(self) -> tuple[str, str]:
         """Who was named the best, and what is delivered."""
         return f"{self.named}.", f"{self.delivered}."
@@ -136,31 +153,27 @@ class Verdict:
     def detail(self) -> str:
         """What the sentence says about the winner."""
         bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
-        own = self[self.name].pulls
-        return f"score {self.score:.6g} after {own} of {self.spent} pulls{bloom}"
+        own, one = self[self.name].pulls, self.settings.get("pulls_per_training")
+        trained = f"{percent(own, one)} of its training" if one else f"{own} of {self.spent} pulls"
+        return f"score {self.score:.6g} after {trained}{bloom}"
 
     def __getitem__(self, name: str) -> ArmResult:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        lines = [self.sentence, *self.both, f"{self.reason}, by {self.policy}.", ""]
-        width = max(len(arm.name) for arm in self.arms)
-        for arm in self.arms:
-            lines.append(
-                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.score:>11.6g}  {arm.why}"
-            )
-        lines += ["", f"How sure is this? {self.certificate}."]
-        lines += [f"{rival}." for rival in self.hindsight]
-        lines += [f"Warning: {warning}." for warning in self.warnings]
-        return printable("\n".join(lines))
+        return brief(self)
+
+    def details(self) -> str:
+        """All that is known, with every reason and every warning."""
+        return details(self)
 
     def summary(self) -> dict[str, Any]:
         """What the journal keeps: the same for the same race, however often it was interrupted."""
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
             "named": asdict(self.named), "delivered": asdict(self.delivered),
-            "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
-            "certified": self.certified, "certificate": self.certificate,
+            "spent": self.spent, "unspent": self.unspent, "budget": self.budget,
+            "horizon": self.horizon, "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
             "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
             "states": {a.name: a.state for a in self.arms},

@@ -23,7 +23,7 @@ from latebloomer.racing.runners.contract import (
     Unsaved,
     Waiting,
 )
-from latebloomer.racing.runners.handover import hand_over
+from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
@@ -79,6 +79,7 @@ class RayRunner(Runner):
                     "it is how many learners are pulled at once")  # fmt: skip
         self._batch = batch
         self._slots: Slots | None = None
+        self._bare: set[int] = set()  # learners that were warned of
 
     @property
     def batch(self) -> int:
@@ -200,10 +201,13 @@ class RayRunner(Runner):
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm = worker.arm
-        for score, seconds in batch.pulls:
+        for score, seconds, steps in batch.pulls:
             worker.done += 1
             self._pace[arm] = seconds
-            yield Told(arm, score, seconds)
+            yield Told(arm, score, seconds, steps)
+            if batch.bare and arm not in self._bare:
+                self._bare.add(arm)
+                yield Noted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         if batch.end is not None:

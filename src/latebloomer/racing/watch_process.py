@@ -1,0 +1,75 @@
+"""`race(..., watch=True)`: the live page in a process of its own, which outlives the race."""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from threading import Thread
+
+from latebloomer.errors import SettingError
+from latebloomer.racing.journal.journal import near
+
+STAYS = 600  # seconds after the race and the last tab
+PATIENCE = 20.0  # seconds for the page to come up; the race begins without it then
+_CHILDREN: list[subprocess.Popen[str]] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    """Pages stay when this process ends; that is no mistake to be warned of."""
+    for child in _CHILDREN:
+        if child.poll() is None:
+            child.returncode = 0
+
+
+def need_journal(watch: bool, journal: object) -> None:
+    """Say before the race that there is nothing to watch without a journal."""
+    if watch and journal is None:
+        raise SettingError("watch=True, but journal=None: a page shows a race from its journal")
+
+
+def start_watching(journal: Path | None) -> None:
+    """Start `latebloomer watch` and print its address once; a warning where it does not start."""
+    if journal is None:
+        return
+    _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
+    words = ["-m", "latebloomer", "watch", str(journal), "--leave-after", str(STAYS)]
+    try:
+        child = subprocess.Popen(
+            [sys.executable, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        _warn(str(error), journal)
+        return
+    _CHILDREN.append(child)
+    line = _first_line(child)
+    address = next((word for word in line.split() if word.startswith("http://")), "")
+    if address:
+        print(f"watch it at {address}", file=sys.stderr, flush=True)
+    else:
+        child.kill()
+        _warn(line.strip() or "it did not come up", journal)
+
+
+def _first_line(child: subprocess.Popen[str]) -> str:
+    """What it says first: its address, or what is missing."""
+    said: list[str] = []
+    assert child.stdout is not None
+    reader = Thread(target=lambda: said.append(child.stdout.readline()), daemon=True)  # type: ignore[union-attr]
+    reader.start()
+    reader.join(PATIENCE)
+    if said:
+        child.stdout.close()
+    return said[0] if said else ""
+
+
+def _warn(why: str, journal: Path) -> None:
+    warnings.warn(
+        f"the race runs, but cannot be watched ({why}); later: latebloomer watch {near(journal)}",
+        RuntimeWarning,
+        stacklevel=4,
+    )

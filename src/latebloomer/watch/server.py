@@ -1,0 +1,282 @@
+"""The server of the live page: this machine only, with a secret in its address, reading only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from html import escape
+from importlib.resources import files as resources
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import quote
+
+from latebloomer.errors import JournalError, SettingError, extra
+from latebloomer.page.html_document import html_document, stylesheet
+from latebloomer.page.race_html import NO_ICON
+from latebloomer.page.race_page import RUNNING
+from latebloomer.watch.followed_race import FollowedRace
+from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
+from latebloomer.watch.race_list import RaceFolder, list_html
+
+HOST = "127.0.0.1"
+TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
+LOOK = 0.25  # seconds between two looks for messages of a tab
+BEAT = 15.0  # seconds without a message, after which a tab is told that the server lives
+HIDDEN = 90.0  # seconds for which a tab that nobody looks at counts without a sign of life
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",  # the secret is in the address
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Watch:
+    """All that is shown of one place, a folder or a journal."""
+
+    def __init__(self, place: Path, token: str) -> None:
+        self.place, self.token = place, token
+        self.folder = RaceFolder(place)
+        self.server = secrets.token_hex(4)
+        self.tabs = 0
+        self.last_sign = monotonic()  # of somebody who looks
+        self.list = LivePage(ListContent(self._list), self.server)
+        self._races: dict[str, LivePage] = {}
+
+    def _list(self) -> str:
+        races = self.folder.races()
+        return list_html(races, {race.path: f"race/{quote(race.path.name)}" for race in races})
+
+    def race(self, name: str) -> LivePage | None:
+        """The page of a journal of this place, by the name of its file; never of another."""
+        path = next((path for path in self.folder.journals() if path.name == name), None)
+        if path is None:
+            return None
+        if name not in self._races:
+            self._races[name] = LivePage(RaceContent(FollowedRace(path)), self.server)
+        return self._races[name]
+
+    def is_needed(self) -> bool:
+        """Whether a race runs here or somebody looks."""
+        if self.tabs or monotonic() - self.last_sign < HIDDEN:
+            return True
+        return any(race.state == RUNNING for race in self.folder.races())
+
+
+# --- what is answered ---
+
+
+def app_of(watch: Watch, port: int) -> Any:
+    """The application, for a server that listens on this port."""
+    applications = extra("starlette.applications", "live pages", "watch")
+    routing = extra("starlette.routing", "live pages", "watch")
+    start = f"/{watch.token}"
+    answers = Answers(watch)
+    routes = [
+        routing.Route(f"{start}/", answers.races),
+        routing.Route(f"{start}/race/{{name}}", answers.race),
+        routing.Route(f"{start}/events", answers.events),
+        routing.Route(f"{start}/race/{{name}}/events", answers.events),
+        routing.Route(f"{start}/alive", answers.alive),
+        routing.Route(f"{start}/file/{{file}}", answers.file),
+    ]
+    return Guard(applications.Starlette(routes=routes), port)
+
+
+class Guard:
+    """Lets pass what comes to this address, from pages of this address, and nothing else.
+
+    Another site's page can make a browser send requests here, and a name that somebody else
+    owns can be made to mean 127.0.0.1: Host and Origin tell.
+    """
+
+    def __init__(self, app: Any, port: int) -> None:
+        self._app = app
+        self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host", ""), headers.get(b"origin")
+        fine = host in self._hosts and origin in (None, f"http://{host}")
+        if not fine or headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
+            await _refuse(send)
+        else:
+            await self._app(scope, receive, _with_headers(send))
+
+
+async def _refuse(send: Any) -> None:
+    body = b"This page is for this machine's own browser, at the address that was printed.\n"
+    await send({"type": "http.response.start", "status": 403,
+                "headers": [(b"content-type", b"text/plain")]})  # fmt: skip
+    await send({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Any) -> Callable[[Any], Any]:
+    more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def sends(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            own = [pair for pair in message["headers"] if pair[0] != b"cache-control"]
+            message = {**message, "headers": [*own, *more]}
+        await send(message)
+
+    return sends
+
+
+class Answers:
+    """What each address shows."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._made = extra("starlette.responses", "live pages", "watch")
+
+    async def races(self, request: Any) -> Any:
+        """The list of races."""
+        body, seen = await asyncio.to_thread(self._watch.list.body)
+        name = self._watch.place.name or str(self._watch.place)
+        top = f'<p class="eyebrow">latebloomer watch</p><h1>Races in {escape(name)}</h1>'
+        return self._page("Races", f"{top}<section>{body}</section>", seen, "events", "")
+
+    async def race(self, request: Any) -> Any:
+        """One race."""
+        name = request.path_params["name"]
+        page = self._watch.race(name)
+        if page is None:
+            return self._made.PlainTextResponse("no such race\n", status_code=404)
+        body, seen = await asyncio.to_thread(page.body)
+        back = '<nav><a href="../">All races</a></nav>'
+        here = f"{quote(name)}/events"
+        return self._page(name, body, seen, here, "../", back)
+
+    def _page(self, title: str, body: str, seen: str, events: str, up: str, nav: str = "") -> Any:
+        head = (
+            f'{NO_ICON}<link rel="stylesheet" href="{up}file/race_page.css">'
+            f'<script defer src="{up}file/watch.js"></script>'
+        )
+        status = '<p id="status" role="status" class="small soft"></p>'
+        main = (
+            f'<main id="page" data-seen="{escape(seen)}" data-events="{escape(events)}" '
+            f'data-alive="{up}alive">{body}</main>'
+        )
+        text = html_document(
+            f"{title} · latebloomer", "", f"<header>{nav}{status}</header>{main}", head
+        )
+        return self._made.HTMLResponse(text)
+
+    async def events(self, request: Any) -> Any:
+        """What changes, as server-sent events."""
+        name = request.path_params.get("name")
+        page = self._watch.list if name is None else self._watch.race(name)
+        if page is None:
+            return self._made.PlainTextResponse("no such race\n", status_code=404)
+        seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
+        stream = self._stream(page, seen)
+        return self._made.StreamingResponse(stream, media_type="text/event-stream")
+
+    async def _stream(self, page: LivePage, seen: str) -> AsyncIterator[str]:
+        self._watch.tabs += 1
+        quiet = monotonic()
+        try:
+            yield "retry: 1000\n\n"
+            while True:
+                if page.is_due():
+                    await asyncio.to_thread(page.update)
+                messages, seen = await asyncio.to_thread(page.since, seen)
+                for text in messages:
+                    yield f"id: {seen}\ndata: {text}\n\n"
+                if messages:
+                    quiet = monotonic()
+                elif monotonic() - quiet > BEAT:
+                    quiet = monotonic()
+                    yield ": here\n\n"
+                await asyncio.sleep(LOOK)
+        finally:
+            self._watch.tabs -= 1
+            self._watch.last_sign = monotonic()
+
+    async def alive(self, request: Any) -> Any:
+        """A tab that nobody looks at says that it is there."""
+        self._watch.last_sign = monotonic()
+        return self._made.Response(status_code=204)
+
+    async def file(self, request: Any) -> Any:
+        """The style and the script."""
+        file = request.path_params["file"]
+        if file == "race_page.css":
+            return self._made.Response(stylesheet(file), media_type="text/css")
+        if file == "watch.js":
+            script = resources("latebloomer.watch").joinpath(file).read_text(encoding="utf-8")
+            return self._made.Response(script, media_type="text/javascript")
+        return self._made.PlainTextResponse("no such file\n", status_code=404)
+
+
+# --- the server ---
+
+
+def serve(
+    place: Path,
+    port: int = 0,
+    say: Callable[[str], object] = print,
+    leave_after: float | None = None,
+) -> None:
+    """Serve until Ctrl-C, or until nobody has needed it for `leave_after` seconds."""
+    uvicorn = extra("uvicorn", "live pages", "watch")
+    extra("starlette", "live pages", "watch")
+    if not place.exists():
+        raise JournalError(f"there is no journal or folder {place}: check the path")
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe(16)
+    if not token.replace("-", "").replace("_", "").isalnum() or len(token) < 16:
+        raise SettingError(f"{TOKEN} must be 16 letters and digits at least")
+    listening = _listen(port)
+    watch = Watch(place.absolute(), token)
+    real_port = listening.getsockname()[1]
+    address = f"http://{HOST}:{real_port}/{token}/"
+    if not place.is_dir():
+        address += f"race/{quote(place.name)}"
+    settings = uvicorn.Config(
+        app_of(watch, real_port), log_level="error", access_log=False, lifespan="off",
+        timeout_graceful_shutdown=1, server_header=False,
+    )  # fmt: skip
+    asyncio.run(_run(uvicorn.Server(settings), listening, watch, leave_after, say, address))
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        raise SettingError(
+            f"port={port} cannot be had ({error.strerror}): give another, or none for a free one"
+        ) from error
+    return listening
+
+
+async def _run(
+    server: Any, listening: socket.socket, watch: Watch, leave_after: float | None,
+    say: Callable[[str], object], address: str,
+) -> None:  # fmt: skip
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    say(address)
+    needed = monotonic()
+    while not serving.done():
+        await asyncio.wait([serving], timeout=1.0)
+        if leave_after is None:
+            continue
+        if await asyncio.to_thread(watch.is_needed):
+            needed = monotonic()
+        elif monotonic() - needed > leave_after:
+            server.should_exit = True
+    await serving
