@@ -144,18 +144,24 @@ def install(extra: str, file: str = "", *others: str) -> None:
         held.write_text(_held(file, others), encoding="utf-8")
         known = ["--constraint", str(held)]
         _pip("--upgrade", *known, "pip>=24")
-        if others:
-            _pip(*known, *others)
-        failed = {}
-        if _pip(*known, "--editable", f".[{extra}]", check=False):
-            named, own = _parts(extra)
-            _pip(*known, "--editable", ".", *own)
-            tried = {one: _pip(*known, f".[{one}]", check=False) for one in named}
-            failed = {one: why for one, why in tried.items() if why}
+        known += ["--build-constraint", str(held)] if file else []
+        failed = _install_all(extra, known, others)
     lines = [f"{name}: {why}\n" for name, why in failed.items()]
-    count = f"{len(lines)} libraries could not be installed here\n" if lines else ""
+    count = f"{len(lines)} extras could not be installed here\n" if lines else ""
     said = Path(sys.prefix) / "not-installed.txt"
     said.write_text("".join([*lines, count]), encoding="utf-8")
+
+
+def _install_all(extra: str, known: list[str], others: Iterable[str]) -> dict[str, str]:
+    """All at once if that can be, else one by one; the extras that cannot be had, and why."""
+    if others:
+        _pip(*known, *others)
+    if not _pip(*known, "--editable", f".[{extra}]", check=False):
+        return {}
+    named, own = _parts(extra)
+    _pip(*known, "--editable", ".", *own)
+    tried = {one: _pip(*known, "--editable", f".[{one}]", check=False) for one in named}
+    return {one: why for one, why in tried.items() if why}
 
 
 def _held(file: str, others: Iterable[str]) -> str:

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"
 # Who makes or reads pickles, or lets another library do so.
 PICKLES = re.compile(
-    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True", re.MULTILINE
+    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True|weights_only",
+    re.MULTILINE,
 )
 
 

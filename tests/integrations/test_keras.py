@@ -91,7 +91,7 @@ def test_a_callback_that_stops_ends_the_learner():
 def test_what_is_wrong_is_said_in_one_line():
     with pytest.raises(LearnerError, match="KerasLearner has no evaluation set"):
         KerasLearner(net(), TRAIN)
-    with pytest.raises(LearnerError, match="model=3, but model must be a keras.Model"):
+    with pytest.raises(LearnerError, match=r"model=3, but model must be a keras\.Model"):
         KerasLearner(3, TRAIN, VALID)
     with pytest.raises(LearnerError, match="not compiled or not built"):
         KerasLearner(keras.Sequential([keras.layers.Dense(2)]), TRAIN, VALID)

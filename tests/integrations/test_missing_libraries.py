@@ -7,6 +7,7 @@ import pytest
 
 from latebloomer import race
 from latebloomer.errors import MissingExtra
+from latebloomer.integrations import full_training
 from latebloomer.racing import LearnerError
 from latebloomer.racing.learner import ADAPTERS
 
@@ -16,6 +17,9 @@ CALLS = {  # of each adapter, and the module that it imports
     "lightgbm.LightGBMLearner": lambda make: make({}, DATA, DATA, metric="auc"),
     "catboost.CatBoostLearner": lambda make: make({}, DATA, DATA, metric="AUC"),
     "torch.TorchLearner": lambda make: make(None, None, [], None, None),
+    "keras.KerasLearner": lambda make: make(None, DATA, DATA),
+    "lightning.LightningLearner": lambda make: make(None, DATA, DATA, full=3),
+    "transformers.HuggingFaceLearner": lambda make: make(None),
     "mlflow.MLflowLogger": lambda make: make(),
     "wandb.WandbLogger": lambda make: make(),
     "tensorboard.TensorBoardLogger": lambda make: make(),
@@ -33,6 +37,24 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
         CALLS[name](make)
     said = str(caught.value)
     assert f"need {module}: pip install 'latebloomer[{module}]'" in said and "\n" not in said
+
+
+def test_a_library_that_is_too_old_is_one_line(monkeypatch):
+    asked = ["rich>=13.7", "numpy[all]>=1.26; extra == 'numbers'"]
+    monkeypatch.setattr(full_training.metadata, "requires", lambda _: asked)
+    for version in ("1.26", "1.26.0+cpu", "2.4.6", "10.0"):
+        monkeypatch.setattr(full_training.metadata, "version", lambda _, has=version: has)
+        assert (
+            full_training.library("numpy.linalg", "numbers", "numbers").__name__ == "numpy.linalg"
+        )
+    monkeypatch.setattr(full_training.metadata, "version", lambda _: "1.9.3")
+    with pytest.raises(MissingExtra) as caught:
+        full_training.library("numpy.linalg", "numbers", "numbers")
+    assert str(caught.value) == (
+        "numbers need numpy 1.26 or newer, but 1.9.3 is installed: "
+        "pip install --upgrade 'latebloomer[numbers]'"
+    )
+    assert full_training.library("json", "texts", "texts").__name__ == "json"
 
 
 # --- objects of the libraries are no learners, but there is one for them ---

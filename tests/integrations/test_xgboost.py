@@ -1,5 +1,7 @@
 """`XGBoostLearner`: rounds on a live booster, the same after a resume."""
 
+from functools import partial
+
 import pytest
 from libraries import ends_as_if_never_killed, library, two_classes
 
@@ -93,6 +95,19 @@ def test_a_metric_of_the_users_own():
     assert one.pull() == pytest.approx(right)
     down = XGBoostLearner(PARAMS, TRAIN, VALID, metric=share_right, maximize=False)
     assert down.pull() == pytest.approx(-right)
+
+
+def test_a_race_by_trainings_knows_the_rounds_of_a_partial():
+    given = {
+        name: partial(XGBoostLearner, PARAMS | more, TRAIN, VALID, metric="auc", full=rounds)
+        for name, more, rounds in [("a", {"max_depth": 1}, 20), ("b", {"max_depth": 3}, 60)]
+    }
+    verdict = race(given, trainings=0.8, journal=None, progress=False)
+    share = verdict.pulls[verdict.name] / 20
+    full = given[verdict.name].keywords["full"]
+    more = {"max_depth": 1 if verdict.name == "a" else 3}
+    assert verdict.learner.rounds == share * full
+    assert verdict.score == trained(verdict.learner.rounds, "auc", **more)[-1]
 
 
 def test_it_races_as_an_object_too():

@@ -11,18 +11,19 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,
     checked_full,
+    library,
     metric_named_once,
     need_valid,
+    own_folder,
     read_label,
     sign,
     steps_left,
@@ -58,7 +59,7 @@ class CatBoostLearner:
         maximize: bool | None = None,
         full: int | None = None,
     ) -> None:
-        self._catboost = extra("catboost", "CatBoost learners", "catboost")
+        self._catboost = library("catboost", "CatBoost learners", "catboost")
         own = next((params[name] for name in ITERATIONS if name in params), None)
         if full is not None and own not in (None, full):
             raise SettingError(f"full={full}, but params has {own} iterations: say it once")
@@ -72,18 +73,17 @@ class CatBoostLearner:
         self._params |= {"iterations": self.full, "use_best_model": False, "metric_period": 1}
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
-        self._folder = tempfile.TemporaryDirectory(prefix="latebloomer-")
+        self._folder = own_folder(self)
         self.model: Any = None  # before the first pull
 
     def pull(self, steps: int = 1) -> float:
         """Add rounds; the metric after them."""
         done = self.rounds
         last = done + steps_left(steps, done, self.full)
-        place = Path(self._folder.name)
-        model = self._catboost.CatBoost(self._params | {"train_dir": str(place)})
+        model = self._catboost.CatBoost(self._params | {"train_dir": str(self._folder)})
         model.fit(
             self._train, eval_set=self._valid, callbacks=[StopAt(last)], save_snapshot=True,
-            snapshot_file=str(place / SNAPSHOT), snapshot_interval=NEVER,
+            snapshot_file=str(self._folder / SNAPSHOT), snapshot_interval=NEVER,
         )  # fmt: skip
         self.model = model
         if self.rounds == done:  # an overfitting detector of the user's has ended it
@@ -126,13 +126,13 @@ class CatBoostLearner:
     def save(self, folder: Path) -> None:
         """Write CatBoost's own snapshot and model."""
         if self.model is not None:
-            shutil.copy(Path(self._folder.name) / SNAPSHOT, Path(folder) / SNAPSHOT)
+            shutil.copy(self._folder / SNAPSHOT, Path(folder) / SNAPSHOT)
             self.model.save_model(str(Path(folder) / MODEL))
         write_label(folder, self, self._params, self.rounds)
 
     def load(self, folder: Path) -> None:
         """Become what was saved."""
-        own = Path(self._folder.name) / SNAPSHOT
+        own = self._folder / SNAPSHOT
         own.unlink(missing_ok=True)
         self.model = None
         if read_label(folder, self, self._params):

@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.errors import (
+    LearnerError,
+    MissingExtra,
+    SettingError,
+    extra,
+    need_whole,
+    require,
+)
 
 Metric: TypeAlias = str | Callable[[Any, Any], float]  # by name, or a function (model, valid)
 
 LABEL = "learner.json"
+
+
+def library(module: str, purpose: str, name: str) -> Any:
+    """Import a library of an extra; a `MissingExtra` where it is missing or too old."""
+    found = extra(module, purpose, name)
+    package = module.partition(".")[0]
+    try:
+        asked, has = metadata.requires("latebloomer") or [], metadata.version(package)
+    except metadata.PackageNotFoundError:  # one of them was not installed but is simply there
+        return found
+    least = next((one[1] for line in asked if (one := _bound(package, line))), has)
+    if _numbers(has) < _numbers(least):
+        raise MissingExtra(
+            f"{purpose} need {package} {least} or newer, but {has} is installed: "
+            f"pip install --upgrade 'latebloomer[{name}]'"
+        )
+    return found
+
+
+def _bound(package: str, line: str) -> re.Match[str] | None:
+    """The lower bound that a line of the package's requirements has for another package."""
+    return re.match(rf"{package}(?:\[.*\])?>=([\d.]+)", line)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """A version to compare by.
+
+    >>> _numbers("2.13.0+cpu") > _numbers("2.4")
+    True
+    """
+    return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
 
 
 def checked_full(full: Any) -> int | None:
@@ -116,7 +159,14 @@ def need_valid(learner: Any, valid: Any) -> None:
         )
 
 
-# --- a label on saved states ---
+# --- a folder, and a label on saved states ---
+
+
+def own_folder(learner: Any) -> Path:
+    """A folder that goes when the learner does, or the process."""
+    place = tempfile.mkdtemp(prefix="latebloomer-")
+    weakref.finalize(learner, shutil.rmtree, place, ignore_errors=True)
+    return Path(place)
 
 
 def write_label(folder: Path, learner: Any, settings: Any, steps: int) -> None:

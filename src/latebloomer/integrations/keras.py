@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     checked_full,
     direction_of,
+    library,
     need_logged,
     need_valid,
     read_label,
@@ -43,8 +44,8 @@ class KerasLearner:
     `train` and `valid` are `(x, y)` or what else `fit` takes; `metric` is a name as `fit` reports
     it, such as "val_accuracy". Of a loss the score is the negative, so that higher is better: race
     with `maximize=True`; where a name does not say which it is, `maximize` does. `full` is the
-    number of epochs of a full training: set a learning-rate schedule to it. `fitting` goes to `fit`
-    as it is (`batch_size`, `callbacks`, `class_weight`).
+    number of epochs of a full training: set a learning-rate schedule to it. `fitting` goes to
+    `fit` as it is (`batch_size`, `callbacks`, `class_weight`).
 
     Weights, optimiser, seeds of layers and random states are saved in Keras' own format: with the
     backend torch a resumed learner is the same bit for bit. What callbacks remember is not saved.
@@ -61,7 +62,7 @@ class KerasLearner:
         full: int | None = None,
         **fitting: Any,
     ) -> None:
-        self._keras = extra("keras", "Keras learners", "keras")
+        self._keras = library("keras", "Keras learners", "keras")
         _check(self._keras, model, fitting)
         need_valid(self, valid)
         self.model, self.full = model, checked_full(full)
@@ -70,7 +71,7 @@ class KerasLearner:
         data = {"x": train[0], "y": train[1]} if isinstance(train, tuple) else {"x": train}
         self._fitting = {"verbose": 0} | fitting | data | {"validation_data": valid}
         torch = self._keras.backend.backend() == "torch"
-        self._random = RandomStates(extra("torch", "Keras learners", "keras") if torch else None)
+        self._random = RandomStates(library("torch", "Keras learners", "keras") if torch else None)
         self.epochs = 0
 
     def pull(self, steps: int = 1) -> float:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,
     checked_full,
+    library,
     metric_named_once,
     need_valid,
     read_label,
@@ -67,7 +68,7 @@ class LightGBMLearner:
         maximize: bool | None = None,
         full: int | None = None,
     ) -> None:
-        self._lightgbm = extra("lightgbm", "LightGBM learners", "lightgbm")
+        self._lightgbm = library("lightgbm", "LightGBM learners", "lightgbm")
         need_valid(self, valid)
         self.full = checked_full(_rounds_said_once(params, full))
         self._metric = metric_named_once(metric, params, METRIC)

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import inspect
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     checked_full,
     direction_of,
+    library,
     need_logged,
+    own_folder,
     read_label,
     sign,
     steps_left,
@@ -71,8 +72,8 @@ class LightningLearner:
         weights_only: bool = True,
         **trainer: Any,
     ) -> None:
-        self._lightning = extra("lightning", "Lightning learners", "lightning")
-        self._torch = extra("torch", "Lightning learners", "lightning")
+        self._lightning = library("lightning", "Lightning learners", "lightning")
+        self._torch = library("torch", "Lightning learners", "lightning")
         if not isinstance(module, self._lightning.LightningModule):
             raise LearnerError(f"module={brief(module)}, but module must be a LightningModule")
         for name in OWN:
@@ -93,7 +94,7 @@ class LightningLearner:
         if not whole and valid is None:
             raise LearnerError("LightningLearner has no evaluation set: give a loader as valid")
         self._trainer, self._weights_only = QUIET | trainer, weights_only
-        self._folder = tempfile.TemporaryDirectory(prefix="latebloomer-")
+        self._checkpoint = own_folder(self) / CHECKPOINT
         self._random = RandomStates(self._torch)
         self.epochs = 0
 
@@ -128,10 +129,6 @@ class LightningLearner:
         return self._lightning.pytorch.callbacks.LambdaCallback(
             on_train_epoch_end=on_train_epoch_end
         )
-
-    @property
-    def _checkpoint(self) -> Path:
-        return Path(self._folder.name) / CHECKPOINT
 
     # --- outliving the process ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from latebloomer.errors import extra
+from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
@@ -21,7 +21,7 @@ class MLflowLogger(RaceLogger):
 
     def __init__(self, experiment: str = "latebloomer", tracking_uri: str | None = None) -> None:
         super().__init__()
-        mlflow = extra("mlflow", "MLflow logs", "mlflow")
+        mlflow = library("mlflow", "MLflow logs", "mlflow")
         self._client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         self._name = experiment
         self._experiment = ""

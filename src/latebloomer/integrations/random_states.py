@@ -45,7 +45,8 @@ class RandomStates:
     def now(self) -> dict[str, Any]:
         """The generators as they are, whoever's numbers they draw."""
         version, numbers, gauss = random.getstate()
-        name, key, *rest = np.random.get_state(legacy=True)
+        state: Any = np.random.get_state(legacy=True)
+        name, key, *rest = state
         return {
             "python": [version, list(numbers), gauss],
             "numpy": [name, key.tolist(), *rest],

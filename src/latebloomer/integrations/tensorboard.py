@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from latebloomer.errors import extra
+from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger
 from latebloomer.racing.callbacks import RaceView
 
@@ -21,7 +21,7 @@ class TensorBoardLogger(RaceLogger):
 
     def __init__(self, folder: str | os.PathLike[str] = "runs") -> None:
         super().__init__()
-        self._summary = extra("tensorboard.summary", "TensorBoard logs", "tensorboard")
+        self._summary = library("tensorboard.summary", "TensorBoard logs", "tensorboard")
         self._folder = Path(folder)
         self._writers: dict[int, Any] = {}
 

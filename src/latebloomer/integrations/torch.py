@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, SettingError, extra, need_whole, require
-from latebloomer.integrations.full_training import checked_full, steps_left
+from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.full_training import checked_full, library, steps_left
 from latebloomer.integrations.random_states import RandomStates
 
 FILE = "torch.pt"
@@ -65,7 +65,7 @@ class TorchLearner:
         train_batch: Callable[[Any], Any] | None = None,
         weights_only: bool = True,
     ) -> None:
-        self._torch = extra("torch", "PyTorch learners", "torch")
+        self._torch = library("torch", "PyTorch learners", "torch")
         _check(self._torch, model, optimizer, loader, loss, metric, train_batch)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
                 "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from latebloomer.errors import extra
+from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
@@ -19,7 +19,7 @@ class WandbLogger(RaceLogger):
 
     def __init__(self, project: str = "latebloomer", **settings: Any) -> None:
         super().__init__()
-        self._wandb = extra("wandb", "Weights & Biases logs", "wandb")
+        self._wandb = library("wandb", "Weights & Biases logs", "wandb")
         self._settings = {"project": project} | settings
         self._runs: dict[int, Any] = {}
 

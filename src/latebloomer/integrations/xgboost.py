@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.text import brief
-from latebloomer.errors import LearnerError, extra, unknown
+from latebloomer.errors import LearnerError, unknown
 from latebloomer.integrations.full_training import (
     Metric,
     checked_full,
+    library,
     metric_named_once,
     need_valid,
     read_label,
@@ -63,7 +64,7 @@ class XGBoostLearner:
         maximize: bool | None = None,
         full: int | None = None,
     ) -> None:
-        self._xgboost = extra("xgboost", "XGBoost learners", "xgboost")
+        self._xgboost = library("xgboost", "XGBoost learners", "xgboost")
         self.full = checked_full(full)
         need_valid(self, valid)
         self._metric = metric_named_once(metric, params, ["eval_metric"])
