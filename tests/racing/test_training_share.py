@@ -310,3 +310,32 @@ def test_pulls_ten_times_apart_are_a_warning_with_numbers_and_what_to_set():
 
 def test_alike_costs_and_short_races_are_no_warning():
     assert with_times((2.0, 1.0)) == [] and with_times((0.02, 0.001)) == []
+
+
+# --- more of it ---
+
+
+def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(tmp_path):
+    path, first = tmp_path / "race.db", {"kept": Kept, "stream": rising(12)}
+    full = {"kept": 173, "stream": 91}
+    quiet(first, trainings=1, full=full, pulls_per_training=60, journal=path)
+    with pytest.raises(SettingError, match="a full training of late is not known"):
+        resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
+    more = resume(
+        path, first, trainings=3, add={"late": rising(2)}, full={"late": 20}, progress=False
+    )
+    assert more.budget == 180 and more.spent == sum(more.pulls.values()) <= 180
+    share = Share(20, 60)
+    assert more["late"].steps == share.steps_after(more.pulls["late"])
+    assert more.curve("late")[0] == more.curve("late")[1] == 1 / 3  # it repeats between its steps
+    again = resume(path, first | {"late": rising(2)}, progress=False)
+    assert again.summary() == more.summary() and again["late"].steps == more["late"].steps
+
+
+def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
+    path, learners = tmp_path / "race.db", {"a": rising(1), "b": rising(2)}
+    quiet(learners, budget=20, journal=path)
+    with pytest.raises(SettingError, match="in this race a pull is one step: give budget= in"):
+        resume(path, learners, trainings=3, progress=False)
+    with pytest.raises(SettingError, match="trainings=3 and budget=30, but one of them"):
+        resume(path, learners, trainings=3, budget=30, progress=False)

@@ -195,7 +195,7 @@ def report(cells: Sequence[Cell], draws: int) -> str:
         "# Learners that cost unlike",
         f"Rank loss (0 is best) on LCDB 1.0 within a time, {draws} draws of real runs. Columns: "
         "the budget in full trainings of average cost, and whether learners are compared at the "
-        "same share of their own training or after the same time. ± is one standard error over data "
-        "sets.",
+        "same share of their own training or after the same time. ± is one standard error over "
+        "data sets.",
         table(header, rows),
     ])  # fmt: skip

@@ -64,6 +64,9 @@ def race(
             "what each learner says."
         ),
     ] = None,
+    pulls_per_training: Annotated[
+        int | None, typer.Option(help="Pulls of a full training: 100 by default.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Or the time that it may take.")] = None,
     policy: Annotated[str, typer.Option(help="auto, a name, or name:setting=value,...")] = "auto",
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
@@ -104,7 +107,8 @@ def race(
         given = learners_at(learners)
         verdict = run(
             given if save is None else with_models(given), budget, trainings=trainings,
-            full=full_steps(full), seconds=seconds, policy=policy, horizon=horizon,
+            full=full_steps(full), pulls_per_training=pulls_per_training,
+            seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
             retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
             stop=stop, isolate=isolate, resident=resident,
@@ -166,7 +170,13 @@ def journal_and_learners(words: list[str]) -> tuple[Path, str]:
 def extend(
     journal: Annotated[Path, typer.Argument(help="The race's journal.")],
     learners: LearnersAt,
-    budget: Annotated[int, typer.Option(help="Pulls in all, those that are spent among them.")],
+    budget: Annotated[
+        int | None, typer.Option(help="Pulls in all, those that are spent among them.")
+    ] = None,
+    trainings: Annotated[float | None, typer.Option(help="Or full trainings in all.")] = None,
+    full: Annotated[
+        str | None, typer.Option(help="Steps of newcomers' full trainings; see race.")
+    ] = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
     revive: Annotated[bool, typer.Option(help="Whether who is out may come back.")] = True,
     add: Annotated[list[str] | None, typer.Option(help="A newcomer, by name; repeatable.")] = None,
@@ -194,7 +204,8 @@ def extend(
     with command_to_go_on(learners):
         given, newcomers = newcomers_apart(learners_at(learners), add or [])
         verdict = run(
-            journal, given, budget=budget, horizon=horizon, revive=revive, add=newcomers,
+            journal, given, budget=budget, trainings=trainings, full=full_steps(full),
+            horizon=horizon, revive=revive, add=newcomers,
             runner=where, progress=not quiet, isolate=isolate, resident=resident, watch=watch,
         )  # fmt: skip
     print_and_write(verdict, learners, report, save, json)

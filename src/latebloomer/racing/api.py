@@ -155,9 +155,11 @@ def resume(
     learners: Mapping[str, Given],
     *,
     budget: int | None = None,
+    trainings: float | None = None,
     horizon: int | None = None,
     revive: bool = True,
     add: Mapping[str, Given] | None = None,
+    full: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool = True,
@@ -174,12 +176,13 @@ def resume(
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
     now on. `watch=True` shows it in a browser.
 
-    A larger `budget` extends the race, finished or not: it is planned anew, and whoever the new
-    plan would still have at its level comes back (`revive=False`: survivors alone are trained
-    on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who catch up
-    from the new budget. What that costs is announced first. `resident` is as in `race`.
+    A larger `budget` (or `trainings`) extends the race, finished or not: it is planned anew, and
+    whoever the new plan would still have at its level comes back (`revive=False`: survivors alone
+    are trained on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who
+    catch up from the new budget; where pulls are shares of a full training, `full` is theirs. What
+    that costs is announced first. `resident` is as in `race`.
     """
-    more = More(budget, horizon, revive, add)
+    more = More(budget, horizon, revive, add, trainings, full)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
@@ -188,7 +191,7 @@ def resume(
         extension = plan_extension(more, state)
         names = state.names if extension is None else (*state.names, *extension.newcomers)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
-        entries = with_shares(entries, state.settings.shares)
+        entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
         made = keep_resident(made, resident, entries, state.session, state.settings)
     except BaseException:
         opened.close()

@@ -11,10 +11,18 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from latebloomer.errors import BudgetError, LatebloomerError, SettingError, need_whole, require
+from latebloomer.errors import (
+    BudgetError,
+    LatebloomerError,
+    SettingError,
+    need_number,
+    need_whole,
+    require,
+)
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.learner import Given
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.training_share import Share, shares_of
 from latebloomer.session.delivery import set_aside
 from latebloomer.session.events import Extended, Joined
 from latebloomer.session.session import Session
@@ -27,6 +35,8 @@ class More(NamedTuple):
     horizon: int | None = None
     revive: bool = True
     add: Mapping[str, Given] | None = None
+    trainings: float | None = None  # the same in full trainings
+    full: Any = None  # of the newcomers, as in `race`
 
 
 class Extension(NamedTuple):
@@ -34,6 +44,7 @@ class Extension(NamedTuple):
 
     events: tuple[Joined | Extended, ...]
     back: tuple[int, ...]  # arms that were out and race again
+    shares: Mapping[str, Share]  # of a full training that a newcomer's pull is; none: one step
 
     @property
     def newcomers(self) -> tuple[str, ...]:
@@ -74,6 +85,7 @@ def plan_extension(more: More, race: RaceState) -> Extension | None:
     It changes nothing. What cannot be is an error that says what to do.
     """
     session = race.session
+    more = _in_pulls(more, race)
     new = [name for name in more.add or {} if name not in session.names]
     if more.budget is None:
         _need_budget(more, new, session)
@@ -84,12 +96,46 @@ def plan_extension(more: More, race: RaceState) -> Extension | None:
     horizon = session.horizon if more.horizon is None else more.horizon
     named = session.winner is not None
     aside = set_aside(budget - session.spent if named else budget, session.deliver)
-    joined = [Joined(len(session.names) + k, name) for k, name in enumerate(new)]
+    shares = _shares_of_newcomers(more, new, race)
+    joined = [
+        _joined(len(session.names) + k, name, shares.get(name)) for k, name in enumerate(new)
+    ]
     extended = Extended(budget, budget - aside, horizon, more.revive)
     after = _after(session, [*joined, extended], race)
     back = tuple(i for i in after.racing if i < len(session.names) and not session.is_racing(i))
     why = _in_words(session, after, back, new)
-    return Extension((*joined, Extended(budget, budget - aside, horizon, more.revive, why)), back)
+    extended = Extended(budget, budget - aside, horizon, more.revive, why)
+    return Extension((*joined, extended), back, shares)
+
+
+def _in_pulls(more: More, race: RaceState) -> More:
+    """A budget in full trainings as one in pulls."""
+    one = race.settings.pulls_per_training
+    if more.trainings is None:
+        return more
+    if more.budget is not None:
+        raise SettingError(
+            f"trainings={more.trainings} and budget={more.budget}, but one of them is enough"
+        )
+    if one is None:
+        raise SettingError(
+            f"trainings={more.trainings}, but in this race a pull is one step: give budget= in "
+            "pulls"
+        )
+    need_number("trainings", more.trainings)
+    return more._replace(budget=round(more.trainings * one))
+
+
+def _shares_of_newcomers(more: More, new: list[str], race: RaceState) -> dict[str, Share]:
+    one = race.settings.pulls_per_training
+    if one is None or not new:
+        return {}
+    newcomers = {name: given for name, given in (more.add or {}).items() if name in new}
+    return shares_of(newcomers, more.full, one)
+
+
+def _joined(arm: int, name: str, share: Share | None) -> Joined:
+    return Joined(arm, name) if share is None else Joined(arm, name, share.full, share.coarse)
 
 
 def _need_budget(more: More, new: list[str], session: Session) -> None:

@@ -19,6 +19,7 @@ from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
@@ -28,6 +29,7 @@ from latebloomer.session.events import (
     Ended,
     Event,
     Extended,
+    Joined,
     Left,
     Noted,
     PullFailed,
@@ -52,6 +54,7 @@ class RaceState:
         self.id, self.names = created.race, created.names
         self.settings = Settings.from_dict(dict(created.settings), policy)
         self.session = fresh_session(self.settings, created.names)
+        self.shares = self.settings.shares  # of a full training that each learner's pull is
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
         self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
@@ -122,6 +125,8 @@ class RaceState:
                 self.notes.append(event)
             case Noted():
                 self.notes.append(event)
+            case Joined():
+                self._note_share(event)
             case Extended():
                 self.notes.append(event)
                 self._let_newcomers_in()
@@ -139,10 +144,16 @@ class RaceState:
             case Decided():
                 self.verdict = event
 
+    def _note_share(self, event: Joined) -> None:
+        one = self.settings.pulls_per_training
+        if event.full is not None and one is not None:
+            self.shares = {**self.shares, event.name: Share(event.full, one)}
+
     def _let_newcomers_in(self) -> None:
         self.names, self.verdict = self.session.names, None
         for _ in range(len(self.names) - len(self.seconds)):
             self.seconds.append(0.0)
+            self.steps.append(0)
             self._newest.append(deque(maxlen=NEWEST))
 
     def _enter_checkpoint(self, saved: Saved) -> None:

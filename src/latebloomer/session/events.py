@@ -75,6 +75,8 @@ class Joined:
 
     arm: int  # its number: the next one
     name: str
+    full: int | None = None  # steps of its full training, where a pull is a share of that
+    coarse: bool = False  # whether it repeats its last score between its steps
 
 
 @dataclass(frozen=True, slots=True)

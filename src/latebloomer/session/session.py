@@ -102,7 +102,7 @@ class Session:
         self._given = (self.budget, horizon, len(self.names))  # what it was made with
         self._asked = self.budget  # the budget that was asked for last
         self._own_horizon = horizon  # None where arms are compared at the budget
-        self._joining: tuple[str, ...] = ()  # newcomers that wait to be let in
+        self._joining: tuple[Joined, ...] = ()  # newcomers that wait to be let in
         self._sign = 1.0 if maximize else -1.0
         self._arm_of = {name: i for i, name in enumerate(self.names)}
         self._told_arms, self._told_scores = array("q"), array("d")
@@ -280,7 +280,7 @@ class Session:
         self._turns.train_winner(naming.arm, budget)
 
     def _let_join(self, event: Joined) -> None:
-        names = (*self.names, *self._joining)
+        names = (*self.names, *(waits.name for waits in self._joining))
         (name,) = arm_names([event.name])
         if name in names:
             raise TellError(f"{name!r} joins, but there is an arm of that name already")
@@ -291,11 +291,12 @@ class Session:
                 f"{name!r} cannot join: {self.policy!r} gives arms their turns by an order that "
                 "has no room for another; race anew with it"
             )
-        self._joining = (*self._joining, name)
+        self._joining = (*self._joining, event)
 
     def _extend(self, event: Extended) -> None:
         budget, deciding, horizon = self._checked_extension(event)
-        names, turns = (*self.names, *self._joining), self._turns
+        names, turns = (*self.names, *(new.name for new in self._joining)), self._turns
+        self.coarse |= {new.arm for new in self._joining if new.coarse}
         keeps_place = () if self.policy.decides_after_sweeps() else (FINISHED,)
         lost = {i for i, how in turns.departed.items() if how not in keeps_place}
         racing = [i for i in range(len(names)) if i not in lost]
@@ -308,6 +309,7 @@ class Session:
         self._arm_of = {name: i for i, name in enumerate(names)}
         self._drops = {i: drop for i, drop in self._drops.items() if i not in racing}
         self._raced = racing
+        turns.coarse = self.coarse
         turns.extend(len(names), deciding, horizon, racing, self._told_rewards())
         self._note_drops()
         self._enter_known()

@@ -58,7 +58,7 @@ CREATE TABLE events (
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
     score REAL, -- told: what the learner returned
     seconds REAL, -- how long it took: told, pull failed, saved, restored
-    steps INTEGER, -- told: steps of its own that the learner made
+    steps INTEGER, -- told: steps of its own that the learner made; joined: of its full training
     budget INTEGER, -- planned, named, extended: pulls in all
     deciding INTEGER, -- planned, extended: those of them that name the best
     horizon INTEGER, -- extended: the number of pulls at which learners are compared
@@ -162,7 +162,11 @@ WRITERS: dict[type, tuple[str, Columns]] = {
     ),
     Stopped: ("stopped", lambda e: {"word": "final" if e.final else None, "text": e.why}),
     Named: ("named", lambda e: {"arm": e.arm, "budget": e.budget, "text": e.why}),
-    Joined: ("joined", lambda e: {"arm": e.arm, "text": e.name}),
+    Joined: (
+        "joined",
+        lambda e: {"arm": e.arm, "text": e.name, "steps": e.full,
+                   "word": "coarse" if e.coarse else None},
+    ),
     Extended: (
         "extended",
         lambda e: {"budget": e.budget, "deciding": e.deciding, "horizon": e.horizon,
@@ -200,7 +204,7 @@ def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row in the order of `COLUMNS`."""
     if row[1] == TOLD:
         return Told(row[2], row[4], row[5], row[6])
-    (_, kind, arm, n, _, seconds, _, budget, deciding, horizon, size, word, text, data,
+    (_, kind, arm, n, _, seconds, steps, budget, deciding, horizon, size, word, text, data,
      *_) = row  # fmt: skip
     match kind:
         case "handed out":
@@ -214,7 +218,7 @@ def event_of(row: tuple[Any, ...]) -> Event:
         case "named":
             return Named(arm, budget, text)
         case "joined":
-            return Joined(arm, text)
+            return Joined(arm, text, steps, word == "coarse")
         case "extended":
             return Extended(budget, deciding, horizon, word != "survivors", text)
         case "pull failed":

@@ -107,7 +107,7 @@ def _arms(
                 out_at=rows[i].out_at,
                 why=why_it_stands_there(session, i, race.departures.get(i)),
                 seconds=race.seconds[i],
-                steps=race.steps[i] if race.settings.shares else None,
+                steps=race.steps[i] if race.shares else None,
             )
         )
     return results

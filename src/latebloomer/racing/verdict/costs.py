@@ -32,7 +32,7 @@ def unequal_costs(race: RaceState) -> list[str]:
 
 
 def _advice(race: RaceState) -> str:
-    if race.settings.shares:
+    if race.shares:
         return (
             "Each pull is the same share of a full training: it is longer as a whole. Shorten it "
             "(full=), or race those apart that cost so much"
