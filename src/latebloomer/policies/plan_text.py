@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from latebloomer.core.html_table import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
@@ -60,6 +61,25 @@ class Description:
             return [said]
         return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; grace=3, fewer "
                 "arms or a larger budget gives each more."]  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """The phases, in a notebook."""
+        title = (
+            f"{self.policy!r} over {self.arms} arms, {self.budget:,} pulls, compared at "
+            f"{self.horizon:,}"
+        )
+        rows = [
+            [
+                str(j),
+                "any" if one.arms is None else str(one.arms),
+                f"{one.upto:,}",
+                f"{one.pulls:,}",
+            ]
+            for j, one in enumerate(self.phases, 1)
+        ]
+        advised = f"Smallest budget that makes sense: {self.advised_budget} ({self.why})."
+        return html_table(title, ["phase", "arms", "pulls each", "pulls in all"], rows,
+                          [*self.outlook, advised])  # fmt: skip
 
     def __str__(self) -> str:
         cut = len(self.phases) > SHOWN

@@ -181,7 +181,7 @@ def _run(
         verdict = build_verdict(state, driver.journal.path)
         driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
         verdict = replace(verdict, learner=driver.winner())
-        progress.say(f"\n{verdict}")
+        progress.conclude(verdict.sentence, str(verdict))
         return verdict
     finally:
         try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.text import printable, span_of_time
+from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.session.events import (
     FINISHED,
@@ -71,10 +72,11 @@ class Trace:
 
 
 class Progress:
-    """Keeps what is shown; `mode` is live, lines or silent."""
+    """Keeps what is shown; `mode` is live, notebook, lines or silent."""
 
     def __init__(self, names: Sequence[str], show: bool) -> None:
-        self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
+        self.mode = _mode() if show else "silent"
+        self._notebook = NotebookDisplay()
         self.traces = [Trace() for _ in names]
         self.rows: list[Standing] = []
         self.phase = (1, 1)
@@ -97,6 +99,8 @@ class Progress:
         self._racing = session.racing_count
         if self.mode != "live":
             yield
+            if self.mode == "notebook":
+                self._look(session)
             return
         from rich.console import Console
         from rich.live import Live
@@ -136,6 +140,8 @@ class Progress:
         self._next = time.monotonic() + 1 / REFRESH
         self.rows, self.phase = session.standings(), session.phase
         self.winner = next((row for row in self.rows if row.arm == session.winner), None)
+        if self.mode == "notebook":
+            self._notebook.show(self)
 
     def waits(self, session: Session, arms: tuple[int, ...]) -> None:
         """Who keeps the others waiting."""
@@ -148,11 +154,18 @@ class Progress:
         """One line, whatever else is shown."""
         if self.mode == "silent":
             return
-        if self._live is not None:
+        if self.mode == "notebook":
+            self._notebook.say(printable(text))
+            self._notebook.show(self)
+        elif self._live is not None:
             shown = printable(text)
             self._live.console.print(shown, markup=False, highlight=False, emoji=False)
         else:
             print(printable(text), file=sys.stderr, flush=True)
+
+    def conclude(self, sentence: str, verdict: str) -> None:
+        """The end; a notebook draws the verdict itself, so a sentence is enough there."""
+        self.say(sentence if self.mode == "notebook" else f"\n{verdict}")
 
     # --- plain lines ---
 
@@ -192,6 +205,12 @@ class Progress:
     @property
     def session(self) -> Session | None:
         return self._session
+
+
+def _mode() -> str:
+    if in_notebook():
+        return "notebook"
+    return "live" if sys.stderr.isatty() else "lines"
 
 
 def _sentence(event: Event, session: Session) -> str:
