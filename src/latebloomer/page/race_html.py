@@ -53,6 +53,16 @@ def race_html(page: RacePage) -> str:
     return html_document(title, stylesheet("race_page.css"), body, NO_ICON)
 
 
+def race_cell(page: RacePage) -> str:
+    """What a notebook shows: the verdict, the curves and the learners, in a style of their own."""
+    style = stylesheet("race_page.css")
+    own = style.replace(":root", "&").replace("body {", "& {").replace("header {", "& {")
+    return (
+        f"<style>.latebloomer {{ {own} }}</style>"
+        f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
+    )
+
+
 class RaceDrawing:
     """A race as pieces of HTML with names, so that a page that is open can be told what changed.
 
@@ -85,6 +95,12 @@ class RaceDrawing:
         below = "".join(around[name] for name in ("feed", "sure", "others", "warnings", "about"))
         return f"{above}{self._curves()}{self._table()}{below}"
 
+    def brief(self) -> str:
+        """The top, the curves and the table, without what a second one on a page would disturb."""
+        pieces = self.pieces()
+        above = "".join(pieces[name] for name in ("when", "title", "why"))
+        return f"{above}{self._curves(switch=False)}{self._table()}"
+
     def pieces(self) -> dict[str, str]:
         """What stands in each named place, but for curves and rows."""
         page = self.page
@@ -102,13 +118,14 @@ class RaceDrawing:
 
     # --- the curves ---
 
-    def _curves(self) -> str:
+    def _curves(self, switch: bool = True) -> str:
         checked = " checked" if self.page.state == RUNNING else ""
         box = f'<input type="checkbox" id="raw"{checked}>'
-        switch = f'{box}<label for="raw">scores as they came</label>' if self.raw else ""
-        picture = draw_curves(self.page, self.view, self.looks, self.raw)
+        raw = switch and self.raw
+        above = f'{box}<label for="raw">scores as they came</label>' if raw else ""
+        picture = draw_curves(self.page, self.view, self.looks, raw)
         note = f'<p class="soft small" id="note">{self.note()}</p>'
-        return f"<section><h2>Learning curves</h2>{switch}{picture}{note}</section>"
+        return f"<section><h2>Learning curves</h2>{above}{picture}{note}</section>"
 
     def marks(self) -> dict[str, str]:
         """What stands around the curves, in named places."""

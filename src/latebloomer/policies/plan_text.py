@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from latebloomer.core.html_table import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
@@ -73,6 +74,25 @@ class Description:
             "horizon": self.horizon, "phases": phases, "unspent": self.unspent,
             "advised_budget": self.advised_budget, "why": self.why, "outlook": self.outlook,
         })  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """The phases, in a notebook."""
+        title = (
+            f"{self.policy!r} over {self.arms} arms, {self.budget:,} pulls, compared at "
+            f"{self.horizon:,}"
+        )
+        rows = [
+            [
+                str(j),
+                "any" if one.arms is None else str(one.arms),
+                f"{one.upto:,}",
+                f"{one.pulls:,}",
+            ]
+            for j, one in enumerate(self.phases, 1)
+        ]
+        advised = f"Smallest budget that makes sense: {self.advised_budget} ({self.why})."
+        return html_table(title, ["phase", "arms", "pulls each", "pulls in all"], rows,
+                          [*self.outlook, advised])  # fmt: skip
 
     def __str__(self) -> str:
         cut = len(self.phases) > SHOWN

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.text import printable, span_of_time
+from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
@@ -73,10 +74,11 @@ class Trace:
 
 
 class Progress:
-    """Keeps what is shown; `mode` is live, lines or silent."""
+    """Keeps what is shown; `mode` is live, notebook, lines or silent."""
 
     def __init__(self, names: Sequence[str], show: bool) -> None:
-        self.mode = "silent" if not show else "live" if sys.stderr.isatty() else "lines"
+        self.mode = _mode() if show else "silent"
+        self._notebook = NotebookDisplay()
         self.traces = [Trace() for _ in names]
         self.seconds = [0.0] * len(names)  # of training
         self.rows: list[Standing] = []
@@ -100,6 +102,8 @@ class Progress:
         self._racing = session.racing_count
         if self.mode != "live":
             yield
+            if self.mode == "notebook":
+                self._look(session)
             return
         from rich.console import Console
         from rich.live import Live
@@ -140,6 +144,8 @@ class Progress:
         self._next = time.monotonic() + 1 / REFRESH
         self.rows, self.phase = session.standings(), session.phase
         self.winner = next((row for row in self.rows if row.arm == session.winner), None)
+        if self.mode == "notebook":
+            self._notebook.show(self)
 
     def waits(self, session: Session, arms: tuple[int, ...]) -> None:
         """Who keeps the others waiting."""
@@ -149,14 +155,20 @@ class Progress:
             self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
 
     def end(self, verdict: Verdict) -> None:
-        """The verdict; a live table has shown the learners already."""
-        self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
+        """The verdict; a live table has shown the learners, and a notebook draws it itself."""
+        if self.mode == "notebook":
+            self.say(verdict.sentence)
+        else:
+            self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
         if self.mode == "silent":
             return
-        if self._live is not None:
+        if self.mode == "notebook":
+            self._notebook.say(printable(text))
+            self._notebook.show(self)
+        elif self._live is not None:
             shown = printable(text)
             self._live.console.print(shown, markup=False, highlight=False, emoji=False)
         else:
@@ -206,6 +218,12 @@ def _is_in_the_table(event: Event) -> bool:
     """Whether the live table shows it."""
     ended = isinstance(event, Left) and event.how == FINISHED
     return ended or isinstance(event, Planned | Named)
+
+
+def _mode() -> str:
+    if in_notebook():
+        return "notebook"
+    return "live" if sys.stderr.isatty() else "lines"
 
 
 def _sentence(event: Event, session: Session) -> str:

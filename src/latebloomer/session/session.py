@@ -7,11 +7,12 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
 
+from latebloomer.core.html_table import html_table
 from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.core.text import brief
 from latebloomer.errors import (
@@ -703,6 +704,17 @@ class Session:
         return isinstance(other, Session) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        """The standings, in a notebook."""
+        rows = [
+            [row.name, self.departure(row.arm) or row.state, f"{row.pulls:,}",
+             "" if isnan(row.estimate) else f"{row.estimate:.5g}",
+             "" if row.out_at is None else f"{row.out_at:,}"]
+            for row in self.standings()
+        ]  # fmt: skip
+        head = ["arm", "state", "pulls", "estimate", "out at pull"]
+        return html_table(f"{self.policy!r}: {self.reason}", head, rows)
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from latebloomer.core.atomic_files import File, write_csv, write_file
+from latebloomer.core.html_table import html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.core.tables import data_frame
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
@@ -172,6 +173,16 @@ class Results:
     # --- showing and writing ---
 
     def __str__(self) -> str:
+        about, table = self._shown()
+        return "\n".join([about, aligned(table)])
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        about, (head, *shown) = self._shown()
+        return html_table(about, head, shown)
+
+    def _shown(self) -> tuple[str, list[list[str]]]:
+        """What it is about, and the table with its head."""
         shown = [
             [
                 row["policy"],
@@ -185,7 +196,7 @@ class Results:
         head = ["policy", "budget", "runs", "error", "95 %", "regret", "95 %"]
         origin = self.origin
         about = f"{origin.problem}, {len(origin.arms)} arms, {origin.noise}, seed {origin.seed}"
-        return "\n".join([about, aligned([head, *shown])])
+        return about, [head, *shown]
 
     def to_json(self) -> str:
         """One JSON object: where the results come from, and `rows`."""

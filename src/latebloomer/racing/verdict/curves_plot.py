@@ -16,7 +16,11 @@ def plot(verdict: Verdict, ax: Any = None) -> Figure:
     """Scores against pulls; a cross marks where a learner was dropped or failed."""
     pyplot = extra("matplotlib.pyplot", "plots", "plots")
     if ax is None:
-        _, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        figure, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        if (
+            "inline" in pyplot.get_backend()
+        ):  # a notebook draws what is returned, and once is enough
+            pyplot.close(figure)
     for learner in ranked_learners(verdict):
         points = learner.curve.raw()
         if not points:

@@ -229,6 +229,13 @@ class Verdict:
         self._need_other_than_journal(path)
         return write_file(path, race_html(page_data(self)))
 
+    def _repr_html_(self) -> str:
+        """The verdict, the curves and the learners, in a notebook."""
+        from latebloomer.page.race_html import race_cell
+        from latebloomer.racing.verdict.page_data import page_data
+
+        return race_cell(page_data(self))
+
     def _need_other_than_journal(self, path: File) -> None:
         need_different({"the journal": self.journal, "the file to write": path})
 
