@@ -16,7 +16,8 @@ from latebloomer.simulation.gpu import cuda, gpu_player
 
 POLICIES = (
     "r-ucbe:exploration=151.05,noise=0.01", "r-ucbe", "r-sr", "rr", "rr-sw", "sr", "prob-1", "etc",
-    "ucb-e:exploration=18.5", "rest-sure", "sh", "sh:judge=window",
+    "ucb-e:exploration=18.5", "rest-sure", "sh", "sh:judge=window", "adaptive-rejects",
+    "foresight",
 )  # fmt: skip
 
 

@@ -102,6 +102,25 @@ def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy
     assert there.spent == here.spent and look(tmp_path / "there.db").summary() == there.summary()
 
 
+def test_few_learners_at_once_are_few_actors(ray, tmp_path, monkeypatch):
+    learners = {f"{k}": kept(0.5 + k / 10, 4 + k) for k in range(4)}
+    most, start = [], actor_pool.ActorPool.start
+
+    def starting(pool, arm):
+        start(pool, arm)
+        most.append(len(pool.workers))
+
+    monkeypatch.setattr(actor_pool.ActorPool, "start", starting)
+    here = run(learners, 60, tmp_path / "here.db", "local", horizon=99)
+    there = run(learners, 60, tmp_path / "there.db", resident=2, horizon=99)
+    assert there.summary() == here.summary() and max(most) == 2
+    assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
+    more = {"budget": 100, "add": {"new": kept(0.95, 3)}, "progress": False}
+    want = resume(tmp_path / "here.db", learners, **more)
+    have = resume(tmp_path / "there.db", learners, runner=RayRunner(), resident=2, **more)
+    assert have.summary() == want.summary() and max(most) == 2 and have.spent == 100
+
+
 def test_it_keeps_the_contract_of_runners(ray):
     assert len(check_runner(RayRunner)) == 4
 

@@ -152,6 +152,10 @@ class Policy(ABC):
         """
         return None
 
+    def needs_bends(self) -> bool:
+        """Whether, with such a window, the newest second difference of an arm is looked at too."""
+        return False
+
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         """The smallest budget that can be spent by the rule, and why."""
         return arms, "one pull of each arm"

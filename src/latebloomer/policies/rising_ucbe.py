@@ -105,8 +105,11 @@ class RisingUCBE(Policy):
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
 
-    def running_window(self) -> float | None:
-        return None if self.noise is None else self.window
+    def running_window(self) -> float:
+        return self.window
+
+    def needs_bends(self) -> bool:
+        return self.noise is None
 
     @classmethod
     def examples(cls) -> list[Self]:

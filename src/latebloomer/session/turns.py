@@ -23,10 +23,11 @@ from latebloomer.core.ledger import (
     STALE,
     SWEEP_PLACE,
     SWEEPS,
+    Ledger,
     close_ranks,
     fresh_leader,
 )
-from latebloomer.core.moves import game_of, lists_for, plain_moves, rows_in_use
+from latebloomer.core.moves import game_of, grown, lists_for, plain_moves, rows_in_use
 from latebloomer.core.random import key
 from latebloomer.policies.base import Policy
 from latebloomer.session.events import FAILED, FINISHED, HandedOut
@@ -67,8 +68,11 @@ class Turns:
         self._bind()
         self.due: int = self._advance(self._game, self.ledger, ANY, 0)
 
-    def _empty_ledger(self) -> Any:
-        ledger = lists_for(self.arms)
+    def _empty_ledger(self) -> Ledger:
+        return self._flagged(lists_for(self.arms))
+
+    def _flagged(self, ledger: Ledger) -> Ledger:
+        """With the arms marked that repeat rewards between their steps."""
         for i in self.coarse:
             ledger.coarse[i] = 1
         return ledger
@@ -366,27 +370,14 @@ class Turns:
         self.known = KnownRewards.from_told(arms, again)
         self._game = self._game_in_force()
         if self.decides_every_pull:
-            self._grow()
+            if len(self.ledger.n) < arms:  # newcomers begin with the first phase
+                self.ledger = self._flagged(grown(self.ledger, arms))
+                self._growing = rows_in_use(self.policy, self.ledger)
             if moved and self._remembers():
                 self._rate_anew(history)
         else:
             self._begin_again(set(racing))
         self._go_on()
-
-    def _grow(self) -> None:
-        """Rows for newcomers, which begin with the first phase."""
-        old, new = self.ledger, self._empty_ledger()
-        size = len(old.n)
-        if size == self.arms:
-            return
-        for name in ("n", "last", "rating", "memo", "S", "Q", "out"):
-            getattr(new, name)[:size] = getattr(old, name)
-        new.pool[:], new.cursor[:] = old.pool, old.cursor
-        new.cursor[RACERS], new.cursor[PHASE] = self.arms, 0
-        new.cursor[SWEEPS] = new.cursor[PHASE_START] = 0
-        self.ledger = new
-        close_ranks(new)
-        self._growing = rows_in_use(self.policy, new)
 
     def _begin_again(self, racing: set[int]) -> None:
         """Empty the ledger; who takes no pulls enters at once with all that it has shown."""

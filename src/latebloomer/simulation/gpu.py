@@ -20,10 +20,12 @@ from latebloomer.core.moves import POOL, game_arrays, ledger_bytes, past_lengths
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
+from latebloomer.simulation.card_random import philox_block_in_32_bits
 from latebloomer.simulation.cpu import Player, play
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.redrawn_rewards import (
     SUMS_PER_ARM,
+    WITH_BENDS,
     GpuRewardSource,
     PastRewards,
     past_kernels,
@@ -31,7 +33,6 @@ from latebloomer.simulation.redrawn_rewards import (
 )
 
 BLOCK = 128  # threads of a block
-MOST_ARMS = 32  # beyond, a thread's own arrays would not stay near; prefix sums are stored
 SHARE = 0.6  # of the card's free memory that stored prefix sums may take
 ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
 
@@ -65,35 +66,70 @@ def device_jit() -> Any:
     return cuda.jit(device=True, **options)
 
 
+ON_A_CARD = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
+
+
+# Registers of a thread in kernels that store: with more of them, fewer runs are in flight to hide
+# what the card's memory takes (Foresight on an H200: 12 billion pulls/s without a limit, 19 with
+# it). Kernels that draw the past again wait for no memory; a limit only makes them spill.
+STORING_REGISTERS = 96
+
+
+def storing_jit() -> Any:
+    """The compiler of kernels that store; the simulator takes no options."""
+    return cuda.jit if config.ENABLE_CUDASIM else cuda.jit(max_registers=STORING_REGISTERS)
+
+
 # The ziggurat's table is read at random. As a compiled-in constant it lies in constant memory,
 # where threads that read different places wait for each other: 2.6 billion pulls/s (R-UCBE on an
 # H200). From each block's shared memory it is 13 billion.
 TABLE = len(ZIGGURAT)
 
 
+# What a thread reads and writes at every pull is in its block's shared memory, a column for each
+# thread, so that threads at different arms do not wait for each other.
+NEAR_BYTES = 42 * 1024  # of shared memory that a block may take beside the ziggurat's table
+SMALL = 6  # cells of an arm beside its past: pulls, newest reward, rating, memo, places
+
+
+def threads_near(arms: int, cells: int) -> int:
+    """Threads of a block whose arms fit into near memory, with so many cells for each; or 0.
+
+    >>> threads_near(5, 8), threads_near(8, 8), threads_near(32, 8)
+    (128, 64, 0)
+    """
+    sizes = (BLOCK, BLOCK // 2, BLOCK // 4)
+    return next((size for size in sizes if 8 * cells * arms * size <= NEAR_BYTES), 0)
+
+
 @cache
-def redrawing_kernel(policy: type[Policy], arms: int) -> Any:
-    """A CUDA kernel that plays runs of `policy` over `arms` arms in its threads' own memory."""
-    bound: dict[str, Any] = policy.kernels() | past_kernels(policy) | {"pull": pull_once}
+def redrawing_kernel(policy: type[Policy], arms: int, bends: bool) -> tuple[Any, int]:
+    """A CUDA kernel that plays runs of `policy` without a stored past, and its block's threads."""
+    bound: dict[str, Any] = policy.kernels() | past_kernels(policy, bends) | ON_A_CARD
     run_of = lower(play, device_jit(), **bound)
-    work = 2 * arms + FAN
+    work, sums = 2 * arms + FAN, WITH_BENDS if bends else SUMS_PER_ARM
+    threads = threads_near(arms, 3 + sums)
 
     @cuda.jit
     def runs(game, source, window, first, recommended, pulls):  # type: ignore[no-untyped-def]
         table = cuda.shared.array(TABLE, np.float64)
+        n = cuda.shared.array((arms, threads), np.int64)
+        last = cuda.shared.array((arms, threads), np.float64)
+        rating = cuda.shared.array((arms, threads), np.float64)
+        S = cuda.shared.array((arms, sums, threads), np.float64)
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
         near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
-        place = cuda.grid(1)
+        place, column = cuda.grid(1), cuda.threadIdx.x
         if place >= recommended.shape[0]:
             return
         ledger = Ledger(
-            cuda.local.array(arms, np.int64),
+            n[:, column],
+            last[:, column],
+            rating[:, column],
             cuda.local.array(arms, np.float64),
-            cuda.local.array(arms, np.float64),
-            cuda.local.array(arms, np.float64),
-            cuda.local.array((arms, SUMS_PER_ARM), np.float64),
+            S[:, :, column],
             PastRewards(near, window, game.seed, first + place),
             cuda.local.array(arms, np.int64),
             cuda.local.array(arms, np.int64),
@@ -106,16 +142,64 @@ def redrawing_kernel(policy: type[Policy], arms: int) -> Any:
         for i in range(arms):
             pulls[place, i] = ledger.n[i]
 
-    return runs
+    return runs, threads
 
 
 @cache
-def storing_kernel(policy: type[Policy]) -> Any:
+def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
     """A CUDA kernel that plays runs of `policy` with prefix sums in the card's memory."""
-    bound: dict[str, Any] = policy.kernels() | {"pull": pull_once}
+    bound: dict[str, Any] = policy.kernels() | ON_A_CARD
+    run_of = lower(play, device_jit(), **bound)
+    work, threads = 2 * arms + FAN, threads_near(arms, SMALL)
+
+    @storing_jit()
+    def runs(game, source, memory, first, recommended, pulls):  # type: ignore[no-untyped-def]
+        table = cuda.shared.array(TABLE, np.float64)
+        n = cuda.shared.array((arms, threads), np.int64)
+        last = cuda.shared.array((arms, threads), np.float64)
+        rating = cuda.shared.array((arms, threads), np.float64)
+        memo = cuda.shared.array((arms, threads), np.float64)
+        racing = cuda.shared.array((arms, threads), np.int64)
+        out = cuda.shared.array((arms, threads), np.int64)
+        for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
+            table[cell] = source.ziggurat[cell]
+        cuda.syncthreads()
+        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
+        thread, column = cuda.grid(1), cuda.threadIdx.x
+        if thread >= memory.n.shape[1]:
+            return
+        ledger = Ledger(
+            n[:, column],
+            last[:, column],
+            rating[:, column],
+            memo[:, column],
+            memory.S[:, :, thread],
+            memory.Q[:, :, thread],
+            racing[:, column],
+            out[:, column],
+            cuda.local.array(arms, np.int64),
+            cuda.local.array(work, np.int64),
+            cuda.local.array(POOL, np.float64),
+            cuda.local.array(CELLS, np.int64),
+        )
+        for i in range(arms):  # prefix sums begin at 0
+            ledger.S[i][0] = 0.0
+            ledger.Q[i][0] = 0.0
+        for place in range(thread, recommended.shape[0], memory.n.shape[1]):
+            recommended[place] = run_of(game, ledger, near, first + place)
+            for i in range(arms):
+                pulls[place, i] = ledger.n[i]
+
+    return runs, threads
+
+
+@cache
+def far_kernel(policy: type[Policy]) -> tuple[Any, int]:
+    """The same for so many arms that all of a run is in the card's memory."""
+    bound: dict[str, Any] = policy.kernels() | ON_A_CARD
     run_of = lower(play, device_jit(), **bound)
 
-    @cuda.jit
+    @storing_jit()
     def runs(game, source, memory, first, recommended, pulls):  # type: ignore[no-untyped-def]
         table = cuda.shared.array(TABLE, np.float64)
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
@@ -123,31 +207,31 @@ def storing_kernel(policy: type[Policy]) -> Any:
         cuda.syncthreads()
         near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
         thread = cuda.grid(1)
-        if thread >= memory.n.shape[0]:
+        if thread >= memory.n.shape[1]:
             return
         ledger = Ledger(
-            memory.n[thread],
-            memory.last[thread],
-            memory.rating[thread],
-            memory.memo[thread],
-            memory.S[thread],
-            memory.Q[thread],
-            memory.racing[thread],
-            memory.out[thread],
-            memory.coarse[thread],
-            memory.work[thread],
-            memory.pool[thread],
-            memory.cursor[thread],
+            memory.n[:, thread],
+            memory.last[:, thread],
+            memory.rating[:, thread],
+            memory.memo[:, thread],
+            memory.S[:, :, thread],
+            memory.Q[:, :, thread],
+            memory.racing[:, thread],
+            memory.out[:, thread],
+            memory.coarse[:, thread],
+            memory.work[:, thread],
+            memory.pool[:, thread],
+            memory.cursor[:, thread],
         )
         for i in range(ledger.n.shape[0]):  # prefix sums begin at 0
             ledger.S[i][0] = 0.0
             ledger.Q[i][0] = 0.0
-        for place in range(thread, recommended.shape[0], memory.n.shape[0]):
+        for place in range(thread, recommended.shape[0], memory.n.shape[1]):
             recommended[place] = run_of(game, ledger, near, first + place)
             for i in range(ledger.n.shape[0]):
                 pulls[place, i] = ledger.n[i]
 
-    return runs
+    return runs, BLOCK
 
 
 def gpu_player(experiment: Experiment, policy: Policy) -> Player:
@@ -163,10 +247,13 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     source = to_device(
         GpuRewardSource(means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT)
     )
-    if window is not None and arms <= MOST_ARMS:
-        device, past = redrawing_kernel(type(policy), arms), float(window)
+    bends = policy.needs_bends()
+    if window is not None and threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):
+        past = float(window)
+        device = redrawing_kernel(type(policy), arms, bends)
         return _launcher(device, game, source, lambda runs: (past, runs))
-    device, longest = storing_kernel(type(policy)), experiment.most_pulls(policy)
+    near, longest = threads_near(arms, SMALL) > 0, experiment.most_pulls(policy)
+    device = storing_kernel(type(policy), arms) if near else far_kernel(type(policy))
     return _launcher(device, game, source, lambda runs: _ledgers(policy, arms, longest, runs))
 
 
@@ -175,8 +262,9 @@ def _need_card(needed: int, what: str, advice: str = ADVICE) -> None:
     need_memory(needed, what, advice, FreeMemory(_free_memory(), "on the GPU"))
 
 
-def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
-    """A player; `memory_for` a number of runs is what the kernel takes, and the threads."""
+def _launcher(device: tuple[Any, int], game: Any, source: Any, memory_for: Any) -> Player:
+    """A player of a kernel and its block; `memory_for` runs is what it takes, and the threads."""
+    kernel, block = device
 
     def play(first: int, recommended: Any, pulls: Any) -> None:
         what = f"a chunk of {len(recommended)} runs"
@@ -184,8 +272,7 @@ def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
         chosen = cuda.device_array(recommended.shape, np.int32)
         counts = cuda.device_array(pulls.shape, np.int32)
         memory, threads = memory_for(len(recommended))
-        blocks = -(-threads // BLOCK)
-        device[blocks, BLOCK](game, source, memory, first, chosen, counts)
+        kernel[-(-threads // block), block](game, source, memory, first, chosen, counts)
         chosen.copy_to_host(recommended)
         counts.copy_to_host(pulls)
 
@@ -193,7 +280,11 @@ def _launcher(device: Any, game: Any, source: Any, memory_for: Any) -> Player:
 
 
 def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger, int]:
-    """Ledgers for as many threads as the card has room for, and their number."""
+    """Ledgers for as many threads as the card has room for, and their number.
+
+    The thread is the last index: threads that are at the same pull of the same arm, as those of
+    policies with phases are, then read and write one line of memory together.
+    """
     for_levels, for_slopes = past_lengths(policy, longest)
     each, free = ledger_bytes(policy, arms, longest), int(SHARE * _free_memory())
     what = f"one run over {arms} arms, each of which may be pulled {longest} times,"
@@ -201,7 +292,7 @@ def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger
     threads = max(1, min(runs, free // each))
 
     def array(*shape: int, kind: Any = np.float64) -> Any:
-        return cuda.device_array((threads, *shape), kind)
+        return cuda.device_array((*shape, threads), kind)
 
     whole = np.int64
     ledger = Ledger(

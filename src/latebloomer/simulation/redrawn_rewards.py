@@ -1,9 +1,9 @@
 """A ledger without a past: running sums instead of prefix sums, past rewards drawn again (GPU).
 
 On a GPU it is cheaper to regenerate a past reward from its counter than to store it. Here `S`
-holds six numbers per arm, the paper's running sums [Mussi24, App. C], and `Q` says how to draw a
-reward again. The policy's text is the same; the few kernels it names for an arm's past are bound
-to these.
+holds a few numbers per arm, the paper's running sums [Mussi24, App. C] and what the newest second
+difference needs, and `Q` says how to draw a reward again. The policy's text is the same; the few
+kernels it names for an arm's past are bound to these.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
 from latebloomer.core.random import normal_by
 from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
+from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
 
-TOTAL, LENGTH, A, B, C, D = range(6)  # places in an arm's row of `S`
-SUMS_PER_ARM = 6
+TOTAL, A, B, C, D = range(5)  # places in an arm's row of `S`
+BEND, NEWEST, BEFORE = range(5, 8)  # and where noise is estimated from second differences
+SUMS_PER_ARM, WITH_BENDS = 5, 8
 
 
 class PastRewards(NamedTuple):
@@ -90,6 +92,24 @@ def update_slope_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 
 @kernel
+def update_slope_sums_and_bend(ledger: Ledger, i: int, n: int, reward: float) -> None:
+    """The same, and the newest second difference."""
+    row = ledger.S[i]
+    if n > 2:
+        row[BEND] = second_difference(reward, row[NEWEST], row[BEFORE])
+    if n > 1:
+        row[BEFORE] = row[NEWEST]
+    row[NEWEST] = reward
+    update_slope_sums(ledger, i, n, reward)
+
+
+@kernel
+def newest_bend_of_sums(ledger: Ledger, i: int) -> float:
+    """`newest_bend`."""
+    return ledger.S[i][BEND]
+
+
+@kernel
 def recent_mean_of_sums(ledger: Ledger, i: int, h: int) -> float:
     """`recent_mean` for the spans that running sums know: one reward, all, or the window."""
     if h == 1:
@@ -106,11 +126,13 @@ def projected_mean_of_sums(ledger: Ledger, i: int, h: int, horizon: int) -> floa
     return projected_mean_of(Sums(h, row[A], row[B], row[C], row[D]), horizon)
 
 
-def past_kernels(policy: type[Policy]) -> dict[str, Callable[..., Any]]:
+def past_kernels(policy: type[Policy], bends: bool) -> dict[str, Callable[..., Any]]:
     """What the names for an arm's past are bound to where the past is drawn again."""
+    slopes = update_slope_sums_and_bend if bends else update_slope_sums
     light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
     return {
-        "remember": light.get(policy.remember, update_slope_sums),
+        "remember": light.get(policy.remember, slopes),
         "recent_mean": recent_mean_of_sums,
         "projected_mean": projected_mean_of_sums,
+        "newest_bend": newest_bend_of_sums,
     }
