@@ -11,21 +11,28 @@ EXTRA := dev
 CONSTRAINTS := constraints/$(EXTRA)-$(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])').txt
 KNOWN := $(wildcard $(CONSTRAINTS))
 
+# The libraries that people train with have an environment of their own. TORCH= is another build of
+# PyTorch than PyPI's, which brings several GB for GPUs: a requirement, a wheel, a place of wheels.
+INTEGRATIONS := .venv-integrations
+INTEGRATIONS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(EXTRA)-%=constraints/integrations-%))
+TORCH ?=
+
 # Recorded curves that some tests read; a folder `shared` beside the checkout is found by itself.
 export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 
 .PHONY: help
 help:
-	@echo "make demo           race nine learners on handwritten digits, and halving on the same budget"
-	@echo "make test           lint, types, import rules, tests and doctests"
-	@echo "make test-browser   the live page and the report in a headless Chromium"
-	@echo "make format         rewrite the sources in the house style"
-	@echo "make bench          measure what the library costs on this machine"
-	@echo "make storm          kill races at random moments and resume them (up to an hour)"
-	@echo "make fuzz           random calls of sessions, random damage to journals"
-	@echo "make test-versions  the quick tests with the newest and the oldest dependencies allowed"
-	@echo "make upgrade        renew the versions that are installed: $(CONSTRAINTS)"
-	@echo "make clean          remove the virtual environment and caches"
+	@echo "make demo               race nine learners on handwritten digits, and halving on the same budget"
+	@echo "make test               lint, types, import rules, tests and doctests"
+	@echo "make test-integrations  what is made for XGBoost, PyTorch, MLflow and others, with the real ones"
+	@echo "make test-browser       the live page and the report in a headless Chromium"
+	@echo "make format             rewrite the sources in the house style"
+	@echo "make bench              measure what the library costs on this machine"
+	@echo "make storm              kill races at random moments and resume them (up to an hour)"
+	@echo "make fuzz               random calls of sessions, random damage to journals"
+	@echo "make test-versions      the quick tests with the newest and the oldest dependencies allowed"
+	@echo "make upgrade            renew the versions that are installed: $(CONSTRAINTS)"
+	@echo "make clean              remove the virtual environment and caches"
 
 # Installed once; again when the dependencies change or a clean removed it.
 $(READY): pyproject.toml $(KNOWN)
@@ -46,6 +53,19 @@ test: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+$(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python constraints/environments.py install integrations '$(INTEGRATIONS_KNOWN)' $(TORCH)
+	@touch $@
+
+# Warnings of so many others are no errors here; a library that could not be installed is skipped.
+# One thread each: the tests share the cores, and sums over threads may differ in the last digit.
+.PHONY: test-integrations
+test-integrations: $(INTEGRATIONS)/.ready
+	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations -W default --disable-warnings \
+	  --numprocesses auto --dist loadfile
+	@cat $(INTEGRATIONS)/not-installed.txt
 
 # Screenshots are in build/browser; without a Chromium the tests are skipped, and counted.
 .PHONY: test-browser
@@ -76,8 +96,8 @@ test-versions:
 
 .PHONY: upgrade
 upgrade:
-	$(PYTHON) constraints/environments.py upgrade $(EXTRA) $(CONSTRAINTS)
+	$(PYTHON) constraints/environments.py upgrade $(EXTRA) $(CONSTRAINTS) $(TORCH)
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INTEGRATIONS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,17 +1,19 @@
 """What `auto` is worth: `python -m benchmarks.default_policy [ROW ...]` measures it, row by row.
 
 Rows: `settings` (the paper's A and B at T = H = 100 to 600), `public` (the five public sets, with
-and without the score before training), `many` (16 to 128 arms), `real` (lcdb10's own runs),
-`families` (random curves, 20 arms), `cuts` (the same curves cut into 25 to 200 pulls) and `speed`
-(ns per pull). Without names all are measured; `--draws 2` and `--runs 200` make it quick.
-LATEBLOOMER_DATA names the recorded curves. docs/which-policy.md has the numbers.
+and without the score before training), `many` (16 to 128 arms), `grace` (nobody dropped before its
+second pull), `real` (lcdb10's own runs), `families` (random curves, 20 arms), `cuts` (the same
+curves cut into 25 to 200 pulls) and `speed` (ns per pull). Without names all are measured;
+`--draws 2` and `--runs 200` make it quick. LATEBLOOMER_DATA names the recorded curves.
+docs/which-policy.md has the numbers.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from latebloomer.bench.bench_report import decimals, table
 from latebloomer.bench.curve_runs import Player, play_all
 from latebloomer.bench.curve_sets import Curves, lcdb10, read_sets, taskset, yahpo
 from latebloomer.bench.losses import Losses
-from latebloomer.policies import AdaptiveRejects, Foresight
+from latebloomer.policies import AdaptiveRejects, Foresight, Policy
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.cpu import compiled_player
@@ -39,28 +41,45 @@ def before(arms: int, budget: int, horizon: int) -> AdaptiveRejects:
     return AdaptiveRejects(power=1.0 if budget <= horizon else 1.5)
 
 
-PLAYERS: dict[str, Player] = {"before": before, "auto": Foresight()}
+@dataclass(frozen=True)
+class WithGrace(Policy):
+    """The default, its plans with `grace=2` where three pulls of each arm can be paid."""
+
+    name: ClassVar[str] = "with-grace"
+    remember = staticmethod(Foresight.remember)
+    update_rating = Foresight.update_rating
+    rate_jointly = Foresight.rate_jointly
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        plan = Foresight().plan(arms, budget, horizon, grace=2 if budget >= 3 * arms else 1)
+        return list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
+
+
+Players: TypeAlias = dict[str, Player]  # two of them
+PLAYERS: Players = {"before": before, "auto": Foresight()}
+GRACES: Players = {"auto": Foresight(), "grace=2": WithGrace()}
 
 
 def played(
-    problems: Iterable[Curves], budgets: tuple[float, ...], draws: int
+    problems: Iterable[Curves], budgets: tuple[float, ...], draws: int, players: Players = PLAYERS
 ) -> tuple[Losses, list[list[str]]]:
     """Rank losses of both, and a row with each and the difference with its standard error."""
-    known = list(problems)
-    found = play_all(known, PLAYERS, budgets, draws, 0, 2)
-    losses = Losses.of(known, found, list(PLAYERS), budgets, "before")
+    known, (first, second) = list(problems), players
+    found = play_all(known, players, budgets, draws, 0, 2)
+    losses = Losses.of(known, found, list(players), budgets, first)
     top = losses.lines()[-1].group
     lines = {(line.policy, line.budget): line for line in losses.lines() if line.group == top}
     rows = []
     for c in (*(f"{c:g}" for c in budgets), "all"):
-        old, new = lines["before", c], lines["auto", c]
+        old, new = lines[first, c], lines[second, c]
         more = f"{decimals(-new.rank_loss_less, 4)} ± {decimals(new.rank_loss_se, 4)}"
         rows.append([c, decimals(old.rank_loss, 4), decimals(new.rank_loss, 4), more])
     return losses, rows
 
 
-def show(title: str, rows: list[list[str]], header: str = "c") -> None:
-    print(f"\n{title}\n\n{table([header, 'before', 'auto', 'auto - before'], rows)}", flush=True)
+def show(title: str, rows: list[list[str]], players: Players = PLAYERS) -> None:
+    first, second = players
+    print(f"\n{title}\n\n{table(['c', first, second, f'{second} - {first}'], rows)}", flush=True)
 
 
 def settings(draws: int, runs: int) -> None:
@@ -73,14 +92,15 @@ def settings(draws: int, runs: int) -> None:
         print(f"\n{setting}, error, T = H\n\n{table(['', *map(str, BUDGETS), 'mean'], rows)}")
 
 
-def public(draws: int, runs: int) -> None:
+def public(draws: int, runs: int, players: Players = PLAYERS) -> None:
     others = read_sets(["lcdb11-linear", "lcdb11-geometric", "srb-imdb"])[0]
     for first, what in ((0, "as recorded"), (1, "without the score before training")):
         problems = [*others, *taskset(first=first), *yahpo(first=first)]
-        show(f"five public sets, {what}: rank loss", played(problems, TRAININGS, draws)[1])
+        rows = played(problems, TRAININGS, draws, players)[1]
+        show(f"five public sets, {what}: rank loss", rows, players)
 
 
-def many(draws: int, runs: int) -> None:
+def many(draws: int, runs: int, players: Players = PLAYERS) -> None:
     """Means over the sets, numbers of arms and budgets that pay for a pull of each arm."""
     for first, what in ((0, "as recorded"), (1, "without the score before training")):
         groups = [
@@ -89,10 +109,10 @@ def many(draws: int, runs: int) -> None:
             for arms in SIZES[name]
         ]
         problems = [curves for group in groups for curves in group]
-        losses, _ = played(problems, MANY, min(draws, 4))
+        losses, _ = played(problems, MANY, min(draws, 4), players)
         length = {curves.group: curves.length for curves in problems}
         means = []
-        for place in range(len(PLAYERS)):
+        for place in range(len(players)):
             cells = [
                 part[place, :, j, 0].mean()
                 for group, part in losses.by_group.items()
@@ -101,7 +121,12 @@ def many(draws: int, runs: int) -> None:
             ]
             means.append(float(np.mean(cells)))
         rows = [["all", *(decimals(m, 4) for m in means), decimals(means[1] - means[0], 4)]]
-        show(f"16 to 128 arms, {what}: rank loss", rows)
+        show(f"16 to 128 arms, {what}: rank loss", rows, players)
+
+
+def grace(draws: int, runs: int) -> None:
+    public(draws, runs, GRACES)
+    many(draws, runs, GRACES)
 
 
 def real(draws: int, runs: int) -> None:
@@ -148,8 +173,8 @@ def speed(draws: int, runs: int) -> None:
 
 
 ROWS: dict[str, Callable[[int, int], None]] = {
-    "settings": settings, "public": public, "many": many, "real": real, "families": families,
-    "cuts": cuts, "speed": speed,
+    "settings": settings, "public": public, "many": many, "grace": grace, "real": real,
+    "families": families, "cuts": cuts, "speed": speed,
 }  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
     python constraints/environments.py upgrade dev constraints/dev-py311.txt
     python constraints/environments.py test dev
+    .venv-integrations/bin/python constraints/environments.py install integrations FILE
 
 The first argument is a command, the second an extra of pyproject.toml. Nothing but Python is
-needed: what is made lies in a temporary folder and goes with it.
+needed: what is made lies in a temporary folder and goes with it. `install` alone changes the
+environment of the Python that runs it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 import tempfile
 import tomllib
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,11 +80,11 @@ def environment() -> Iterator[Callable[..., str]]:
         yield run
 
 
-def upgrade(extra: str, file: str) -> None:
-    """Install the newest versions allowed and write down which those are."""
+def upgrade(extra: str, file: str, *others: str) -> None:
+    """Install the newest versions allowed, or `others`, and write down which those are."""
     with environment() as run:
         tools = [*PROJECT["build-system"]["requires"], "editables"]  # what builds the package
-        run("pip", "install", "--quiet", "--editable", f".[{extra}]", *tools)
+        run("pip", "install", "--quiet", "--editable", f".[{extra}]", *tools, *others)
         listed = run("pip", "list", "--format=freeze", "--exclude-editable")
     version = ".".join(map(str, sys.version_info[:2]))
     head = f"# Versions known to be good with Python {version}, made by `make upgrade`."
@@ -128,5 +130,71 @@ def _passes(extra: str, held: list[str], options: list[str]) -> bool:
         return True
 
 
+# --- an environment with all of the libraries that can be had ---
+
+
+def install(extra: str, file: str = "", *others: str) -> None:
+    """Install an extra here; where that cannot be, as many of the extras that it names as can.
+
+    `file` has the versions known to be good, if there is one; `others` are requirements that go
+    before, such as another build of PyTorch, whose version then counts.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        held = Path(folder) / "constraints.txt"
+        held.write_text(_held(file, others), encoding="utf-8")
+        known = ["--constraint", str(held)]
+        _pip("--upgrade", *known, "pip>=24")
+        known += ["--build-constraint", str(held)] if file else []
+        failed = _install_all(extra, known, others)
+    lines = [f"{name}: {why}\n" for name, why in failed.items()]
+    count = f"{len(lines)} extras could not be installed here\n" if lines else ""
+    said = Path(sys.prefix) / "not-installed.txt"
+    said.write_text("".join([*lines, count]), encoding="utf-8")
+
+
+def _install_all(extra: str, known: list[str], others: Iterable[str]) -> dict[str, str]:
+    """All at once if that can be, else one by one; the extras that cannot be had, and why."""
+    if others:
+        _pip(*known, *others)
+    if not _pip(*known, "--editable", f".[{extra}]", check=False):
+        return {}
+    named, own = _parts(extra)
+    _pip(*known, "--editable", ".", *own)
+    tried = {one: _pip(*known, "--editable", f".[{one}]", check=False) for one in named}
+    return {one: why for one, why in tried.items() if why}
+
+
+def _held(file: str, others: Iterable[str]) -> str:
+    """The constraints, without those of what `others` ask for."""
+    if not file:
+        return ""
+    names = {re.split(r"[^\w.]", Path(one).name.lower())[0] for one in others}
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if line.partition("==")[0].lower() not in names)
+
+
+def _parts(extra: str) -> tuple[list[str], list[str]]:
+    """The extras that an extra names, and what else it asks for."""
+    lines = PROJECT["project"]["optional-dependencies"][extra]
+    found = [
+        (re.fullmatch(rf"{PROJECT['project']['name']}\[(.+)\]", line), line) for line in lines
+    ]
+    named = [name.strip() for own, _ in found if own for name in own[1].split(",")]
+    return named, [line for own, line in found if own is None]
+
+
+def _pip(*words: str, check: bool = True) -> str:
+    """Install with pip; nothing where that went well, else its error in one line."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *words]
+    ran = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    if ran.returncode == 0:
+        return ""
+    errors = [line for line in ran.stderr.splitlines() if line.startswith("ERROR: ")]
+    why = (errors or ran.stderr.splitlines() or ["no reason"])[-1].removeprefix("ERROR: ")
+    if check:
+        sys.exit(f"pip install {' '.join(words)}: {why}")
+    return why
+
+
 if __name__ == "__main__":
-    {"upgrade": upgrade, "test": test}[sys.argv[1]](*sys.argv[2:])
+    {"upgrade": upgrade, "test": test, "install": install}[sys.argv[1]](*sys.argv[2:])

@@ -26,7 +26,9 @@ from latebloomer.policies import REGISTRY
 from latebloomer.policies.registry import label_of
 from latebloomer.racing.journal import files
 from latebloomer.session.events import (
+    Extended,
     HandedOut,
+    Joined,
     Left,
     Named,
     Noted,
@@ -59,6 +61,13 @@ def event(rng, session):
             lambda: Planned(more, junk(rng, more)),
             lambda: Stopped("enough", rng.random() < 0.5),
             lambda: Named(arm, more),
+            lambda: Joined(junk(rng, len(session.names)), junk(rng, f"new {rng.randrange(9)}")),
+            lambda: Extended(
+                junk(rng, session.budget + rng.randrange(-5, 60)),
+                more,
+                junk(rng, session.horizon),
+                rng.random() < 0.8,
+            ),
             lambda: Noted(arm, "hello"),
             lambda: Restored(0, 0, 0.0),
         ]
@@ -127,6 +136,7 @@ def rising(best):
 
 
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+WITH_NEWCOMER = LEARNERS | {"d": rising(0.8)}
 
 
 def journals(folder):
@@ -134,6 +144,8 @@ def journals(folder):
     race(LEARNERS, 90, journal=folder / "finished.db", progress=False, deliver=0.3)
     with suppress(KeyboardInterrupt):
         race(LEARNERS | {"stops": stops}, 90, journal=folder / "unfinished.db", progress=False)
+    race(LEARNERS, 60, journal=folder / "extended.db", progress=False)
+    resume(folder / "extended.db", LEARNERS, progress=False, budget=90, add={"d": rising(0.8)})
     for kept in (Path(__file__).parent / "racing" / "journals_v1").glob("*finished.db"):
         shutil.copy(kept, folder / f"old-{kept.name}")
     found = sorted(folder.glob("*.db"))
@@ -187,7 +199,9 @@ def fuzz_journals(times, seed):
                 refused += 1
                 with suppress(LatebloomerError):
                     files.repair(path, folder / f"sound-{k}.db")
-                    resume(folder / f"sound-{k}.db", LEARNERS, progress=False)
+                    sound = folder / f"sound-{k}.db"
+                    more = "d" in look(sound).pulls
+                    resume(sound, WITH_NEWCOMER if more else LEARNERS, progress=False)
                     resumed += 1
             for file in folder.glob(f"*-{k}.db*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()

@@ -5,8 +5,10 @@
 A local victim is forked for each life of a race and ended by SIGKILL at a random moment: while the
 journal is made or migrated, before and after pulls and commits, in a save, around a naming. Then
 it is taken up again, by the local runner or with a process per learner, perhaps killed again, and
-at last resumed to its end. On Ray actors, nodes and drivers die (`racing/ray_faults.py`). Prints
-one line per storm; code 1 if anything was lost, counted twice or decided otherwise.
+at last resumed to its end. Races that keep few learners in memory, that are extended and that
+newcomers join are killed in the same way. On Ray actors, nodes and drivers die
+(`racing/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted twice or
+decided otherwise.
 """
 
 import argparse
@@ -23,6 +25,7 @@ HERE = Path(__file__).parent / "racing"
 sys.path.insert(0, str(HERE))
 
 import test_kill as kill  # noqa: E402
+import test_kill_extended as extended  # noqa: E402
 
 from latebloomer import look, race, resume  # noqa: E402
 from latebloomer.racing.journal import files, migrate  # noqa: E402
@@ -35,7 +38,7 @@ MOST_LIVES = 6  # of one race, before it is left in peace
 
 def arm_all_moments():
     """Those of the kill test, and those of making and migrating a journal."""
-    kill.arm_moments()
+    extended.arm_moments()
     make, keep, write = files._make_tables, migrate._keep_copy, migrate.FileJournal.write
 
     def making(db):
@@ -134,6 +137,8 @@ def local_storm(wanted, seed):
             for file in folder.glob(f"{number}.db*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         add(total, migration_storm(folder, rng, total))
+        (folder / "extended").mkdir()
+        add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
         return total | {"races": number}
 
 
@@ -158,6 +163,35 @@ def migration_storm(folder, rng, total):
             keys = [row[1:3] for row in kill.told(path)]
             lost += max(0, verdict.spent - len(set(keys)))
             double += len(keys) - len(set(keys))
+    return lost, double, other
+
+
+def extension_storm(folder, rng, total, wanted):
+    """Races with few learners in memory, extensions and newcomers, killed again and again."""
+    calm = [extended.calm(folder, way) for way in range(len(extended.WAYS))]
+    lost = double = other = kills = number = 0
+    while kills < wanted:
+        way, number = rng.randrange(len(extended.WAYS)), number + 1
+        path = folder / f"{number}.db"
+        for _ in range(rng.randint(1, MOST_LIVES)):
+            moment = rng.choice(extended.MOMENTS)
+            many = "pull" in moment or "commit" in moment
+            kill.doomed = (moment, rng.randrange(extended.LAST if many else 4))
+            code = kill.died(extended.live, path, way)
+            kill.doomed = None
+            if code not in (0, -signal.SIGKILL):
+                raise SystemExit(f"a life of {path} ended with code {code} at {moment}")
+            kills += code != 0
+        verdict = extended.live(path, way)
+        pulls, summary = calm[way]
+        after = kill.told(path)
+        keys = [row[1:3] for row in after]
+        lost += max(0, len(pulls) - len(set(keys)))
+        double += len(keys) - len(set(keys))
+        other += sorted(row[1:] for row in after) != pulls or verdict.summary() != summary
+        for file in folder.glob(f"{path.name}*"):
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+    total["kills"] += kills
     return lost, double, other
 
 

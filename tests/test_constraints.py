@@ -80,6 +80,51 @@ def test_the_quick_tests_are_there():
     assert all((ROOT / path).exists() for path in SCRIPT["QUICK_TESTS"])
 
 
+# --- libraries of which some cannot be had ---
+
+
+def installing(monkeypatch, tmp_path, cannot):
+    """Install with a pip that fails for some words; what was asked of it, and what is said."""
+    asked = []
+
+    def pip(*words, check=True):
+        asked.append([word for word in words if not word.startswith(("-", "/"))])
+        failing = [word for word in asked[-1] if any(f"{one}" in word for one in cannot)]
+        assert not (failing and check)
+        return "no matching distribution" if failing else ""
+
+    install = SCRIPT["install"]
+    monkeypatch.setitem(install.__globals__, "_pip", pip)
+    monkeypatch.setattr(install.__globals__["sys"], "prefix", str(tmp_path))
+    install("integrations", "constraints/integrations-py311.txt", "torch==2.13.0+cpu")
+    return asked, (tmp_path / "not-installed.txt").read_text()
+
+
+def test_all_libraries_are_installed_at_once_after_another_torch(monkeypatch, tmp_path):
+    asked, said = installing(monkeypatch, tmp_path, cannot=[])
+    assert asked == [["pip>=24"], ["torch==2.13.0+cpu"], [".[integrations]"]]
+    assert said == ""
+
+
+def test_what_cannot_be_installed_is_left_out_with_its_reason(monkeypatch, tmp_path):
+    asked, said = installing(monkeypatch, tmp_path, ["[integrations]", "[catboost]", "[wandb]"])
+    assert [".[xgboost]"] in asked and [".[mlflow]"] in asked
+    assert said.splitlines() == [
+        "catboost: no matching distribution",
+        "wandb: no matching distribution",
+        "2 extras could not be installed here",
+    ]
+
+
+def test_another_build_of_torch_is_not_held_to_the_known_version():
+    held, file = SCRIPT["_held"], "constraints/integrations-py311.txt"
+    for other in ("torch==9.1+cpu", "/wheels/torch-9.1+cpu-cp311-cp311-linux_x86_64.whl"):
+        lines = held(file, [other]).splitlines()
+        assert not [line for line in lines if line.startswith("torch==")]
+        assert [line for line in lines if line.startswith("torchmetrics==")]
+    assert "\ntorch==" in held(file, []) and held("", ["torch"]) == ""
+
+
 # --- the Makefile ---
 
 

@@ -45,9 +45,9 @@ def house(tmp_path_factory):
         (package / file).write_text(blocks(what)[0], encoding="utf-8")
     enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.FIGURE",
           "from latebloomer.paper import lead_figure")  # fmt: skip
-    append(package / "cli" / "race_commands.py", blocks("a command")[0])
+    append(package / "cli" / "journal_commands.py", blocks("a command")[0])
     enter(package / "cli" / "command_line.py", "COMMANDS", "pulls",
-          "from latebloomer.cli.race_commands import pulls")  # fmt: skip
+          "from latebloomer.cli.journal_commands import pulls")  # fmt: skip
     (changes,) = blocks("a column or an event to the journal", "diff")
     for name, hunks in re.findall(r"^--- (\S+)\n(.*?)(?=^--- |\Z)", changes, re.M | re.S):
         patch(copy / name, hunks.split("@@\n"))

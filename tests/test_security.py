@@ -3,6 +3,7 @@
 import _pickle
 import pickle
 import re
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -22,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"
 # Who makes or reads pickles, or lets another library do so.
 PICKLES = re.compile(
-    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True", re.MULTILINE
+    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True|weights_only",
+    re.MULTILINE,
 )
 
 
@@ -90,6 +92,46 @@ def test_looking_at_a_race_unpickles_nothing(journal, no_unpickling):
         assert ran.exit_code == 0, ran.output
     with pytest.raises(Unpickled):  # the guard sees what it should
         resume(journal, learners(), progress=False)
+
+
+def test_the_model_of_a_generator_is_unpickled_by_resume_alone(tmp_path, no_unpickling):
+    def scores(best):
+        for n in range(1, 100):
+            yield best * n / (n + 3), [n]
+
+    file, given = tmp_path / "race.db", {"a": lambda: scores(0.5), "b": lambda: scores(0.9)}
+    race(given, 20, journal=file, progress=False)
+    assert list(tmp_path.rglob("model.pickle"))
+    look(file)
+    for words in (["show", file], ["report", file], ["races", tmp_path]):
+        ran = CliRunner().invoke(app, [str(word) for word in words])
+        assert ran.exit_code == 0, ran.output
+    with pytest.raises(Unpickled):
+        resume(file, given, progress=False)
+
+
+class Plain:
+    """Without save and load."""
+
+    def __init__(self, best):
+        self.n, self.best = 0, best
+
+    def pull(self):
+        self.n += 1
+        return self.best * self.n / (self.n + 3)
+
+
+def test_a_pickled_learner_is_unpickled_where_it_is_restored_and_never_to_look(
+    tmp_path, no_unpickling
+):
+    file, given = tmp_path / "race.db", {f"{k}": lambda k=k: Plain(k) for k in range(1, 5)}
+    with pytest.raises(Unpickled):  # the third has its turn, the first comes back later
+        race(given, 60, journal=file, progress=False, policy="r-sr", resident=2)
+    assert list(tmp_path.rglob("latebloomer-learner.pickle"))
+    assert look(file).spent > 0
+    for saved in tmp_path.glob("race.db.checkpoints"):
+        shutil.rmtree(saved)
+    assert resume(file, given, progress=False).spent == 60  # trained again, by one's own code
 
 
 def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         SuccessiveRejects,
     )
     from latebloomer.problems import Problem
-    from latebloomer.racing import Verdict, check_learner, look, race, resume
+    from latebloomer.racing import Verdict, check_learner, full, look, race, resume
     from latebloomer.racing.runners.ray import RayRunner
     from latebloomer.session.policy_contract import check_policy
     from latebloomer.session.session import Session
@@ -66,6 +66,7 @@ __all__ = [
     "check_learner",
     "check_policy",
     "cite",
+    "full",
     "look",
     "race",
     "resume",
@@ -93,6 +94,7 @@ HOMES = {
     "Problem": "latebloomer.problems",
     "Verdict": "latebloomer.racing",
     "check_learner": "latebloomer.racing",
+    "full": "latebloomer.racing",
     "look": "latebloomer.racing",
     "race": "latebloomer.racing",
     "resume": "latebloomer.racing",

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from latebloomer.bench import COMPARED, Curves, bench, curve_sets, names_of, read_folder, read_sets
+from latebloomer.bench.bench_report import line_styles
 from latebloomer.bench.compared_policies import LEFT_OUT
 from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuffled
 from latebloomer.bench.losses import Losses, costs
@@ -284,6 +285,12 @@ def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
         rows = list(csv.DictReader(file))
     # 3 policies with the baseline, 2 sets and all, 2 budgets and all
     assert len(rows) == 27 and {row["budget"] for row in rows} == {"1", "2", "all"}
+
+
+def test_policies_in_the_picture_differ_without_colours_too():
+    styles = line_styles(COMPARED)
+    assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
+    assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 
 
 def test_a_full_disk_leaves_the_report_that_was_there_and_the_new_one_is_shown(

@@ -10,8 +10,8 @@ import latebloomer
 from latebloomer.cli import app
 
 COMMANDS = [
-    "plan", "simulate", "download", "cite", "race", "resume", "report", "show", "watch", "repair",
-    "reproduce", "bench",
+    "plan", "simulate", "download", "cite", "race", "resume", "extend", "races", "show", "watch",
+    "report", "repair", "reproduce", "bench",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}
 

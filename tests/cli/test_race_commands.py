@@ -1,4 +1,4 @@
-"""The commands race, resume, report, show and repair: what they take, print and write."""
+"""The commands race, resume, extend, report, show and repair: what they take, print and write."""
 
 import errno
 import os
@@ -49,11 +49,16 @@ LEARNERS = learners()
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run a command in an empty folder with `mine.py`, as a process of its own would."""
+    """Run a command in an empty folder with `mine.py`, as a process of its own would.
+
+    Races are recorded in race.db, unless a test says where.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MODULE)
 
     def invoke(*words):
+        if words[0] == "race" and "--journal" not in words:
+            words = (*words, "--journal", "race.db")
         forget_modules(tmp_path)
         with monkeypatch.context() as process:
             process.setattr(sys, "path", list(sys.path))
@@ -101,7 +106,7 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
     assert run("report", "race.db", "--out", "again.html").stdout == "wrote again.html\n"
     assert (tmp_path / "again.html").read_text() == (tmp_path / "race.html").read_text()
     again = run("resume", "race.db", "mine:learners", "--quiet")
-    assert again.exit_code == 0 and again.stdout == "".join(ran.stdout.splitlines(True)[:3])
+    assert again.exit_code == 0 and again.stdout == "".join(ran.stdout.splitlines(True)[:4])
 
 
 def test_a_share_for_the_winner_from_the_command_line(run):
@@ -109,7 +114,55 @@ def test_a_share_for_the_winner_from_the_command_line(run):
     assert ran.exit_code == 0, ran.stderr
     assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
     assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
-    assert "then trained on for 20 pulls" in run("show", "race.db").stdout
+    assert "then trained on for 20 pulls" in run("show", "race.db", "--verbose").stdout
+
+
+MORE = """
+import mine
+
+def learners():
+    return mine.learners() | {"new": lambda: mine.Counter(3.0)}
+"""
+
+
+def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
+    (tmp_path / "more.py").write_text(MORE)
+    assert run("race", "mine:learners", "--budget", 20, "--quiet").exit_code == 0
+    ran = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new")
+    assert ran.exit_code == 0, ran.output
+    assert (
+        "extends from 20 to 90 pulls: " in ran.output and "new joins (from pull 0)" in ran.output
+    )
+    assert "Keep new" in ran.output
+    again = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new", "--quiet")
+    assert again.exit_code == 0 and "Keep new" in again.output  # repeated as it is
+    more = run(
+        "extend", "race.db", "more:learners", "--budget", 99, "--horizon", 99, "--no-revive",
+        "--resident", 2, "--quiet",
+    )  # fmt: skip
+    assert more.exit_code == 0, more.output
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["--budget", 10], "budget=10, but 20 pulls are spent already"),
+        (["--budget", 40, "--add", "none"], "--add none, but the learners given are slow, quick"),
+        (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
+        (["--budget", 40, "--resident", 0], "resident=0"),
+    ],
+)
+def test_what_cannot_be_extended_is_one_line_and_code_2(run, words, text):
+    run("race", "mine:learners", "--budget", 20, "--quiet")
+    ran = run("extend", "race.db", "mine:learners", *words)
+    assert ran.exit_code == 2 and text in ran.output
+
+
+def test_few_learners_in_memory_from_the_command_line(run):
+    ran = run("race", "mine:learners", "--budget", 40, "--policy", "r-sr", "--resident", 1)
+    assert ran.exit_code == 0 and "Keep quick" in ran.output
+    refused = run("resume", "race.db", "mine:learners", "--resident", -1)
+    assert refused.exit_code == 2 and "resident=-1" in refused.output
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -359,7 +412,7 @@ def test_a_damaged_journal_is_repaired_and_goes_on(run, tmp_path):
     ]
     assert (tmp_path / "race.db").read_bytes() == before
     again = run("resume", "race.repaired.db", "mine:learners", "--quiet")
-    assert again.stdout == whole.stdout
+    assert again.stdout == whole.stdout.replace("race.db", "race.repaired.db")
 
 
 def test_a_sound_journal_is_left_alone(run, tmp_path):
@@ -412,3 +465,61 @@ class Kept:
 def learners():
     return {"slow": lambda: Kept(1.0), "quick": lambda: Kept(2.0)}
 """
+
+
+# --- generators ---
+
+GENERATORS = """
+from itertools import count
+
+class Model:
+    pass
+
+def scores(best):
+    for n in count(1):
+        yield best * n / (n + 3)
+
+def models(best):
+    model = Model()
+    for model.n in count(1):
+        yield best * model.n / (model.n + 3), model
+
+def bare():
+    return {"a": lambda: scores(0.5), "b": lambda: scores(0.9)}
+
+def one_bare():
+    return {"a": lambda: scores(0.9), "b": lambda: models(0.5), "c": lambda: models(0.7)}
+
+def whole():
+    return {"a": lambda: models(0.5), "b": lambda: models(0.9)}
+"""
+
+
+def test_bare_generators_are_refused_at_their_first_pull_where_the_winner_is_to_be_saved(
+    run, tmp_path
+):
+    (tmp_path / "generators.py").write_text(GENERATORS)
+    ran = run("race", "generators:bare", "--budget", 40, "--save", "w.pkl", "--quiet")
+    assert ran.exit_code == 2 and not (tmp_path / "w.pkl").exists()
+    assert "a: pull 1 failed twice: LearnerError: it yields scores alone, but --save" in ran.stderr
+    assert "let it yield (score, model), or leave --save out" in ran.stderr
+    assert run("race", "generators:bare", "--budget", 40, "--quiet").exit_code == 0  # without
+
+
+def test_a_bare_generator_does_not_keep_the_others_from_racing(run, tmp_path, monkeypatch):
+    (tmp_path / "generators.py").write_text(GENERATORS)
+    ran = run("race", "generators:one_bare", "--budget", 40, "--save", "w.pkl")
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.stdout.startswith("Keep c: ") and "wrote w.pkl" in ran.stdout
+    assert "a: out, pull 1 failed twice" in ran.stderr
+
+
+def test_a_model_of_a_generator_is_saved(run, tmp_path, monkeypatch):
+    (tmp_path / "generators.py").write_text(GENERATORS)
+    for words in (["race", "generators:whole", "--budget", 40], ["resume", "generators:whole"]):
+        journal = ["--journal", "races/"] if words[0] == "race" else []
+        ran = run(*words, *journal, "--save", f"{words[0]}.pkl", "--quiet")
+        assert ran.exit_code == 0, ran.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    first, again = (pickle.loads((tmp_path / f"{n}.pkl").read_bytes()) for n in ("race", "resume"))
+    assert first.n == again.n > 10

@@ -26,10 +26,16 @@ def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["race_digits.py"])
     runpy.run_path(str(EXAMPLES / "race_digits.py"), run_name="__main__")
-    said = capsys.readouterr().out
-    assert "The race keeps the deep net; at half-time linear svm led." in said
-    assert "Successive Halving as in scikit-learn (891 batches" in said
+    said = capsys.readouterr()
+    assert "Keep deep net: score " in said.err and "a late bloomer: forest led" in said.err
+    assert "deep net, refitted on all rows, gets 98.6% of 500 images" in said.out
+    assert "Halving as in scikit-learn, for as much training, keeps forest" in said.out
     assert "deep net" in (tmp_path / "race.html").read_text()
+    # A terminal shows the table of learners in the place of the lines about each.
+    about_each = sum(line.startswith(("  ", *load("race_digits").learners())) for line in
+                     said.err.splitlines())  # fmt: skip
+    lines = len((said.err + said.out).splitlines()) - about_each
+    assert lines + len(load("race_digits").learners()) + 2 <= 25
 
 
 def test_the_demo_races_at_least_eight_learners_on_rows_apart_from_the_test():

@@ -12,7 +12,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -84,7 +84,7 @@ def test_the_best_is_what_the_race_says():
     assert found.best_score_ == verdict.score
     assert found.results_["name"].tolist() == list(MODELS)
     assert dict(zip(MODELS, found.results_["pulls"], strict=True)) == verdict.pulls
-    assert sum(found.results_["pulls"]) == 60
+    assert sum(found.results_["pulls"]) + found.refit_pulls_ == 60
     assert found.results_["rank"][found.best_index_] == 1
     assert sorted(found.results_["rank"]) == [1, 2, 3]
     assert "partial_fit" in found.results_["how"][0]
@@ -101,35 +101,82 @@ def test_without_refit_the_winner_is_as_the_race_trained_it():
     assert found.best_estimator_.class_count_.sum() == 16 * pulls
 
 
-def test_refit_trains_on_to_the_horizon_and_says_what_that_cost():
-    found = search(horizon=100, policy=WHERE_BAYES_WINS).fit(X, Y)
+# --- one budget ---
+
+
+def test_a_refit_is_set_aside_from_the_budget_first():
+    found = search(policy=WHERE_BAYES_WINS).fit(X, Y)
     pulls = found.results_["pulls"][found.best_index_]
-    assert found.refit_pulls_ == 100 - pulls
-    assert found.best_estimator_.class_count_.sum() == 16 * 100
+    assert found.verdict_.spent + found.refit_pulls_ == 60
+    assert found.refit_pulls_ >= pulls  # at least as many as it had in the race
+    assert found.best_estimator_.class_count_.sum() == 16 * found.refit_pulls_
+
+
+def test_a_refit_to_a_horizon_is_set_aside_too():
+    found = search(budget=100, horizon=30, policy=WHERE_BAYES_WINS).fit(X, Y)
+    assert (found.verdict_.spent, found.refit_pulls_) == (70, 30)
+
+
+def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
+    found = search(refit="extra", verbose=True).fit(X, Y)
+    pulls = found.results_["pulls"][found.best_index_]
+    assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("pulls on top of the budget will refit the winner on all rows")
+    assert said[-1] == f"refitted {found.best_name_} on all rows: {pulls} pulls"
 
 
 def test_refit_uses_the_rows_that_were_held_out():
     models = {"a": Rows(), "b": Rows()}
     data, target = np.arange(100.0)[:, None], np.arange(100) % 2
     raced = search(models, refit=False).fit(data, target).best_estimator_
-    refit = search(models, horizon=200).fit(data, target).best_estimator_
+    refit = search(models, budget=500, horizon=200).fit(data, target).best_estimator_
     assert len(raced.seen_) == 80 and len(refit.seen_) == 100
 
 
-@pytest.mark.parametrize("validation", [KFold(3, shuffle=True, random_state=0), 3])
-def test_with_folds_refit_starts_over_on_all_rows(validation):
-    found = search(validation=validation).fit(X, Y)
-    assert found.refit_pulls_ == 60
-
-
-def test_binned_boosting_starts_over_because_its_bins_change():
-    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5)
+def test_a_refit_is_the_estimators_own_fit_on_all_rows():
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5, max_iter=12)
     bad = SGDClassifier(alpha=1e3)
-    found = search({"trees": trees, "bad": bad}, budget=12).fit(X, Y)
-    assert found.best_name_ == "trees"
-    assert found.refit_pulls_ == found.best_estimator_.n_iter_ == 12
+    found = search({"trees": trees, "bad": bad}, budget=None, trainings=2).fit(X, Y)
+    assert found.best_name_ == "trees" and found.best_estimator_.n_iter_ == 12
     seeded = clone(found.best_estimator_).set_params(warm_start=False)
     assert np.array_equal(seeded.fit(X, Y).predict_proba(X), found.predict_proba(X))
+
+
+def test_one_of_three_trainings_is_the_refits():
+    found = search(budget=None, batch=None, trainings=3).fit(X, Y)
+    one = found.verdict_.horizon
+    assert found.verdict_.budget == 2 * one and found.verdict_.spent <= 2 * one
+    assert found.refit_pulls_ <= one  # fewer where it meets its own rule to stop
+    assert found.verdict_.settings["full"].keys() == MODELS.keys()
+
+
+def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_refit():
+    assert search(budget=None).fit(X, Y).verdict_.settings["trainings"] == 2
+    five = {f"bayes {k}": GaussianNB(var_smoothing=10.0**-k) for k in range(5)}
+    assert search(five, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2.5
+
+
+def test_a_race_by_the_clock_sets_time_aside():
+    found = search(budget=None, seconds=0.9).fit(X, Y)
+    assert found.verdict_.settings["seconds"] == pytest.approx(0.6)
+    assert 0 < found.refit_pulls_ <= found.verdict_.horizon
+
+
+@pytest.mark.parametrize(
+    "settings, error, text",
+    [
+        ({"refit": "yes"}, SettingError, "refit must be True, False or 'extra'"),
+        ({"trainings": 3}, SettingError, "trainings=3, but a search has one budget"),
+        ({"budget": None, "trainings": 1}, BudgetError, "one training is set aside to refit"),
+        ({"budget": None, "trainings": 3, "horizon": 9}, SettingError, "that is for budget="),
+        ({"budget": 40, "horizon": 40}, BudgetError, "40 pulls are set aside to refit"),
+        ({"budget": None, "trainings": "3"}, SettingError, "trainings='3', but trainings must be"),
+    ],
+)
+def test_bad_budgets_are_said_before_anything_is_trained(settings, error, text):
+    with pytest.raises(error, match=text):
+        search(**settings).fit(X, Y)
 
 
 def test_equal_random_states_give_equal_searches():
@@ -245,7 +292,7 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     again = search(journal=journal).fit(X, Y)
     assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
     assert again.results_["score"].tolist() == first.results_["score"].tolist()
-    assert sum(look(journal).pulls.values()) == 60
+    assert sum(look(journal).pulls.values()) == 60 - first.refit_pulls_
 
 
 def test_a_search_leaves_others_journals_alone(tmp_path):
@@ -411,7 +458,7 @@ def test_callbacks_are_told_what_happens():
     RaceSearchCV(
         models, budget=20, random_state=0, callbacks=[lambda event, view: heard.append(event)]
     ).fit(X, Y)
-    assert sum(isinstance(event, Told) for event in heard) == 20
+    assert sum(isinstance(event, Told) for event in heard) == 12  # and 6 + 2 for the refit
 
 
 @pytest.mark.parametrize("scoring, known", [(None, [0, 1]), ("neg_log_loss", [None, 0])])

@@ -33,7 +33,13 @@ from latebloomer import race
 from latebloomer.errors import MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
 from latebloomer.integrations.sklearn.checkpoint_formats import OLD_BATCHES, PickleFormat
-from latebloomer.integrations.sklearn.data_splits import indexable_data, split_rows, take_rows
+from latebloomer.integrations.sklearn.data_splits import (
+    Fold,
+    indexable_data,
+    split_rows,
+    take_rows,
+)
+from latebloomer.integrations.sklearn.training import TrainingSettings
 from latebloomer.racing import LearnerError, check_learner
 
 IRIS = load_iris(return_X_y=True)
@@ -193,11 +199,11 @@ def test_how_tells_which_way_it_learns():
     def how(estimator, **more):
         return SklearnLearner(estimator, *IRIS, batch=16, **more).how
 
-    assert how(GaussianNB()) == "partial_fit: 16 of 120 rows a pull, reshuffled every epoch"
+    assert how(GaussianNB()) == "partial_fit: 16 of 120 rows a step, reshuffled every epoch"
     assert how(RandomForestClassifier(), step=3) == (
-        "warm_start: n_estimators grows by 3 a pull, on all 120 rows"
+        "warm_start: n_estimators grows by 3 a step, on all 120 rows"
     )
-    assert how(LogisticRegression()) == "warm_start: max_iter grows by 1 a pull, on all 120 rows"
+    assert how(LogisticRegression()) == "warm_start: max_iter grows by 1 a step, on all 120 rows"
     assert how(make_pipeline(PCA(2), GaussianNB())).endswith("epoch, after steps fitted once")
 
 
@@ -350,11 +356,95 @@ def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path
     assert [resumed.pull() for _ in range(13)] == scores[7:]
 
 
-def test_after_widening_there_is_nothing_to_score_on():
-    learner = SklearnLearner(SGDClassifier(), *IRIS)
-    learner.pull()
-    assert learner.widen(*IRIS)
-    with pytest.raises(LearnerError, match="no rows are held out any more"):
+# --- full trainings ---
+
+
+@pytest.mark.parametrize(
+    "estimator, batch, full",
+    [
+        (MLPClassifier(max_iter=30), None, 30),  # epochs
+        (MLPClassifier(max_iter=30), 50, 90),  # of three batches each: 120 rows
+        (SGDClassifier(max_iter=7), None, 7),
+        (GaussianNB(), None, 12),  # one pass, ten rows at a time
+        (GaussianNB(), 64, 2),
+        (RandomForestClassifier(25), None, 25),
+        (HistGradientBoostingClassifier(max_iter=9), None, 9),
+        (make_pipeline(StandardScaler(), LogisticRegression(max_iter=40)), None, 40),
+    ],
+)
+def test_a_full_training_is_what_the_estimator_declares(estimator, batch, full):
+    assert SklearnLearner(estimator, *IRIS, batch=batch, random_state=0).full == full
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [MLPClassifier((4,), max_iter=30, random_state=0), GaussianNB(), RandomForestClassifier(20),
+     GradientBoostingClassifier(n_estimators=12), SGDClassifier(max_iter=12, tol=None)],
+)  # fmt: skip
+def test_several_steps_at_once_are_those_one_by_one(estimator):
+    def learner():
+        return SklearnLearner(estimator, *IRIS, batch=None, random_state=0)
+
+    one, many = learner(), learner()
+    scores = [one.pull() for _ in range(9)]
+    assert [many.pull(steps=4), many.pull(steps=5)] == [scores[3], scores[8]]
+    assert one.steps == many.steps == 9
+
+
+def test_an_epoch_of_a_net_is_an_epoch_of_its_own_fit():
+    """By `partial_fit` on all rows: as many epochs as `fit` makes, its own batches, its rule."""
+    net = MLPClassifier((6,), max_iter=500, learning_rate_init=0.05, tol=1e-3, random_state=0)
+    learner = SklearnLearner(net, *IRIS, batch=None, random_state=0)
+    learner.train(learner.full)
+    assert learner.finished and learner.steps < learner.full
+    curve = learner.model.loss_curve_
+    assert len(curve) == learner.steps
+    best = min(curve[: -(net.n_iter_no_change + 1)])  # none of those after is better by tol
+    assert min(curve[-(net.n_iter_no_change + 1) :]) > best - (net.n_iter_no_change + 1) * net.tol
+    with pytest.raises(StopIteration):
+        learner.pull()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "modified_huber", "squared_hinge",
+                                  "perceptron"])  # fmt: skip
+def test_a_linear_model_has_finished_where_its_own_rule_says_so(loss):
+    model = SGDClassifier(loss=loss, max_iter=1000, alpha=0.1, random_state=0)
+    learner = SklearnLearner(
+        make_pipeline(StandardScaler(), model), *IRIS, batch=None, random_state=0
+    )
+    learner.train(1000)
+    assert learner.finished and learner.steps < 200
+
+
+def test_a_solver_that_has_converged_has_finished():
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    learner = SklearnLearner(model, *IRIS, batch=None, random_state=0)
+    scores = [learner.pull(steps=100)]
+    with pytest.raises(StopIteration):
+        learner.pull(steps=100)
+    assert learner.finished and scores[0] >= 0.9
+
+
+def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
+    def learner():
+        return SklearnLearner(SGDClassifier(alpha=0.1), *IRIS, batch=None, random_state=0)
+
+    whole, first, second = learner(), learner(), learner()
+    whole.train(1000)
+    first.train(whole.steps - 2)
+    first.save(tmp_path)
+    second.load(tmp_path)
+    second.train(1000)
+    assert second.finished and second.steps == whole.steps
+
+
+def test_a_fold_without_rows_held_out_has_no_score():
+    X, y = IRIS
+    learner = SklearnLearner.on_folds(
+        GaussianNB(), [Fold(X, y)], lambda *_: 0.0,
+        TrainingSettings(np.unique(y), 10, 1, 0), PickleFormat(),
+    )  # fmt: skip
+    with pytest.raises(LearnerError, match="no rows are held out: call train"):
         learner.pull()
 
 

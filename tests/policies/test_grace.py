@@ -113,6 +113,18 @@ def test_a_plan_says_until_when_a_take_off_is_seen():
     assert "take-off" not in str(AdaptiveRejects().describe(4, 80, 20))  # all are trained whole
 
 
+@pytest.mark.parametrize(
+    ("budget", "advised"),
+    [(100, ""), (191, ""), (192, "grace=2, "), (255, "grace=2, "), (256, "grace=3, ")],
+)
+def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
+    policy = AdaptiveRejects(power=3)  # steep: at all these budgets arms are dropped on one pull
+    said = str(policy.describe(64, budget))
+    assert f"arms are dropped on one pull; {advised}fewer arms or a larger budget" in said
+    if advised:
+        policy.plan(64, budget, grace=int(advised[6]))
+
+
 def test_the_command_takes_it():
     words = ["plan", "--arms", "64", "--budget", "200", "--horizon", "50"]
     said = CliRunner().invoke(app, words).output

@@ -134,7 +134,7 @@ learners = {"a": rising(0.9), "crashes": crashes, "b": rising(0.7)}
 if os.path.exists("race.db"):
     resume("race.db", learners)
 else:
-    race(learners, 30)
+    race(learners, 30, journal="race.db")
 """
 
 

@@ -23,7 +23,7 @@ from latebloomer.session.events import Named, Told
 from latebloomer.session.events import Saved as SavedEvent
 
 BUDGET = 90
-KILLS = 60  # moments per way to race
+KILLS = 50  # moments per way to race
 MOMENTS = (
     "before the pull", "after the pull", "before the commit", "after the commit", "in a save",
     "before the rename", "before the checkpoint is entered", "before the old one is removed",
@@ -86,8 +86,12 @@ WAYS = [
     {"policy": "r-sr", "checkpoint_every": 3},
     {"policy": "r-ucbe", "checkpoint_every": 4, "maximize": False},
     {"policy": "auto", "checkpoint_every": 3, "deliver": 0.5},
-]
-NAMED_AT = 45  # pulls of the last way that name the best
+    {  # pulls that are shares of a full training: two steps, one, one or two, none
+        "full": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
+        "pulls_per_training": 45, "checkpoint_every": 3,
+    },
+]  # fmt: skip
+NAMED_AT = 45  # pulls of the way that delivers, when it names the best
 
 # --- the moment ---
 

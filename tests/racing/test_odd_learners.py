@@ -135,7 +135,7 @@ def test_names_are_shown_as_they_are_without_control_characters(tmp_path, capfd)
     verdict = race(learners, 100, journal=path)
     assert verdict.name in NAMES and look(path).summary() == verdict.summary()
     said = capfd.readouterr().err
-    for text in (said, str(verdict), str(look(path))):
+    for text in (said, verdict.details(), look(path).details()):
         assert "net[relu]" in text and "net[tanh]" in text and "[/bold]" in text
         assert ":smile:" in text and "bell\\x07" in text and "half\\udc80" in text
         assert "\x07" not in text and "\x1b" not in text

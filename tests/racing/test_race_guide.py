@@ -28,6 +28,14 @@ def test_the_example_of_callbacks_prints_what_it_says(tmp_path, monkeypatch):
     assert out.getvalue() == said
 
 
+def test_the_example_of_full_trainings_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", section("The budget"), re.DOTALL)
+    made = {}
+    exec(code, made)
+    assert (made["verdict"].name, made["verdict"].spent) == ("net", 150)
+
+
 def first_cells(text):
     """The names in the first column of a section's table."""
     rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)

@@ -263,8 +263,10 @@ def bare(best):
 def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
     verdict = run({"a": bare(1.0), "b": bare(0.5)}, 40, tmp_path / "race.db")
     assert verdict.learner is None and verdict.name == "a"
-    (note,) = [why for (why,) in rows(tmp_path / "race.db", "SELECT why FROM changes")]
-    assert "cannot be handed over (TypeError: cannot pickle 'generator' object)" in note
+    first, second, last = rows(tmp_path / "race.db", "SELECT why, t FROM changes")
+    for why, pulls in (first, second):  # long before the budget is spent
+        assert "it yields scores alone" in why and pulls < 40
+    assert "cannot be handed over (TypeError: cannot pickle 'generator' object)" in last[0]
 
 
 # --- what goes wrong in a learner ---

@@ -82,7 +82,21 @@ def plain(summary):
     return {key: value for key, value in read.items() if not key.startswith("certif")}
 
 
-VERDICTS = {name: plain(summary) for name, summary in VERDICTS.items()}
+LOSSES = {  # findings speak of losses where scores are, which those of version 1 did not
+    "curves that never fall": "losses that never rise",
+    "bends upwards": "bends downwards",
+    "curves that flatten (concave)": "losses that flatten (convex)",
+}
+
+
+def in_todays_words(name, summary):
+    found = plain(summary)
+    for old, new in LOSSES.items() if name.endswith("minimize") else ():
+        found["findings"] = [text.replace(old, new) for text in found["findings"]]
+    return found
+
+
+VERDICTS = {name: in_todays_words(name, summary) for name, summary in VERDICTS.items()}
 
 
 def events(path):

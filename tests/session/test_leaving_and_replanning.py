@@ -116,6 +116,34 @@ def test_a_finished_arm_can_win_by_its_score():
     assert session.recommend().name == "short" and session.pulls[0] == 4
 
 
+@pytest.mark.parametrize("policy", ["etc", "rest-sure", "rising-bandits"])
+def test_a_finished_arm_can_win_where_arms_are_compared_after_each_sweep(policy):
+    session = Session(policy, ["short", "a", "b"], 90)
+    for _ in range(3):
+        for arm, value in zip(("short", "a", "b"), (0.9, 0.3, 0.29), strict=True):
+            session.tell(arm, value)
+    session.apply(Left("short", FINISHED))
+    assert session.racing == [0, 1, 2] and session.trainable == [1, 2]
+    while not session.over:
+        arm = session.ask()
+        session.tell(arm, 0.3 - 0.01 * arm)
+    assert session.recommend().name == "short" and session.pulls[0] == 3
+    assert session.recommend().estimates[0] == 0.9
+    assert session.replay(session.history) == session
+
+
+@policies
+def test_where_every_arm_is_finished_the_best_score_wins(policy):
+    session = Session(policy, 3, 300)
+    while not session.over:
+        arm = session.ask()
+        if session.pulls[arm] == 4:
+            session.apply(Left(arm, FINISHED))
+        else:
+            session.tell(arm, (0.9, 0.5, 0.2)[arm] * (session.pulls[arm] + 1))
+    assert session.spent <= 12 and session.recommend().arm == 0
+
+
 def test_a_projection_is_not_made_for_an_arm_that_is_finished():
     session = Session("r-ucbe", ["short", "a", "b"], 90)
     for n in range(1, 7):

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from latebloomer.errors import OutputError, SettingError
 from latebloomer.policies import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.problems.paper_settings import paper_a
-from latebloomer.simulation.plots import COLOURS, STYLES, colours_of, styles_of
+from latebloomer.simulation.plots import COLOURS, MORE_STYLES, STYLES, styles_of
 from latebloomer.simulation.results import Results
 from latebloomer.simulation.tally import Tally
 
@@ -143,12 +143,12 @@ def test_a_path_gets_a_file_and_leaves_no_figure_open(tmp_path, name):
 
 def test_every_policy_has_its_own_colour():
     labels = [*COLOURS, "r-ucbe:exploration=1", "r-ucbe:exploration=2", "Mine", "Yours"]
-    assert len(set(colours_of(labels).values())) == len(labels)
+    assert len({style.colour for style in styles_of(labels).values()}) == len(labels)
 
 
 def test_policies_differ_without_colours_too():
     """In black and white: by marker and dashes; ETC, which Rest-Sure often equals, is wide."""
-    labels = [*COLOURS, "Mine", "Yours", "Theirs", "r-ucbe:exploration=1"]
+    labels = [*COLOURS, *(f"Mine {k}" for k in range(len(MORE_STYLES)))]
     seen = [(style.marker, style.dashes) for style in styles_of(labels).values()]
     assert len(set(seen)) == len(labels)
     assert not {"v", "<"} & {marker for marker, _ in seen}  # these mean an upper bound

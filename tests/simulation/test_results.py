@@ -348,7 +348,7 @@ def test_csv_parquet_and_pandas_hold_the_same_rows(tmp_path):
     found = results()
     found.to_csv(tmp_path / "rows.csv")
     found.to_parquet(tmp_path / "rows.parquet")
-    frame = found.to_pandas()
+    frame = found.to_frame()
     assert frame.to_dict("records") == found.rows()
     assert pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist() == found.rows()
     with open(tmp_path / "rows.csv", newline="") as file:
@@ -367,7 +367,7 @@ def test_json_is_one_object_with_rows():
 @pytest.mark.parametrize(
     ("module", "call"),
     [
-        ("pandas", lambda found: found.to_pandas()),
+        ("pandas", lambda found: found.to_frame()),
         ("pyarrow", lambda found: found.to_parquet("x")),
         ("matplotlib.pyplot", lambda found: found.plot()),
     ],

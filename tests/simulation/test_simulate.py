@@ -5,17 +5,28 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from latebloomer import Problem, Session, simulate
+from latebloomer import Problem, Session, check_policy, simulate
 from latebloomer.cli import app
 from latebloomer.core.compiling import cpu_jit
-from latebloomer.errors import BudgetError, ChunkError, CurveError, SettingError, UnknownName
-from latebloomer.policies import SuccessiveHalving, make_policy, split_policies
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import remember_levels, remember_nothing
+from latebloomer.errors import (
+    BudgetError,
+    ChunkError,
+    ContractError,
+    CurveError,
+    SettingError,
+    UnknownName,
+)
+from latebloomer.policies import Policy, SuccessiveHalving, make_policy, split_policies
 from latebloomer.policies.registry import label_of
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
@@ -195,6 +206,45 @@ def test_ucbe_is_told_the_gaps_of_the_problem():
 # --- what goes wrong ---
 
 
+@dataclass(frozen=True)
+class Forgetful(Policy):
+    """By its newest reward, which it says is a window mean, though it keeps no sums."""
+
+    name: ClassVar[str] = "forgetful"
+    remember = staticmethod(remember_nothing)
+
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // arms)]
+
+    @kernel
+    def rating(self, ledger, i, horizon):
+        return ledger.last[i]
+
+    def rated_window(self, n):
+        return 1
+
+
+def test_a_policy_that_keeps_no_sums_is_played_pull_by_pull_and_fails_the_contract():
+    assert quiet("paper-a", Forgetful(), 100, 3).cells[0].method == "pulls"
+    with pytest.raises(ContractError, match="remember` keeps no sums of rewards: use remember_le"):
+        check_policy(Forgetful())
+
+
+@dataclass(frozen=True)
+class Boastful(Forgetful):
+    """Says that its newest reward is the mean of two."""
+
+    remember = staticmethod(remember_levels)
+
+    def rated_window(self, n):
+        return min(n, 2)
+
+
+def test_a_rating_must_be_the_mean_that_it_is_said_to_be():
+    with pytest.raises(ContractError, match=r"after 2 pulls is not the mean of the newest 2 rew"):
+        check_policy(Boastful())
+
+
 BAD = [
     ({"problem": "paper-c"}, UnknownName, "did you mean 'paper-b' or 'paper-a'"),
     ({"policies": "r-ssr"}, UnknownName, "did you mean 'r-sr'"),
@@ -208,6 +258,7 @@ BAD = [
     ({"seed": -1}, SettingError, "seed=-1"),
     ({"target": "tpu"}, SettingError, "one of cpu, gpu, python"),
     ({"method": "sums", "policies": "r-ucbe"}, SettingError, "r-ucbe has no fixed plan"),
+    ({"method": "sums", "policies": Forgetful()}, SettingError, "keeps no sums of them (`rem"),
     ({"problem": Problem(np.ones((2, 50)) / 2), "budgets": 60}, CurveError, "end at pull 50"),
 ]
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from latebloomer.core.statistics import noise_margin
 from latebloomer.errors import ArmError, BudgetError, RewardError, SettingError
 from latebloomer.theory import certificate, optimistic_weight, pooled_noise
 from latebloomer.theory.certificate import _usable_counts
@@ -251,3 +252,29 @@ def test_counts_that_no_double_holds_are_refused(far):
 def test_a_window_that_never_fills_proves_nothing():
     found = certificate([[0.5] * 9, [0.4] * 9], 0.1, 2**53, window=5e-324, method="windows")
     assert found.lower.tolist() == [-math.inf] * 2
+
+
+def test_more_looks_make_an_estimated_noise_level_larger_and_a_given_one_not(rng):
+    seen = [[0.5 + 0.1 * rng.normal() for _ in range(40)] for _ in range(2)]
+    once, often = (certificate(seen, None, HORIZON, looks=looks) for looks in (1, 50))
+    assert (often.upper - often.lower > once.upper - once.lower).all()
+    assert once.noise == often.noise and once.delta == often.delta
+    given = [certificate(seen, 0.1, HORIZON, looks=looks) for looks in (1, 50)]
+    assert (given[0].upper == given[1].upper).all()
+    for looks in (0, -1, 1.5):
+        with pytest.raises(SettingError, match="looks="):
+            certificate(seen, None, HORIZON, looks=looks)
+
+
+def test_an_estimated_noise_level_covers_at_every_one_of_many_looks(rng):
+    """Claim: at most delta / 10 of the runs have a look at which the level is too low."""
+    runs, delta, counts = 1500, 0.5, range(6, 120, 6)
+    low = 0
+    for _ in range(runs):
+        rewards = rng.normal(size=120)
+        levels = (
+            pooled_noise([rewards[:n]]) * noise_margin(delta / 10 / len(counts), n - 2)
+            for n in counts
+        )
+        low += any(level < 1 for level in levels)
+    assert low <= stats.binom.isf(1e-6, runs, delta / 10)

@@ -12,7 +12,7 @@ from latebloomer.bench.curve_sets import Curves, Skipped
 from latebloomer.bench.losses import ALL, Line
 from latebloomer.core.atomic_files import make_folder, write_csv, write_file
 from latebloomer.errors import extra
-from latebloomer.simulation.plots import colours_of, write_figure
+from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
 
 CAUTION = (
     "± is one standard error, over problems, of the difference to {baseline} on the same problems "
@@ -23,7 +23,7 @@ LEFT_OUT_SCORE = (
     "training is not a pull, and it is left out."
 )
 SHOWN_SKIPS = 20
-EMPHASIZED = "auto"  # the default has the thick line
+EMPHASIZED, WIDE = "auto", 3.0  # the default has the wide line
 PANELS_A_ROW = 3
 
 
@@ -216,21 +216,29 @@ def draw_picture(lines: Sequence[Line], path: Path) -> None:
     for ax, group in zip(axes.flat, groups, strict=False):
         _panel(ax, [line for line in lines if line.group == group], group)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=TEXT,
+                  handlelength=4)  # fmt: skip
     write_figure(figure, path, dpi=120)
     pyplot.close(figure)
 
 
 def _panel(ax: Any, lines: Sequence[Line], title: str) -> None:
-    tints = colours_of(list(dict.fromkeys(line.policy for line in lines)))
-    for policy, ink in tints.items():
+    styles = line_styles(list(dict.fromkeys(line.policy for line in lines)))
+    for place, (policy, style) in enumerate(styles.items()):
         own = [line for line in lines if line.policy == policy]
         own = [line for line in own if line.budget != ALL] or own
         budgets = [1.0 if line.budget == ALL else float(line.budget) for line in own]
-        ax.plot(budgets, [line.rank_loss for line in own], marker=".", color=ink, label=policy,
-                linestyle="--" if ":" in policy else "-",
-                linewidth=2.4 if policy == EMPHASIZED else 1.0)  # fmt: skip
+        look = style.line(place, len(styles), len(own))
+        ax.plot(budgets, [line.rank_loss for line in own], label=policy, **look)
     ax.set_xscale("log", base=2)
     ax.set_xticks(budgets, [f"{budget:g}" for budget in budgets])
     ax.set(title=title, xlabel="budget, full trainings", ylabel="rank loss", ylim=(0, None))
     ax.grid(True, color="0.9")
+
+
+def line_styles(policies: Sequence[str]) -> dict[str, Style]:
+    """A colour, a marker and dashes for each policy; the default's line is the widest."""
+    styles = styles_of(policies)
+    if EMPHASIZED in styles:
+        styles[EMPHASIZED] = styles[EMPHASIZED]._replace(width=WIDE)
+    return styles

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from latebloomer.cli.journal_commands import races, repair, report, show
 from latebloomer.cli.paper_commands import cite, reproduce
-from latebloomer.cli.race_commands import race, repair, report, resume, show
+from latebloomer.cli.race_commands import extend, race, resume
 from latebloomer.cli.simulation_commands import bench, download, plan, simulate
 from latebloomer.cli.terminal_output import say, say_error
 from latebloomer.cli.watch_commands import watch
@@ -18,14 +19,14 @@ from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    plan, simulate, download, cite, race, resume, report, show, watch, repair, reproduce, bench,
+    plan, simulate, download, cite, race, resume, extend, races, show, watch, report, repair,
+    reproduce, bench,
 )  # fmt: skip
 
 app = typer.Typer(
     name="latebloomer",
     help="Spend one fixed budget over learners that get better with training; keep the right one.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help is text: `random:FAMILY:K` is no emoji, [name] no markup
 )

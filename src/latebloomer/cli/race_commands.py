@@ -1,9 +1,9 @@
-"""The commands race, resume, report, show and repair: real learners and their journals."""
+"""The commands race, resume and extend: real learners, and what is kept of them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,18 +12,25 @@ from typing import Annotated
 import typer
 
 from latebloomer.cli.learner_source import learners_at
-from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.cli.saved_winner import with_models
+from latebloomer.cli.terminal_output import Json, check_outputs, command, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.learner import can_save
+from latebloomer.racing.journal.names import ERROR, RACES, journal_at
+from latebloomer.racing.learner import Given, can_save
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
 
 LEARNERS_HELP = (
     "module:function or path/to/file.py:function that returns the learners, a dict of names."
 )
+RESUME_HELP = f"The race's journal, if it is not the newest in races/; then {LEARNERS_HELP}"
 LearnersAt = Annotated[str, typer.Argument(help=LEARNERS_HELP)]
-JournalFile = Annotated[Path, typer.Argument(help="The race's journal.")]
+SIGN_HELP = "Scores are to be high, or are losses."
+CHECKPOINT_HELP = "Pulls of a learner between two checkpoints; by time if not given."
+STOP_HELP = "certified: end once the winner is certified."
+JOURNAL_HELP = "Where every pull is recorded: a file, or a folder/ for a new file in it."
+IF_EXISTS_HELP = "Where the journal holds a race already: error, resume it, or new, a file beside."
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RunnerName = Annotated[
@@ -36,6 +43,7 @@ Gpus = Annotated[float, typer.Option(help="GPUs that one learner takes, on Ray."
 Isolate = Annotated[
     bool, typer.Option("--isolate", help="A local process for each learner: a crash is its own.")
 ]
+Resident = Annotated[int | None, typer.Option(help="Learners in memory at once, at most.")]
 Grace = Annotated[int, typer.Option(help="Pulls before which no learner is dropped.")]
 Watched = Annotated[
     bool, typer.Option("--watch", help="Show the race in a browser, on this machine.")
@@ -45,27 +53,46 @@ Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.
 
 def race(
     learners: LearnersAt,
-    budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
+    trainings: Annotated[
+        float | None, typer.Option(help="The budget in full trainings; see --full.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Or in pulls, each one step.")] = None,
+    full: Annotated[
+        str | None,
+        typer.Option(
+            help="Steps of a full training: 200, or net=3600,forest=200; by default "
+            "what each learner says."
+        ),
+    ] = None,
+    pulls_per_training: Annotated[
+        int | None, typer.Option(help="Pulls of a full training: 100 by default.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Or the time that it may take.")] = None,
     policy: Annotated[str, typer.Option(help="auto, a name, or name:setting=value,...")] = "auto",
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
-    journal: Annotated[Path, typer.Option(help="Where every pull is recorded.")] = Path("race.db"),
+    journal: Annotated[str, typer.Option(help=JOURNAL_HELP)] = RACES,
+    if_exists: Annotated[str, typer.Option(help=IF_EXISTS_HELP)] = ERROR,
     report: Report = None,
     save: Save = None,
     seed: Annotated[int, typer.Option(help="For learners that take one.")] = 0,
-    minimize: Annotated[bool, typer.Option("--minimize", help="Scores are losses.")] = False,
+    maximize: Annotated[bool, typer.Option("--maximize/--minimize", help=SIGN_HELP)] = True,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one pull may take.")] = None,
+    retries: Annotated[int, typer.Option(help="How often a failed pull is tried again.")] = 1,
+    checkpoint_every: Annotated[int | None, typer.Option(help=CHECKPOINT_HELP)] = None,
     deliver: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
     grace: Grace = 1,
+    stop: Annotated[str | None, typer.Option(help=STOP_HELP)] = None,
     isolate: Isolate = False,
+    resident: Resident = None,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     watch: Watched = False,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Race learners within a budget and keep the right one.
@@ -75,20 +102,24 @@ def race(
     """
     from latebloomer.racing.api import race as run
 
-    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
+    check_outputs({"--report": report, "--save": save}, {"the journal": Path(journal)})
     with command_to_go_on(learners):
+        given = learners_at(learners)
         verdict = run(
-            learners_at(learners), budget, seconds=seconds, policy=policy, horizon=horizon,
-            journal=journal, seed=seed, maximize=not minimize, timeout=timeout, deliver=deliver,
-            grace=grace, isolate=isolate, progress=not quiet,
-            runner=runner_at(runner, address, storage, cpus, gpus), watch=watch,
+            given if save is None else with_models(given), budget, trainings=trainings,
+            full=full_steps(full), pulls_per_training=pulls_per_training,
+            seconds=seconds, policy=policy, horizon=horizon,
+            journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
+            retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
+            stop=stop, isolate=isolate, resident=resident,
+            progress=not quiet, watch=watch,
+            runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
-    print_and_write(verdict, learners, report, save)
+    print_and_write(verdict, learners, report, save, json)
 
 
 def resume(
-    journal: JournalFile,
-    learners: LearnersAt,
+    words: Annotated[list[str], typer.Argument(metavar="[JOURNAL] LEARNERS", help=RESUME_HELP)],
     report: Report = None,
     save: Save = None,
     runner: RunnerName = "local",
@@ -98,61 +129,118 @@ def resume(
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
     watch: Watched = False,
+    json: Json = False,
+    resident: Resident = None,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a race after an interruption."""
+    """Go on with a race after an interruption.
+
+    Without a journal it is the newest in races/.
+    """
+    from latebloomer.racing.api import resume as run
+
+    journal, learners = journal_and_learners(words)
+    check_outputs({"--report": report, "--save": save}, {"the journal": journal})
+    where = runner_at(runner, address, storage, cpus, gpus)
+    with command_to_go_on(learners):
+        given = learners_at(learners)
+        given = given if save is None else with_models(given)
+        verdict = run(
+            journal,
+            given,
+            runner=where,
+            progress=not quiet,
+            isolate=isolate,
+            watch=watch,
+            resident=resident,
+        )
+    print_and_write(verdict, learners, report, save, json)
+
+
+def journal_and_learners(words: list[str]) -> tuple[Path, str]:
+    """What to go on with: two words, or the learners alone for the newest race."""
+    if len(words) > 2:
+        raise SettingError(
+            f"{shlex.join(words)}, but a journal and the learners are needed, or the learners "
+            "alone for the newest race"
+        )
+    return journal_at(words[0] if len(words) == 2 else None), words[-1]
+
+
+def extend(
+    journal: Annotated[Path, typer.Argument(help="The race's journal.")],
+    learners: LearnersAt,
+    budget: Annotated[
+        int | None, typer.Option(help="Pulls in all, those that are spent among them.")
+    ] = None,
+    trainings: Annotated[float | None, typer.Option(help="Or full trainings in all.")] = None,
+    full: Annotated[
+        str | None, typer.Option(help="Steps of newcomers' full trainings; see race.")
+    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
+    revive: Annotated[bool, typer.Option(help="Whether who is out may come back.")] = True,
+    add: Annotated[list[str] | None, typer.Option(help="A newcomer, by name; repeatable.")] = None,
+    report: Report = None,
+    save: Save = None,
+    runner: RunnerName = "local",
+    address: Address = None,
+    storage: Storage = None,
+    cpus: Cpus = 1.0,
+    gpus: Gpus = 0.0,
+    isolate: Isolate = False,
+    resident: Resident = None,
+    quiet: Quiet = False,
+    watch: Watched = False,
+    json: Json = False,
+) -> None:
+    """Give a race, finished or not, a larger budget, and newcomers.
+
+    Newcomers are among the learners that are given. An interrupted call can be repeated as it is.
+    """
     from latebloomer.racing.api import resume as run
 
     check_outputs({"--report": report, "--save": save}, {"the journal": journal})
     where = runner_at(runner, address, storage, cpus, gpus)
     with command_to_go_on(learners):
-        given = learners_at(learners)
+        given, newcomers = newcomers_apart(learners_at(learners), add or [])
         verdict = run(
-            journal, given, runner=where, progress=not quiet, isolate=isolate, watch=watch
-        )
-    print_and_write(verdict, learners, report, save)
+            journal, given, budget=budget, trainings=trainings, full=full_steps(full),
+            horizon=horizon, revive=revive, add=newcomers,
+            runner=where, progress=not quiet, isolate=isolate, resident=resident, watch=watch,
+        )  # fmt: skip
+    print_and_write(verdict, learners, report, save, json)
 
 
-def report(
-    journal: JournalFile,
-    out: Annotated[
-        Path | None, typer.Option(help="The file; beside the journal if not given.")
-    ] = None,
-) -> None:
-    """Write the HTML report of a race, finished or not."""
-    from latebloomer.racing.api import look
-
-    file = look(journal).report(out or journal.with_suffix(".html"))
-    say(f"wrote {file}")
-
-
-def show(journal: JournalFile) -> None:
-    """Show the standings of a race, also while it runs."""
-    from latebloomer.racing.api import look
-
-    say(look(journal))
+def newcomers_apart(
+    given: Mapping[str, Given], names: list[str]
+) -> tuple[dict[str, Given], dict[str, Given]]:
+    """The learners without those of these names, and those."""
+    for name in names:
+        if name not in given:
+            raise SettingError(
+                f"--add {name}, but the learners given are {', '.join(given)}: name one of them"
+            )
+    old = {name: learner for name, learner in given.items() if name not in names}
+    return old, {name: given[name] for name in names}
 
 
-def repair(
-    journal: JournalFile,
-    out: Annotated[
-        Path | None, typer.Option(help="The new file; NAME.repaired.db beside it if not given.")
-    ] = None,
-) -> None:
-    """Keep the sound beginning of a damaged journal in a new file."""
-    from latebloomer.racing.journal.files import repair as keep_sound
+def full_steps(text: str | None) -> int | dict[str, int] | None:
+    """Steps of a full training: one number, or some by name.
 
-    new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
-    pulls, wrong = keep_sound(journal, new)
-    if not wrong:
-        say(f"{journal} is not damaged: all its {pulls} pulls are sound, nothing was written")
-        return
-    say(f"{journal} is {wrong}")
-    say(f"wrote {new}: {pulls} pulls are kept; {journal} stays as it is")
-    states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
-    if states.is_dir():
-        say(f"to use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
-    say(f"go on with: {command('resume', new)} module:function")
+    >>> full_steps("200"), full_steps("net=3600,forest=200")
+    (200, {'net': 3600, 'forest': 200})
+    """
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return int(text)
+        pairs = (part.rpartition("=") for part in text.split(","))
+        return {name.strip(): int(steps) for name, _, steps in pairs}
+    except ValueError:
+        raise SettingError(
+            f"--full {text!r}, but it must be a whole number, or net=3600,forest=200"
+        ) from None
 
 
 def runner_at(
@@ -172,33 +260,29 @@ def runner_at(
 
 
 def print_and_write(
-    verdict: Verdict, learners: str, report: Path | None, save: Path | None
+    verdict: Verdict, learners: str, report: Path | None, save: Path | None, json: bool
 ) -> None:
     """The verdict on stdout; the winner and the report into files, the winner first."""
-    say("\n".join([verdict.sentence, *verdict.both]))
+    words = [verdict.sentence, *verdict.both, verdict.journal_line]
+    say(verdict.to_json() if json else "\n".join(words))
     if save is None and not can_save(verdict.learner):
         say("the trained winner ends with this command: --save winner.pkl keeps it", err=True)
     journal = near(Path(str(verdict.journal)))
     resumed = command("resume", journal, learners, "--save", save)
     reported = command("report", journal, "--out", report)
     write_each(
-        (save, partial(write_or_say, verdict.save, resumed)),
-        (report, partial(write_or_say, verdict.report, reported)),
+        (save, partial(write_or_say, verdict.save, resumed, json)),
+        (report, partial(write_or_say, verdict.report, reported, json)),
     )
 
 
-def write_or_say(write: Callable[[Path], object], again: str, path: Path) -> None:
+def write_or_say(write: Callable[[Path], object], again: str, json: bool, path: Path) -> None:
     """Write a file of a race that is over; where that fails, say which command tries again."""
     try:
         write(path)
     except OutputError as error:
         raise OutputError(f"{error}; then: {again}") from error
-    say(f"wrote {path}")
-
-
-def command(*words: object) -> str:
-    """A command of this program as one types it."""
-    return shlex.join(["latebloomer", *map(str, words)])
+    say(f"wrote {path}", err=json)  # stdout is one JSON object
 
 
 @contextmanager

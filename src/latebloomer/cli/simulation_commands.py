@@ -9,11 +9,13 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from latebloomer.cli.terminal_output import check_outputs, say, write_each
+from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.core.atomic_files import need_folder
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
 from latebloomer.policies.registry import policy_for
+from latebloomer.racing.share_text import plan_in_trainings
+from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)
 
@@ -50,14 +52,29 @@ Seed = Annotated[int, typer.Option(help="Another seed is another luck.")]
 
 def plan(
     arms: Annotated[int, typer.Option(help="How many learners compete.")],
-    budget: Annotated[int, typer.Option(help="Pulls in all.")],
+    budget: Annotated[int | None, typer.Option(help="Pulls in all.")] = None,
+    trainings: Annotated[
+        float | None, typer.Option(help="Or full trainings, of 100 pulls each.")
+    ] = None,
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
     grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
+    json: Json = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
-    at = budget if horizon is None else horizon
-    say(policy_for(policy, arms, budget, at).describe(arms, budget, horizon, grace))
+    if (budget is None) == (trainings is None):
+        raise SettingError(
+            f"--budget {budget} and --trainings {trainings}, but a plan needs exactly one"
+        )
+    units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
+    pulls, at = int(units.budget or 0), units.horizon
+    found = policy_for(policy, arms, pulls, pulls if at is None else at)
+    described = found.describe(arms, pulls, at, grace)
+    if json:
+        say(described.to_json())
+    else:
+        words = plan_in_trainings(described, trainings, repr(found)) if trainings else described
+        say(words)
 
 
 def simulate(
@@ -72,7 +89,7 @@ def simulate(
     threads: Annotated[int | None, typer.Option(help="Of the CPU; all cores by default.")] = None,
     chunk: Annotated[int | None, typer.Option(help="Runs that are counted together.")] = None,
     first_run: Annotated[int, typer.Option(help="The number of the first run.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw error and regret to this file.")] = None,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from latebloomer.core.atomic_files import need_different, need_writable
 from latebloomer.core.text import printable
 from latebloomer.errors import LatebloomerError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def say(text: object, err: bool = False) -> None:
@@ -20,6 +26,29 @@ def say(text: object, err: bool = False) -> None:
 def say_error(error: LatebloomerError) -> None:
     """An error in one line."""
     say(f"{type(error).__name__}: {error}", err=True)
+
+
+def command(*words: object) -> str:
+    """A command of this program as one types it."""
+    return shlex.join(["latebloomer", *map(str, words)])
+
+
+def redrawn(texts: Iterable[object]) -> None:
+    """Show texts as they come, each in the place of the last; one below the other in a file.
+
+    Ctrl-C ends that and nothing else.
+    """
+    with suppress(KeyboardInterrupt):
+        if not sys.stdout.isatty():
+            for text in texts:
+                say(f"{text}\n")
+            return
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(auto_refresh=False, vertical_overflow="crop") as live:
+            for text in texts:
+                live.update(Text(printable(str(text))), refresh=True)
 
 
 def check_outputs(files: Mapping[str, Path | None], other: Mapping[str, Path | None]) -> None:

@@ -222,6 +222,7 @@ def lists_for(arms: int) -> Ledger:
         Q=[[0.0] for _ in range(arms)],
         racing=list(range(arms)),
         out=[0] * arms,
+        coarse=[0] * arms,
         work=[0] * (2 * arms + FAN),
         pool=[0.0] * POOL,
         cursor=cursor,
@@ -241,9 +242,17 @@ def past_lengths(policy: Rules, longest: int) -> tuple[int, int]:
     return longest + 1 if levels else 1, longest + 1 if slopes else 1
 
 
+def keeps_levels(policy: Rules) -> bool:
+    """Whether `remember` leaves in `S` the prefix sums of which window means are made."""
+    ledger = arrays_for(policy, 1, 2)
+    for n, reward in ((1, 1.0), (2, 2.0)):
+        policy.remember(ledger, 0, n, reward)
+    return bool(ledger.S[0].tolist() == [0.0, 1.0, 3.0])
+
+
 def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
     """What the ledger of `arrays_for` takes: every entry is of 8 bytes."""
-    return 8 * (arms * (sum(past_lengths(policy, longest)) + 8) + FAN + POOL + CELLS)
+    return 8 * (arms * (sum(past_lengths(policy, longest)) + 9) + FAN + POOL + CELLS)
 
 
 def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
@@ -258,6 +267,7 @@ def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
         Q=np.zeros((arms, for_slopes)),
         racing=np.zeros(arms, np.int64),
         out=np.zeros(arms, np.int64),
+        coarse=np.zeros(arms, np.int64),
         work=np.zeros(2 * arms + FAN, np.int64),
         pool=np.zeros(POOL),
         cursor=np.zeros(CELLS, np.int64),

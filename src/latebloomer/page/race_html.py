@@ -350,7 +350,7 @@ def _sure(page: RacePage, looks: dict[int, str]) -> str:
         return ""
     note = (
         f"Below is where each learner's curve can be at {page.horizon:,} pulls: all intervals "
-        "hold together with probability 95 % if curves rise and are concave. Dots are the last "
+        f"hold together with probability 95 % if curves {_shape(page)}. Dots are the last "
         "scores seen; an arrow means that the interval goes on; a dot alone, that the curve "
         "contradicts the assumption."
     )
@@ -367,16 +367,20 @@ def _intervals(page: RacePage, looks: dict[int, str]) -> str:
     low, high = interval_ends(shown)
     lines = "".join(
         f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
-        + draw_interval(one, low, high, looks[one.arm], _interval_text(one))
+        + draw_interval(one, low, high, looks[one.arm], _interval_text(one, page))
         for one in shown
     )
     axis = f"<span></span>{draw_interval_axis(low, high)}"
     return f'<div class="intervals">{lines}{axis}</div>'
 
 
-def _interval_text(one: LearnerOnPage) -> str:
+def _shape(page: RacePage) -> str:
+    return "rise and are concave" if page.higher_is_better else "fall and are convex"
+
+
+def _interval_text(one: LearnerOnPage, page: RacePage) -> str:
     if one.lower > one.upper:
-        return f"{one.name}: no curve that rises and is concave fits what was seen"
+        return f"{one.name}: no curves that {_shape(page)} fit what was seen"
     return f"{one.name}: {_number(one.lower)} to {_number(one.upper)}"
 
 

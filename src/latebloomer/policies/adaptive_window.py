@@ -64,14 +64,16 @@ def late_noise(ledger: Ledger, n: int, size: int) -> float:
     total = 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if complete(ledger, i, n):
+        if complete(ledger, i, n) and ledger.coarse[i] == 1:
+            size -= 1
+        elif complete(ledger, i, n):
             old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)
             for k in range(n - m + 3, n + 1):
                 new = rise(ledger, i, k)
                 bend = second_difference(new, middle, old)
                 total += bend * bend
                 old, middle = middle, new
-    return noise_variance(total, size * (m - 2))
+    return noise_variance(total, size * (m - 2)) if size > 0 else 0.0
 
 
 @kernel

@@ -63,7 +63,8 @@ class Foresight(Policy):
     sums. The second term asks that forecasts were better than none, whatever noise may excuse. On
     smooth curves forecasts are right and a late bloomer is kept; on noisy or crooked ones belief
     is 0 and the rule is that of `AdaptiveRejects`, as it is below 11 pulls and at the horizon. An
-    arm that has ended by itself gains no more and does not count.
+    arm that has ended by itself gains no more and does not count, nor does one that repeats its
+    reward between steps of its own.
 
     *Guarantee.* None.
 
@@ -99,7 +100,7 @@ class Foresight(Policy):
         if size > 1:  # the last one keeps the rating by which it won
             noise = late_noise(ledger, n, size) if n >= NOISE_PULLS else 0.0
             pool[WINDOW] = best_window(ledger, n, size, noise) if n >= NOISE_PULLS else 0
-            test(ledger, n, size, noise, min(1.0 * horizon, REACH * n))
+            test(ledger, n, count_smooth(ledger, n), noise, min(1.0 * horizon, REACH * n))
         common, step, near, far = 0.0, 0.0, 0.0, 0.0
         if size > 1 and pool[BELIEF] > 0.0:
             step = step_at(n)
@@ -113,7 +114,7 @@ class Foresight(Policy):
                 ledger.memo[i] = 0.0
             elif size > 1:
                 more = 0.0
-                if pool[BELIEF] > 0.0:
+                if pool[BELIEF] > 0.0 and ledger.coarse[i] == 0:
                     k = 0.5 * (exponent(ledger.rating[i], ledger.memo[i], step) + common)
                     more = gain((n - n // 4) * ledger.memo[i], k, near, far)
                 ledger.memo[i] = pool[BELIEF] * more
@@ -172,6 +173,22 @@ def exponent(early: float, late: float, step: float) -> float:
 
 
 @kernel
+def is_smooth(ledger: Ledger, i: int, n: int) -> bool:
+    """Whether arm i has had all n pulls of the phase, each a new measurement."""
+    return complete(ledger, i, n) and ledger.coarse[i] == 0
+
+
+@kernel
+def count_smooth(ledger: Ledger, n: int) -> int:
+    """How many racing arms can be forecast."""
+    size = 0
+    for place in range(ledger.cursor[RACERS]):
+        if is_smooth(ledger, ledger.racing[place], n):
+            size += 1
+    return size
+
+
+@kernel
 def step_at(n: int) -> float:
     """The distance in log t between the centres of the two slopes at pull n."""
     a = n // 4
@@ -189,7 +206,7 @@ def note_slopes(ledger: Ledger, n: int, at: int, step: float) -> float:
     all_early, all_late = 0.0, 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if complete(ledger, i, n):
+        if is_smooth(ledger, i, n):
             early = late_slope(ledger, i, at - 2 * a, 2 * a)
             late = late_slope(ledger, i, at, 2 * a)
             ledger.rating[i], ledger.memo[i] = early, late
@@ -220,7 +237,7 @@ def test(ledger: Ledger, n: int, size: int, noise: float, reach: float) -> None:
     """Make belief anew, unless fewer than an eighth of an arm's pulls have come since the last."""
     pool = ledger.pool
     pool[AHEAD] = reach
-    if n < FIRST or reach <= n:
+    if n < FIRST or reach <= n or size < 2:
         pool[BELIEF], pool[TESTED] = 0.0, n
     elif 8 * n >= 9 * pool[TESTED]:
         pool[BELIEF], pool[TESTED] = belief(ledger, n, size, noise), n
@@ -242,7 +259,7 @@ def belief(ledger: Ledger, n: int, size: int, noise: float) -> float:
         seen, mean_gap, mean_came, unsure = 0, 0.0, 0.0, 0.0
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
-            if complete(ledger, i, n):
+            if is_smooth(ledger, i, n):
                 early, late = ledger.rating[i], ledger.memo[i]
                 k = 0.5 * (exponent(early, late, step) + common)
                 forecast = gain((n0 - a) * late, k, near, far)

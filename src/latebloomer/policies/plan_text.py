@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 from latebloomer.core.html_table import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
 SHOWN = 12  # longer plans are cut in the middle when printed
+ADVISED_GRACE = (3, 2)  # what a plan that drops arms on one pull advises, if it can be paid
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Description:
     advised_budget: int
     why: str
     last_seen: tuple[int, int, int] | None = None  # (n, m, k): after n pulls m of k arms go first
+    advised_grace: int | None = None  # that the budget can pay
 
     @property
     def outlook(self) -> list[str]:
@@ -59,8 +62,18 @@ class Description:
         )
         if n > 1:
             return [said]
-        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; grace=3, fewer "
+        grace = f"grace={self.advised_grace}, " if self.advised_grace else ""
+        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; {grace}fewer "
                 "arms or a larger budget gives each more."]  # fmt: skip
+
+    def to_json(self) -> str:
+        """One JSON object: the phases, and all that is said of them."""
+        phases = [asdict(phase) for phase in self.phases]
+        return json.dumps({
+            "policy": repr(self.policy), "arms": self.arms, "budget": self.budget,
+            "horizon": self.horizon, "phases": phases, "unspent": self.unspent,
+            "advised_budget": self.advised_budget, "why": self.why, "outlook": self.outlook,
+        })  # fmt: skip
 
     def _repr_html_(self) -> str:
         """The phases, in a notebook."""
@@ -120,7 +133,7 @@ def describe(
     advised, why = policy.advised_budget(arms)
     return Description(
         policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why,
-        _last_seen(plan, arms, horizon),
+        _last_seen(plan, arms, horizon), _advised_grace(policy, arms, budget),
     )  # fmt: skip
 
 
@@ -130,6 +143,13 @@ def _last_seen(plan: Plan, arms: int, horizon: int) -> tuple[int, int, int] | No
     if len(keep) < 2 or keep[1] == ANY or upto[0] >= horizon:
         return None
     return upto[0], arms - keep[1], arms
+
+
+def _advised_grace(policy: Policy, arms: int, budget: int) -> int | None:
+    """The largest that the budget pays and after which a pull of each arm is left for phases."""
+    if policy.decides_after_sweeps():
+        return None
+    return next((grace for grace in ADVISED_GRACE if budget >= arms * (grace + 1)), None)
 
 
 def _closed(k: int, before: int, upto: int, left: int) -> Phase:

@@ -14,6 +14,7 @@ from latebloomer.racing.learner import Learner
 from latebloomer.racing.learner_contract import LearnerCheck, check_learner
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.runner_contract import check_runner
+from latebloomer.racing.training_share import full
 from latebloomer.racing.verdict.verdict import ArmResult, Verdict
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Verdict",
     "check_learner",
     "check_runner",
+    "full",
     "look",
     "race",
     "resume",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import JournalError, NothingYet, OtherRace
@@ -14,19 +14,32 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
+from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
 from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal
-from latebloomer.racing.learner import Entry, Given, entries_of
+from latebloomer.racing.journal.journal import Journal, near
+from latebloomer.racing.journal.names import (
+    ERROR,
+    RACES,
+    RESUME,
+    Place,
+    begin,
+    check_journal_options,
+    journal_at,
+)
+from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
+from latebloomer.racing.runners.resident import keep_resident
+from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
+from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, Noted
 
-Place = str | os.PathLike[str]
 CRASHES = (
     "the last processes of this race all ended in its pull; if that is no chance (a crash in "
     "compiled code, os._exit), race(..., isolate=True) makes it this learner's failure"
@@ -37,10 +50,14 @@ def race(
     learners: Mapping[str, Given],
     budget: int | None = None,
     *,
+    trainings: float | None = None,
     seconds: float | None = None,
+    full: int | Mapping[str, int] | None = None,
+    pulls_per_training: int | None = None,
     policy: Policy | str = "auto",
     horizon: int | None = None,
-    journal: Place | None = "race.db",
+    journal: Place | None = RACES,
+    if_exists: str = ERROR,
     runner: str | Runner = "local",
     seed: int = 0,
     progress: bool = True,
@@ -53,23 +70,37 @@ def race(
     grace: int = 1,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
+    resident: int | None = None,
     score_range: tuple[float | None, float | None] | None = None,
+    stop: str | None = None,
     watch: bool = False,
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
     `learners` maps names to objects with `pull()`, to functions that build one, or to generator
-    functions that yield scores; a function with a parameter `seed` is given one. `budget` counts
-    pulls over all learners, or `seconds` the time. Every pull is written to `journal` before the
-    next decision, so that `resume` goes on after anything (`journal=None` keeps it in memory).
+    functions that yield scores; a function with a parameter `seed` is given one.
+
+    `trainings=3` is a budget worth three full trainings: each learner says how many steps its own
+    takes (`full={"net": 3600, "forest": 200}`, one number for all, or an attribute `full` of what
+    is given), and a pull is the same share of each, a hundredth unless `pulls_per_training` says
+    otherwise. `budget` counts pulls instead, each one step of a learner, and `seconds` the time.
+
+    Every pull is written to `journal` before the
+    next decision, so that `resume` goes on after anything. By default each race has a new file in
+    the folder `races/`; where a file that you name holds a race already, `if_exists` says whether
+    that is an "error", to "resume" it, or to make a "new" file beside it. `journal=None` keeps it
+    in memory.
     `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
     `deliver=0.3` keeps that share of the budget to train the winner on once it is named;
     `grace=5` drops no learner before its fifth pull. Each
     function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
     With `isolate=True` each learner has a local process of its own: one that crashes in compiled
-    code or is killed fails like any other, instead of ending the race. `score_range=(0, 1)` says
-    what a score cannot leave, an accuracy for example: then no certificate speaks of more. With
-    `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
+    code or is killed fails like any other, instead of ending the race. `resident=4` keeps at most
+    so many learners in memory at once, for policies with phases. `score_range=(0, 1)` says
+    what a score cannot leave, an accuracy for example: then no certificate speaks of more.
+    `stop="certified"` ends the race once its winner is certified, which holds for all looks
+    together; the verdict says what was not needed.
+    With `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -84,18 +115,35 @@ def race(
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
     need_journal(watch, journal)
-    entries = entries_of(learners, seed)
+    check_journal_options(journal, if_exists)
+    given = entries_of(learners, seed)
+    units = units_of(learners, budget, horizon, trainings, full, pulls_per_training)
+    entries = with_shares(given, units.shares)
     settings = Settings(
         policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
-        budget=budget, seconds=seconds, horizon=horizon, seed=seed,
+        budget=units.budget, seconds=seconds, horizon=units.horizon, seed=seed,
+        trainings=trainings, **units.settings,
         maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
-        durability=durability, score_range=score_range,
+        durability=durability, score_range=score_range, stop=stop,
     )  # fmt: skip
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     names = tuple(entry.name for entry in entries)
     created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
-    opened = files.create(journal, created)
+    made = keep_resident(made, resident, entries, state.session, settings)
+    if if_exists == RESUME and journal is not None and holds_race(journal):
+        need_same_settings(journal, settings, policy)
+        return resume(
+            journal,
+            learners,
+            policy=policy,
+            runner=made,
+            progress=progress,
+            callbacks=callbacks,
+            watch=watch,
+            resident=resident,
+        )
+    opened = begin(journal, created, if_exists)
     state.started = next(opened.read()).at
     if watch:
         start_watching(opened.path)
@@ -106,12 +154,19 @@ def resume(
     journal: Place,
     learners: Mapping[str, Given],
     *,
+    budget: int | None = None,
+    trainings: float | None = None,
+    horizon: int | None = None,
+    revive: bool = True,
+    add: Mapping[str, Given] | None = None,
+    full: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     watch: bool = False,
+    resident: int | None = None,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -120,32 +175,47 @@ def resume(
     again from the start, which is announced first. `policy` is only needed for one that is not
     the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
     now on. `watch=True` shows it in a browser.
+
+    A larger `budget` (or `trainings`) extends the race, finished or not: it is planned anew, and
+    whoever the new plan would still have at its level comes back (`revive=False`: survivors alone
+    are trained on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who
+    catch up from the new budget; where pulls are shares of a full training, `full` is theirs. What
+    that costs is announced first. `resident` is as in `race`.
     """
+    more = More(budget, horizon, revive, add, trainings, full)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
         state = RaceState.replayed(opened.read(), policy)
-        entries = _same(entries_of(learners, state.settings.seed), state.names, journal)
+        given = with_newcomers(learners, more, state.names, state.created.names)
+        extension = plan_extension(more, state)
+        names = state.names if extension is None else (*state.names, *extension.newcomers)
+        entries = _same(entries_of(given, state.settings.seed), names, journal)
+        entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
+        made = keep_resident(made, resident, entries, state.session, state.settings)
     except BaseException:
         opened.close()
         raise
     if watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(state.names, progress), functions)
+    return _run(state, opened, entries, made, Progress(names, progress), functions, extension)
 
 
-def look(journal: Place, policy: Policy | str | None = None) -> Verdict:
+def look(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
     """The verdict of a journal, or the standings so far, without its learners.
 
-    It can be called while another process races on the journal.
+    Of a folder it is the newest, that of `races/` if none is named. It can be called while
+    another process races on the journal.
     """
-    opened = files.read(journal)
+    opened = files.read(journal_at(journal))
     try:
         state = RaceState.replayed(opened.read(), policy)
     finally:
         opened.close()
     if state.session.spent == 0 and not state.session.over:
-        raise NothingYet(f"the race of {journal} has begun, but no pull is finished yet")
+        raise NothingYet(
+            f"the race of {near(opened.path or Path())} has begun, but no pull is finished yet"
+        )
     return build_verdict(state, opened.path)
 
 
@@ -169,19 +239,24 @@ def _run(
     runner: Runner,
     progress: Progress,
     callbacks: list[Callback],
+    extension: Extension | None = None,
 ) -> Verdict:
     driver = Driver(state, journal, entries, runner, progress, callbacks)
     try:
         driver.record(Began(process_name(), versions()))
-        state.need_one_learner()
+        if extension is None:
+            state.need_one_learner()
         driver.start()
+        if extension is not None:
+            progress.say(extension.announcement(state, driver.states))
+            driver.record(*extension.events)
         _announce(driver, progress)
         driver.run()
         driver.check_journal()
         verdict = build_verdict(state, driver.journal.path)
         driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
         verdict = replace(verdict, learner=driver.winner())
-        progress.conclude(verdict.sentence, str(verdict))
+        progress.end(verdict)
         return verdict
     finally:
         try:
@@ -210,7 +285,13 @@ def _announce(driver: Driver, progress: Progress) -> None:
         auto = "auto: " if settings.auto else ""
         arms, budget = len(session.names), session.deciding_budget
         plan = session.policy.describe(arms, budget, session.horizon, session.grace)
-        progress.say(f"{auto}{plan}{_set_aside(driver)}")
+        if settings.shares:
+            said = plan_in_trainings(plan, settings.trainings, settings.rule)
+            progress.say(f"{said}{_set_aside(driver)}\n{pull_in_words(settings.shares)}")
+        else:
+            progress.say(f"{auto}{plan}{_set_aside(driver)}")
+    if driver.journal.path is not None:
+        progress.say(f"journal: {near(driver.journal.path)}")
 
 
 def _set_aside(driver: Driver) -> str:
@@ -230,6 +311,7 @@ def _repeats(driver: Driver) -> str:
     for arm in needed:
         n = session.pulls_of(arm)
         saved, listed = states.at_hand(arm, n), states.newest(arm, n)
+        saved = saved or (states.model(arm, n) if session.over else None)
         away += bool(listed and not saved)
         missing = n - (saved.n if saved else 0)
         pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)

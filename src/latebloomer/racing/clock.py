@@ -9,6 +9,7 @@ resume takes to restore learners does not.
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Protocol
 
 from latebloomer.session.events import Event, PullFailed, Restored, Told
 from latebloomer.session.session import Session
@@ -42,10 +43,20 @@ class Stopwatch:
         self._began += seconds
 
 
+class Elapsed(Protocol):
+    """Seconds of a race, and of those in this process."""
+
+    @property
+    def elapsed(self) -> float: ...
+
+    @property
+    def here(self) -> float: ...
+
+
 class Clock:
     """Measures pulls and says when to plan anew or to stop."""
 
-    def __init__(self, seconds: float, arms: int, watch: Stopwatch, lanes: int = 1) -> None:
+    def __init__(self, seconds: float, arms: int, watch: Elapsed, lanes: int = 1) -> None:
         self.seconds, self.watch = seconds, watch
         self._lanes = lanes  # pulls that can be made at once
         self._length = [0.0] * arms

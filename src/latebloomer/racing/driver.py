@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
+from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.clock import Clock, Stopwatch
@@ -34,7 +35,8 @@ from latebloomer.racing.runners.contract import (
     Waiting,
     trouble_of,
 )
-from latebloomer.session.delivery import whole_budget
+from latebloomer.racing.stopping import stopping_rule
+from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
@@ -74,11 +76,13 @@ class Driver:
         self.callbacks = Callbacks(callbacks, self.view)
         self.watch = Stopwatch(race.elapsed)
         self.clock: Clock | None = None
+        self.stopping = stopping_rule(self.session, self.settings)
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unsavable: set[int] = set()  # noted once
         self._unreleased = set(range(len(entries)))
         self._rescued = False  # whether the journal was lost once
+        self._racers_changed = False  # by the events that are being recorded
 
     # --- the race ---
 
@@ -144,6 +148,10 @@ class Driver:
             self.progress.hear(event, self.session)
             if self.callbacks:
                 self._call_back(event)
+        if self._racers_changed:
+            self._racers_changed = False
+            self._release_dropped()
+            self.check_journal()
 
     def _apply(self, event: Event) -> None:
         racing = self.session.racing_count
@@ -151,9 +159,7 @@ class Driver:
         self.schedule.hear(event)
         if self.clock is not None:
             self.clock.hear(event)
-        if self.session.racing_count != racing:
-            self._release_dropped()
-            self.check_journal()
+        self._racers_changed |= self.session.racing_count != racing
 
     def check_journal(self) -> None:
         """Notice where the journal was deleted or replaced, and go on in a new file beside it."""
@@ -217,17 +223,28 @@ class Driver:
         self.record(restored)
 
     def _release_dropped(self) -> None:
-        """Learners that are out need no more memory."""
+        """Learners that are out need no more memory; a larger budget may bring them back."""
         winner = self.session.winner
         needed = set(self.session.racing) if winner is None else {winner}
-        for arm in sorted(self._unreleased - needed):
+        released, self._unreleased = self._unreleased - needed, self._unreleased & needed
+        self._save_for_later(sorted(released))
+        for arm in sorted(released):
             self.runner.release(arm)
-        self._unreleased &= needed
+
+    def _save_for_later(self, arms: Sequence[int]) -> None:
+        """Save learners that are not needed now, where that is cheap beside their training."""
+        if self.journal.path is not None:
+            left = self.race.departures
+            self.save([arm for arm in arms if self.schedule.is_worth_keeping(arm)
+                       and (arm not in left or left[arm].how != FAILED)])  # fmt: skip
 
     # --- the clock, and the winner ---
 
     def _plan_ahead(self) -> None:
         """A new budget by the clock, its end, or the winner's turn, where one is due."""
+        why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
+        if why is not None:
+            self.record(Stopped(why, final=not self.settings.deliver))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
         if self.session.delivery_pending:
@@ -249,6 +266,9 @@ class Driver:
         """Once the best is named, what was set aside of the budget or of the time is its own."""
         session, naming = self.session, self.session.naming
         budget = session.budget
+        if self.settings.budget is not None:  # what was set aside is its own, however early
+            aside = set_aside(self.settings.budget, self.settings.deliver)
+            budget = max(budget, session.spent + aside)
         if self.clock is not None and self.settings.seconds is not None:
             self.clock.until(self.settings.seconds)
             budget = self.clock.forecast(session, [naming.arm])
@@ -331,6 +351,9 @@ class Driver:
         """The recommended learner, restored where it is not live, and saved where it can be."""
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
+        learner = self._kept_model(arm, pulls) if arm in self._resumed else None
+        if learner is not None:
+            return learner
         try:
             learner = self.runner.learner(arm, pulls)
         except Exception as error:  # the learner's own code
@@ -339,7 +362,25 @@ class Driver:
             self._take(self.runner.pending.pop(0))
         if self.journal.path is not None:
             self.save([arm])
+            self._keep_model(arm, pulls, learner)
+            self._save_for_later([other for other in self.session.racing if other != arm])
         return learner
+
+    def _kept_model(self, arm: int, pulls: int) -> Any:
+        """What the winner, a generator, yielded in an earlier process; None where it is gone."""
+        saved = self.states.model(arm, pulls)
+        if saved is None:
+            return None
+        found = fetch_model(self.states.storage, saved)
+        if found.wrong:
+            self.record(Noted(arm, found.wrong))
+        return found.model
+
+    def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:
+        if is_model(learner):
+            saved = keep_model(self.states.storage, arm, pulls, learner)
+            if saved is not None:
+                self._saved(saved)
 
     def close(self) -> None:
         """Let go of all but the journal."""

@@ -8,15 +8,17 @@ The shortest learner is a generator function::
             train_one_epoch(model)
             yield accuracy(model), model     # or only the score
 
-A `pull` trains one more unit and returns the score now. It raises `StopIteration`, as a generator
-does at its end, when there is nothing left to train: the arm keeps its last score.
+A `pull` trains one more step and returns the score now. It raises `StopIteration`, as a generator
+does at its end, when there is nothing left to train: the arm keeps its last score. A learner may
+offer `pull(steps=1)`: where a pull of the race is many of its steps, it is asked for all at once
+and scores once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from numbers import Complex, Real
 from pathlib import Path
@@ -24,8 +26,21 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from latebloomer.core.text import brief, reason_of
 from latebloomer.errors import LearnerError, SettingError
+from latebloomer.racing.training_share import Share, ShareLearner
 
 LARGEST = 1e100  # what a session takes
+ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
+    "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
+    "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
+    "catboost": "latebloomer.integrations.catboost.CatBoostLearner",
+    "lightning": "latebloomer.integrations.lightning.LightningLearner",
+    "pytorch_lightning": "latebloomer.integrations.lightning.LightningLearner",
+    "transformers": "latebloomer.integrations.transformers.HuggingFaceLearner",
+    "keras": "latebloomer.integrations.keras.KerasLearner",
+    "torch": "latebloomer.integrations.torch.TorchLearner",
+    "sklearn": "latebloomer.integrations.sklearn.SklearnLearner",
+    "optuna": "latebloomer.integrations.optuna.TunerLearner",
+}
 
 
 @runtime_checkable
@@ -70,6 +85,7 @@ class Entry(NamedTuple):
     name: str
     given: Any
     seed: int
+    share: Share | None = None  # of its full training that a pull is; None: one step
 
     @property
     def rebuilds(self) -> bool:
@@ -78,6 +94,10 @@ class Entry(NamedTuple):
 
     def build(self) -> Learner:
         """The learner: the object itself, or what the function returns."""
+        made = self._build()
+        return made if self.share is None else ShareLearner(made, self.share)
+
+    def _build(self) -> Learner:
         if not self.rebuilds:
             return self.given
         made = self.given(seed=self.seed) if _takes_seed(self.given) else self.given()
@@ -118,11 +138,19 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
     return [_entry(name, given, seed) for name, given in learners.items()]
 
 
+def with_shares(entries: Iterable[Entry], shares: Mapping[str, Share]) -> list[Entry]:
+    """The same learners, a pull of each being its share of a full training, where it has one."""
+    return [entry._replace(share=shares.get(entry.name)) for entry in entries]
+
+
 def _entry(name: str, given: Any, seed: int) -> Entry:
     if _is_object(given) and not callable(given.pull):
         raise LearnerError(
             f"learner {name!r} has pull={brief(given.pull)}, but pull must be a method"
         )
+    adapter = None if hasattr(given, "pull") else adapter_for(given)
+    if adapter is not None:
+        raise LearnerError(f"learner {name!r} is of another library: {adapter}")
     if _is_object(given) or callable(given):
         return Entry(name, given, seed_of(seed, name))
     if isinstance(given, Iterator):
@@ -135,6 +163,22 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
         "one more unit and returns the score; or give a function that returns such an object, or "
         "one that yields scores"
     )
+
+
+def adapter_for(thing: Any) -> str | None:
+    """What makes a learner of another library's object, in words; None where nothing does.
+
+    >>> from fractions import Fraction
+    >>> adapter_for(Fraction(1, 2)), adapter_for(len)
+    (None, None)
+    """
+    kind = thing if inspect.isclass(thing) else type(thing)
+    homes = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    found = next((home for home in homes if home in ADAPTERS), None)
+    if found is None:
+        return None
+    page = "scikit-learn.md" if found in ("sklearn", "optuna") else "training-libraries.md"
+    return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
 
 
 def _once(learners: Mapping[str, Any]) -> None:
@@ -184,9 +228,26 @@ def can_save(learner: Any) -> bool:
 
 def trained(learner: Any) -> Any:
     """What the user gets: the object itself, or a generator's model where it yields one."""
+    learner = bare(learner)
     if isinstance(learner, ScoreStream):
         return learner.scores if learner.model is None else learner.model
     return learner
+
+
+def bare(learner: Any) -> Any:
+    """The learner that was built, without what makes its pulls shares of a training."""
+    return learner.learner if isinstance(learner, ShareLearner) else learner
+
+
+def steps_of(learner: Any) -> int | None:
+    """Steps of the newest pull, where a pull is a share of a full training."""
+    return learner.steps if isinstance(learner, ShareLearner) else None
+
+
+def stand_at(learner: Any, pulls: int, recorded: Sequence[float]) -> None:
+    """Tell a learner that counts its pulls how many it has had."""
+    if isinstance(learner, ShareLearner) and pulls:
+        learner.stand_at(pulls, recorded[pulls - 1])
 
 
 def _is_object(given: Any) -> bool:

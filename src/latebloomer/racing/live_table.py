@@ -18,7 +18,7 @@ STYLE = {"racing": "", "out": "dim", "failed": "red", "finished": "cyan"}
 
 
 def table(progress: Progress) -> Any:
-    """One line per learner: name, curve, pulls, estimate, state."""
+    """One line per learner: name, curve, pulls, seconds of training, estimate, state."""
     session = progress.session
     if session is None:
         return ""
@@ -29,7 +29,8 @@ def table(progress: Progress) -> Any:
         title=_as_is(_title(progress, session)), title_justify="left", box=None, pad_edge=False
     )
     for column, justify in (("learner", "left"), ("curve", "left"), ("pulls", "right"),
-                            ("estimate", "right"), ("state", "left")):  # fmt: skip
+                            ("seconds", "right"), ("estimate", "right"),
+                            ("state", "left")):  # fmt: skip
         shown.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows[:MOST]:
         named = progress.winner is not None and row.arm == progress.winner.arm
@@ -41,12 +42,13 @@ def table(progress: Progress) -> Any:
             _as_is(row.name),
             curve,
             str(row.pulls),
+            f"{progress.seconds[row.arm]:.3g}",
             estimate,
             state + when,
             style=STYLE.get(state, ""),
         )
     if len(rows) > MOST:
-        shown.add_row(f"... {len(rows) - MOST} more", "", "", "", "", style="dim")
+        shown.add_row(f"... {len(rows) - MOST} more", "", "", "", "", "", style="dim")
     return shown
 
 

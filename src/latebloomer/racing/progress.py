@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from latebloomer.core.text import printable, span_of_time
 from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
 from latebloomer.racing.verdict.sentences import why_it_stands_there
+from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
     FINISHED,
     Event,
@@ -26,6 +27,7 @@ from latebloomer.session.session import Session
 
 if TYPE_CHECKING:
     from latebloomer.racing.clock import Clock
+    from latebloomer.racing.verdict.verdict import Verdict
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # cells of a sparkline
@@ -78,6 +80,7 @@ class Progress:
         self.mode = _mode() if show else "silent"
         self._notebook = NotebookDisplay()
         self.traces = [Trace() for _ in names]
+        self.seconds = [0.0] * len(names)  # of training
         self.rows: list[Standing] = []
         self.phase = (1, 1)
         self.winner: Standing | None = None  # while it is trained on
@@ -124,11 +127,12 @@ class Progress:
             self._pulled(session, event)
         else:
             text = _sentence(event, session)
-            if text and (self.mode == "lines" or not isinstance(event, Planned | Named)):
+            if text and (self.mode == "lines" or not _is_in_the_table(event)):
                 self.say(text)
 
     def _pulled(self, session: Session, told: Told) -> None:
         self.traces[told.arm].add(told.score)
+        self.seconds[told.arm] += told.seconds
         now = time.monotonic()
         if self.mode == "lines":
             self._lines(session, now)
@@ -150,6 +154,13 @@ class Progress:
             late = [f"{session.names[arm]} (its pull {session.pulls_of(arm) + 1})" for arm in arms]
             self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
 
+    def end(self, verdict: Verdict) -> None:
+        """The verdict; a live table has shown the learners, and a notebook draws it itself."""
+        if self.mode == "notebook":
+            self.say(verdict.sentence)
+        else:
+            self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
+
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
         if self.mode == "silent":
@@ -162,10 +173,6 @@ class Progress:
             self._live.console.print(shown, markup=False, highlight=False, emoji=False)
         else:
             print(printable(text), file=sys.stderr, flush=True)
-
-    def conclude(self, sentence: str, verdict: str) -> None:
-        """The end; a notebook draws the verdict itself, so a sentence is enough there."""
-        self.say(sentence if self.mode == "notebook" else f"\n{verdict}")
 
     # --- plain lines ---
 
@@ -205,6 +212,12 @@ class Progress:
     @property
     def session(self) -> Session | None:
         return self._session
+
+
+def _is_in_the_table(event: Event) -> bool:
+    """Whether the live table shows it."""
+    ended = isinstance(event, Left) and event.how == FINISHED
+    return ended or isinstance(event, Planned | Named)
 
 
 def _mode() -> str:

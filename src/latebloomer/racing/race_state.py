@@ -14,10 +14,12 @@ from latebloomer.errors import (
     OtherRace,
 )
 from latebloomer.policies.base import Policy
+from latebloomer.racing.checkpoints.kept_models import model_place
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
@@ -26,6 +28,8 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
+    Extended,
+    Joined,
     Left,
     Noted,
     PullFailed,
@@ -50,16 +54,19 @@ class RaceState:
         self.id, self.names = created.race, created.names
         self.settings = Settings.from_dict(dict(created.settings), policy)
         self.session = fresh_session(self.settings, created.names)
+        self.shares = self.settings.shares  # of a full training that each learner's pull is
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
+        self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
         self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
         self.building_seconds = 0.0  # spent on making learners
         self.failures: list[PullFailed] = []
         self._tries: Counter[tuple[int, int, bool]] = Counter()
         self.departures: dict[int, Left] = {}
-        self.notes: list[Noted | Left] = []  # what the verdict mentions, in order
+        self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.verdict: Decided | None = None
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
@@ -106,6 +113,7 @@ class RaceState:
         if type(event) is Told:  # most are
             self.session.tell(event.arm, event.score)
             self.seconds[event.arm] += event.seconds
+            self.steps[event.arm] += event.steps or 0
             self._newest[event.arm].append(event.seconds)
             self.longest_pull = max(self.longest_pull, event.seconds)
             self.trained_until = self.elapsed
@@ -117,6 +125,11 @@ class RaceState:
                 self.notes.append(event)
             case Noted():
                 self.notes.append(event)
+            case Joined():
+                self._note_share(event)
+            case Extended():
+                self.notes.append(event)
+                self._let_newcomers_in()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
             case PullFailed():
@@ -131,8 +144,23 @@ class RaceState:
             case Decided():
                 self.verdict = event
 
+    def _note_share(self, event: Joined) -> None:
+        one = self.settings.pulls_per_training
+        if event.full is not None and one is not None:
+            self.shares = {**self.shares, event.name: Share(event.full, one)}
+
+    def _let_newcomers_in(self) -> None:
+        self.names, self.verdict = self.session.names, None
+        for _ in range(len(self.names) - len(self.seconds)):
+            self.seconds.append(0.0)
+            self.steps.append(0)
+            self._newest.append(deque(maxlen=NEWEST))
+
     def _enter_checkpoint(self, saved: Saved) -> None:
         """Only names inside the race's own folder: a journal may come from anywhere."""
+        if saved.folder == model_place(saved.arm, saved.n):
+            self._models[saved.arm] = saved
+            return
         if saved.folder != place_of(saved.arm, saved.n):
             raise JournalError(
                 f"the journal names {saved.folder!r} as a checkpoint, which is no place of this "
@@ -167,6 +195,11 @@ class RaceState:
         """The newest state of an arm, of at most `upto` pulls."""
         saved = self._checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
+
+    def model(self, arm: int, n: int) -> Saved | None:
+        """The model of a generator after just so many pulls, where it was kept."""
+        saved = self._models.get(arm)
+        return saved if saved is not None and saved.n == n else None
 
     def need_one_learner(self) -> None:
         """Raise `AllFailed`, with every reason, where none is left that has shown a score."""
@@ -207,6 +240,7 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
         return Session(
             settings.policy, arms, budget, settings.horizon, settings.seed,
             maximize=settings.maximize, deliver=share, grace=settings.grace,
+            coarse=[name for name, one in settings.shares.items() if one.coarse],
         )  # fmt: skip
     except BudgetError as error:
         if share == 0:

@@ -19,10 +19,12 @@ from latebloomer.core.text import brief
 from latebloomer.errors import OtherRace, SettingError, need_number, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import REGISTRY, is_auto, make_policy
+from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
+CERTIFIED = "certified"  # stop once the winner is
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,17 @@ class Settings:
     score_range: tuple[float | None, float | None] | None = None
     auto: bool = False  # whether the policy was left to the library, which chose this one
     grace: int = 1  # pulls before which no learner is dropped
+    trainings: float | None = None  # the budget as it was given, in full trainings
+    full: dict[str, int] | None = None  # steps of each full training; None: a pull is one step
+    pulls_per_training: int | None = None
+    stop: str | None = None  # "certified": end once the winner is
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
+            given = f"trainings={self.trainings}" if self.trainings else f"budget={self.budget}"
             raise SettingError(
-                f"budget={self.budget} and seconds={self.seconds}, but a race needs exactly one: "
-                "budget=2000 counts pulls, seconds=600 counts time"
+                f"{given} and seconds={self.seconds}, but a race needs exactly one: trainings=3 "
+                "counts full trainings, budget=2000 pulls, seconds=600 time"
             )
         check_share(self.deliver)
         if self.score_range is not None:
@@ -58,6 +65,10 @@ class Settings:
         _positive("timeout", self.timeout, "it is the time that one pull may take")
         _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")
         _whole("checkpoint_every", self.checkpoint_every, 1, "pulls between two checkpoints")
+        require(
+            self.stop in (None, CERTIFIED), "stop", self.stop,
+            "'certified', or None for the whole budget", "it says when a race may end early",
+        )  # fmt: skip
         require(
             self.durability in DURABILITIES, "durability", self.durability,
             "'normal' or 'full'", "'full' waits for the disk after every pull",
@@ -70,6 +81,13 @@ class Settings:
             return None
         low, high = self.score_range
         return -inf if low is None else low, inf if high is None else high
+
+    @property
+    def shares(self) -> dict[str, Share]:
+        """What part of its full training a pull of each learner is; none where it is one step."""
+        if self.full is None or self.pulls_per_training is None:
+            return {}
+        return {name: Share(steps, self.pulls_per_training) for name, steps in self.full.items()}
 
     @property
     def rule(self) -> str:

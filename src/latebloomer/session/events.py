@@ -23,6 +23,7 @@ class Told:
     arm: int
     score: float  # as the learner returned it
     seconds: float = 0.0  # that the pull took
+    steps: int | None = None  # of the learner's own, where a pull is a share of its full training
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,31 @@ class Named:
 
     arm: int
     budget: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A newcomer; the next `Extended` lets it in."""
+
+    arm: int  # its number: the next one
+    name: str
+    full: int | None = None  # steps of its full training, where a pull is a share of that
+    coarse: bool = False  # whether it repeats its last score between its steps
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """There is a larger budget, and it is planned anew from the beginning.
+
+    Rewards so far answer the new plan where it asks for them again. So whoever it would still
+    have at its level comes back, and newcomers begin.
+    """
+
+    budget: int  # pulls in all, those that are spent among them
+    deciding: int  # those of them that name the best; the rest trains it on
+    horizon: int
+    revive: bool = True  # False: who is out stays out
     why: str = ""
 
 
@@ -141,6 +167,6 @@ class Ended:
     """The process that had taken the race up has let go of it."""
 
 
-SessionEvent: TypeAlias = Told | HandedOut | Left | Planned | Stopped | Named
+SessionEvent: TypeAlias = Told | HandedOut | Left | Planned | Stopped | Named | Joined | Extended
 RaceEvent: TypeAlias = Created | Began | PullFailed | Noted | Saved | Restored | Decided | Ended
 Event: TypeAlias = SessionEvent | RaceEvent

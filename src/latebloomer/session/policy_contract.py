@@ -11,7 +11,15 @@ import numpy as np
 
 from latebloomer.core.compiling import cpu_jit
 from latebloomer.core.ledger import ANY
-from latebloomer.core.moves import arrays_for, game_arrays, moves_of, replay
+from latebloomer.core.moves import (
+    arrays_for,
+    game_arrays,
+    game_of,
+    keeps_levels,
+    moves_of,
+    plain_moves,
+    replay,
+)
 from latebloomer.core.random import key
 from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy
@@ -29,7 +37,8 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
     Sessions on random rising curves, of several sizes and horizons: the plan fits the budget, no
     arm goes beyond the horizon, every (arm, reward) history replays to an equal session, a pickled
     session goes on as if nothing had happened, the pulls of a phase may be made in any order, and
-    compiled code pulls the same arms. `compiled=None` checks the last where numba is installed.
+    compiled code pulls the same arms; where `rated_window` says so, ratings are such means, of
+    sums that are kept. `compiled=None` checks compiled code where numba is installed.
     """
     rng = np.random.default_rng(seed)
     done = []
@@ -47,6 +56,7 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
         if compiled or (compiled is None and _has_numba()):
             _check_compiled(policy, session, rewards, path)
             done.append("the same pulls and the same arm by compiled code")
+    _check_window(policy, rewards)
     _check_least(policy)
     return done
 
@@ -144,6 +154,29 @@ def played(
     run = moves_of(type(policy), replay, jit)
     arm = run(game, ledger, rewards, 0, path)
     return int(arm), path[: int(ledger.n.sum())].tolist()
+
+
+def _check_window(policy: Policy, rewards: Rewards) -> None:
+    """Where a rating is said to be a window mean, runs may be drawn by sums: it must be one."""
+    if policy.rated_window(1) is None:
+        return
+    _owes(
+        keeps_levels(policy),
+        "`rated_window` says how many rewards a rating is the mean of, but `remember` keeps no "
+        "sums of rewards: use remember_levels, or leave `rated_window` out",
+    )
+    arms, length = rewards.shape
+    game, ledger = game_of(policy, arms, length, length, 0), arrays_for(policy, arms, length)
+    observe = plain_moves(type(policy))[0]
+    for n in range(1, length + 1):
+        observe(game, ledger, 0, float(rewards[0, n - 1]))
+        span = policy.rated_window(n) or n
+        mean = float(np.mean(rewards[0, n - span : n]))
+        _owes(
+            bool(np.isclose(ledger.rating[0], mean)),
+            f"the rating after {n} pulls is not the mean of the newest {span} rewards, as "
+            "`rated_window` says",
+        )
 
 
 def _check_least(policy: Policy) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
@@ -21,6 +23,7 @@ class Position(NamedTuple):
     trainable: int  # those of them that take pulls
     level: int  # pulls that each of these has had
     left: int  # pulls that may still be made, counted from that level
+    had: tuple[int, ...] = ()  # where trainable arms differ: the pulls of each, the most first
 
 
 def phase_of(plan: Plan, racing: int) -> int:
@@ -40,6 +43,8 @@ def cost(plan: Plan, position: Position) -> int:
     >>> cost(Plan([4, 3, 2, 1], [2, 3, 6, 99]), Position(racing=3, trainable=3, level=2, left=0))
     9
     """
+    if position.had:
+        return _uneven_cost(plan, position)
     pulls, level = 0, position.level
     for j in range(phase_of(plan, position.racing), len(plan.keep)):
         keep, upto = int(plan.keep[j]), int(plan.upto[j])
@@ -47,6 +52,21 @@ def cost(plan: Plan, position: Position) -> int:
             pulls += min(keep, position.trainable) * (upto - level)
             level = upto
     return pulls
+
+
+def _uneven_cost(plan: Plan, position: Position) -> int:
+    """The same where some are ahead: those are taken to stay the longest.
+
+    >>> uneven = Position(racing=3, trainable=3, level=0, left=0, had=(9, 4, 1))
+    >>> cost(Plan([3, 2, 1], [3, 6, 99]), uneven)  # the last to 3, the one before it to 6
+    4
+    """
+    first = phase_of(plan, position.racing)
+    keep, upto = np.array(plan.keep[first:]), np.array(plan.upto[first:])
+    places = np.maximum(1, np.arange(len(position.had)))
+    phases = np.searchsorted(-keep, -places)  # in which an arm of that rank is trained
+    reached = np.where(phases > 0, upto[np.maximum(phases, 1) - 1], 0)
+    return int(np.maximum(0, reached - np.array(position.had)).sum())
 
 
 def largest_that_fits(

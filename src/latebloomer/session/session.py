@@ -32,7 +32,9 @@ from latebloomer.session.events import (
     FAILED,
     FINISHED,
     Event,
+    Extended,
     HandedOut,
+    Joined,
     Left,
     Named,
     Planned,
@@ -50,7 +52,7 @@ from latebloomer.session.reasons import (
     explained,
 )
 from latebloomer.session.turns import Turns
-from latebloomer.theory.certificate import LINES, Certificate, certificate
+from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
@@ -63,6 +65,8 @@ class Session:
     can be pickled at any time. With `maximize=False` scores are losses, and everything it says is
     in their sign. `deliver=0.3` sets that share of the budget aside: once the best is named
     (`Named`), it alone is trained on with it. `grace=5` drops no arm before its fifth pull.
+    `coarse` names arms that repeat their last score between steps of their own: no noise is read
+    from them, and nothing is certified of them.
 
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
@@ -84,6 +88,7 @@ class Session:
         maximize: bool = True,
         deliver: float = 0.0,
         grace: int = 1,
+        coarse: Iterable[int | str] = (),
     ) -> None:
         check_share(deliver)
         self.names = arm_names(arms)
@@ -95,15 +100,21 @@ class Session:
         self.policy = policy_for(policy, len(self.names), deciding, horizon_at)
         self.seed, self.maximize, self.deliver = seed, bool(maximize), deliver
         self.grace = grace  # pulls before which no arm is dropped
-        self._given = (self.budget, horizon)  # what it was made with
+        self._given = (self.budget, horizon, len(self.names))  # what it was made with
+        self._asked = self.budget  # the budget that was asked for last
+        self._own_horizon = horizon  # None where arms are compared at the budget
+        self._joining: tuple[Joined, ...] = ()  # newcomers that wait to be let in
         self._sign = 1.0 if maximize else -1.0
         self._arm_of = {name: i for i, name in enumerate(self.names)}
         self._told_arms, self._told_scores = array("q"), array("d")
         self._others: list[tuple[int, Event]] = []  # what else happened, after how many pulls
         self._drops: dict[int, Drop] = {}
         self._naming: Naming | None = None  # once the winner is trained on
-        self._stopped: str | None = None  # why it was ended for good
-        self._turns = Turns(self.policy, len(self.names), deciding, horizon_at, seed, grace)
+        self._stopped: str | None = None  # when and why it was ended for good
+        self.coarse = frozenset(map(self._index, coarse))
+        self._turns = Turns(
+            self.policy, len(self.names), deciding, horizon_at, seed, grace, self.coarse
+        )
         self._raced = self._turns.racing  # who raced before the last drop
 
     # --- ask and tell ---
@@ -163,13 +174,25 @@ class Session:
             raise TellError(self._not_asked(i))
         self._told_arms.append(i)
         self._told_scores.append(value)
+        self._enter(i, value if self.maximize else -value)
+        if turns.known is not None:
+            self._enter_known()
+
+    def _enter(self, i: int, reward: float) -> None:
+        turns = self._turns
         racing = turns.ledger.cursor[RACERS]
-        new_phase = turns.take(i, value if self.maximize else -value)
+        new_phase = turns.take(i, reward)
         if turns.ledger.cursor[RACERS] != racing:
             self._note_drops()
-        if new_phase and turns.departed:
+        if new_phase and turns.refits:
             turns.fit_phase()
             self._note_drops()
+
+    def _enter_known(self) -> None:
+        """Answer the plan with what was told before it was made."""
+        while (found := self._turns.next_known()) is not None:
+            for reward in found[1]:
+                self._enter(found[0], reward)
 
     def apply(self, event: Event) -> None:
         """Let something happen: the only way in which a session changes.
@@ -192,6 +215,10 @@ class Session:
                 self._stop(event)
             case Named():
                 self._name_best(event)
+            case Joined():
+                self._let_join(event)
+            case Extended():
+                self._extend(event)
             case _:
                 return
         self._others.append((at, event))
@@ -212,12 +239,13 @@ class Session:
             raise SettingError(f"how={brief(event.how)}, but an arm has {FAILED} or {FINISHED}")
         if i in turns.departed:
             raise TellError(f"{self.names[i]} has left already ({turns.departed[i]})")
-        if event.how == FINISHED and not turns.ledger.n[i]:
+        if event.how == FINISHED and not turns.pulls_of(i):
             raise TellError(f"{self.names[i]} has no score yet: without one it has failed")
-        if self._naming is None and (event.how == FAILED or self.policy.decides_after_sweeps()):
+        if self._naming is None and event.how == FAILED:
             self._raced = [j for j in self._raced if j != i]  # it is out, but not dropped
         turns.remove(i, event.how)
         self._note_drops()
+        self._enter_known()
 
     def _replan(self, event: Planned) -> None:
         budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
@@ -225,20 +253,21 @@ class Session:
             raise TellError(f"{event}, but {self.spent} pulls are spent already")
         turns, horizon = self._turns, self.horizon
         self.budget = budget
-        if self._given[1] is None:  # arms are compared at the budget, also when that moves
-            horizon = max(budget, *turns.ledger.n, 1)
+        if self._own_horizon is None:  # arms are compared at the budget, also when that moves
+            horizon = max(budget, *turns.pulls, 1)
         if self._naming is not None:
             turns.horizon = horizon
             turns.train_winner(self._naming.arm, budget)
         else:
             turns.replan(deciding, horizon, self._told_rewards())
             self._note_drops()
+            self._enter_known()
 
     def _stop(self, event: Stopped) -> None:
+        if event.final:
+            self._stopped = f"after {self.spent} of {self.budget} pulls: {event.why}"
         self._turns.halt()
         self.budget = self.spent
-        if event.final:
-            self._stopped = event.why
 
     def _name_best(self, event: Named) -> None:
         naming = self.naming
@@ -250,6 +279,55 @@ class Session:
         require(budget >= self.spent, "budget", budget, f"at least {self.spent}", "spent already")
         self._naming, self.budget = naming, budget
         self._turns.train_winner(naming.arm, budget)
+
+    def _let_join(self, event: Joined) -> None:
+        names = (*self.names, *(waits.name for waits in self._joining))
+        (name,) = arm_names([event.name])
+        if name in names:
+            raise TellError(f"{name!r} joins, but there is an arm of that name already")
+        if event.arm != len(names) or isinstance(event.arm, bool):
+            raise TellError(f"{name!r} joins as arm {event.arm}, but the next arm is {len(names)}")
+        if self.decides_every_pull and not self.policy.picks_by_rating:
+            raise TellError(
+                f"{name!r} cannot join: {self.policy!r} gives arms their turns by an order that "
+                "has no room for another; race anew with it"
+            )
+        self._joining = (*self._joining, event)
+
+    def _extend(self, event: Extended) -> None:
+        budget, deciding, horizon = self._checked_extension(event)
+        names, turns = (*self.names, *(new.name for new in self._joining)), self._turns
+        self.coarse |= {new.arm for new in self._joining if new.coarse}
+        keeps_place = () if self.policy.decides_after_sweeps() else (FINISHED,)
+        lost = {i for i, how in turns.departed.items() if how not in keeps_place}
+        racing = [i for i in range(len(names)) if i not in lost]
+        if not event.revive:
+            out = turns.ledger.out
+            racing = [i for i in racing if i >= len(out) or out[i] == 0]
+        self._naming = self._stopped = None
+        self.budget = self._asked = budget
+        self._own_horizon, self._joining, self.names = horizon, (), names
+        self._arm_of = {name: i for i, name in enumerate(names)}
+        self._drops = {i: drop for i, drop in self._drops.items() if i not in racing}
+        self._raced = racing
+        turns.coarse = self.coarse
+        turns.extend(len(names), deciding, horizon, racing, self._told_rewards())
+        self._note_drops()
+        self._enter_known()
+
+    def _checked_extension(self, event: Extended) -> tuple[int, int, int]:
+        budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
+        horizon, most = need_whole("horizon", event.horizon), max(self.pulls)
+        require(budget >= self.budget, "budget", budget, f"at least {self.budget}",
+                "a session is extended, not cut")  # fmt: skip
+        if not self.spent <= deciding <= budget:
+            raise TellError(f"{event}, but {self.spent} pulls are spent already")
+        require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
+                "an arm has had so many pulls")  # fmt: skip
+        arms = len(self.names) + len(self._joining)
+        self.policy.plan(arms, deciding, horizon, self.grace)  # raises where it cannot be played
+        self.policy.settings(arms, deciding, horizon)
+        return budget, deciding, horizon
 
     # --- what may be told ---
 
@@ -298,15 +376,14 @@ class Session:
             aside = 0 if self._naming is not None else self.budget - self.deciding_budget
             return f"{left} {of} left" + (f", {aside} of them for the winner" if aside else "")
         if self._stopped is not None:
-            return f"stopped after {self.spent} of {self._given[0]} pulls: {self._stopped}"
+            return f"stopped {self._stopped}"
         if left == 0:
             return f"all {self.budget} pulls of the budget are spent"
         if self._naming is not None:
             name, gone = self.names[self._naming.arm], self._naming.arm in self._turns.departed
             why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
             return f"{name} {why}; {left} {of} are not spent"
-        n = self._turns.ledger.n
-        if all(n[i] >= self.horizon for i in self._turns.racing):
+        if all(self.pulls_of(i) >= self.horizon for i in self._turns.racing):
             return (
                 f"every arm that could be pulled is at the horizon of {self.horizon} pulls; "
                 f"{left} {of} are not needed"
@@ -331,11 +408,11 @@ class Session:
     @property
     def pulls(self) -> tuple[int, ...]:
         """Scores told so far, per arm."""
-        return tuple(self._turns.ledger.n)
+        return self._turns.pulls
 
     def pulls_of(self, arm: int) -> int:
         """Scores told of one arm: `pulls[arm]` without listing them all."""
-        return int(self._turns.ledger.n[arm])
+        return self._turns.pulls_of(arm)
 
     @property
     def history(self) -> list[tuple[int, float]]:
@@ -406,8 +483,7 @@ class Session:
     @property
     def is_even(self) -> bool:
         """Whether all arms that take pulls have had the same number, or need not have."""
-        n = self._turns.ledger.n
-        return self.decides_every_pull or len({n[i] for i in self.trainable}) <= 1
+        return self.decides_every_pull or len({*map(self.pulls_of, self.trainable)}) <= 1
 
     # --- the winner ---
 
@@ -444,10 +520,15 @@ class Session:
         """Who is named the best and what stood then; that is now, unless it is trained on."""
         if self._naming is not None:
             return self._naming
-        arm, n = self.best_arm, self._turns.ledger.n
+        arm, n = self.best_arm, self.pulls
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         budget, departed = self._turns.budget, dict(self._turns.departed)
         return Naming(arm, self.spent, n[arm], budget, estimates, departed)
+
+    @property
+    def extended(self) -> bool:
+        """Whether it was given a larger budget than it began with, and planned anew."""
+        return self._turns.known is not None
 
     @property
     def delivery_pending(self) -> bool:
@@ -479,7 +560,7 @@ class Session:
             arm=i,
             name=self.names[i],
             state=self._state(i),
-            pulls=ledger.n[i],
+            pulls=self.pulls_of(i),
             estimate=self._estimate(i),
             out_at=ledger.out[i] or None,
         )
@@ -487,33 +568,43 @@ class Session:
     def _state(self, i: int) -> str:
         if self._turns.ledger.out[i]:
             return OUT
-        return AT_HORIZON if self._turns.ledger.n[i] >= self.horizon else RACING
+        return AT_HORIZON if self.pulls_of(i) >= self.horizon else RACING
 
     def certificate(
         self,
         noise: float | None = None,
-        delta: float = 0.05,
+        delta: float = DELTA,
         score_range: tuple[float, float] | None = None,
         method: str = LINES,
+        budget: int | None = None,
+        looks: int = 1,
     ) -> Certificate:
         """Intervals for every arm's mean at the horizon that hold together [Mussi24, Lemmas 1, 2].
 
         They hold with probability 1 - delta if the curves rise and are concave and the noise is
         sub-Gaussian with standard deviation `noise`; where that is None it is estimated. They are
-        of rewards: with `maximize=False`, of scores times -1. `score_range` is what a score's mean
-        cannot leave, such as (0, 1).
+        of rewards: with `maximize=False`, of scores times -1; its sentences speak of the scores
+        themselves. `score_range` is what a score's mean
+        cannot leave, such as (0, 1). `budget` is the most pulls that an arm could have had, by
+        what was known before the first; if not given, that of the plan, or the horizon after an
+        early end. Who looks again and again to end it says how often at most (`looks`).
         """
         arms, scores = self.told()
         order = np.argsort(arms, kind="stable")
         rewards = np.split(self._sign * scores[order], np.cumsum(self.pulls)[:-1])
+        for i in self.coarse:  # a repeated reward is no new measurement
+            rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
-        budget = self._turns.budget
+        # Extended, or ended by what was seen, it was perhaps looked at after any pull count.
+        if budget is None and not self.extended and self._stopped is None:
+            budget = self._turns.budget
         if score_range is not None and not self.maximize:
             score_range = -score_range[1], -score_range[0]
-        return certificate(
+        found = certificate(
             rewards, noise, self.horizon, window, delta, budget, method=method,
-            score_range=score_range,
+            score_range=score_range, looks=looks,
         )  # fmt: skip
+        return replace(found, maximize=self.maximize)
 
     # --- why ---
 
@@ -524,10 +615,13 @@ class Session:
             return
         ratings, racing = turns.ledger.rating, turns.racing
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
-        chosen = max if self.policy.decides_after_sweeps() else min
-        rival = chosen(racing, key=lambda i: (ratings[i], -i))
+        jointly = self.policy.decides_after_sweeps()
+        rivals, chosen = (turns.trainable, max) if jointly else (racing, min)
+        rival = chosen(rivals, key=lambda i: (ratings[i], -i))
         for i in self._raced:
             if turns.ledger.out[i]:
+                if turns.known is not None:  # the plan's own count of pulls is not the session's
+                    turns.ledger.out[i] = max(1, self.spent)
                 mine, bar = self._sign * ratings[i], self._sign * ratings[rival]
                 self._drops[i] = Drop(self.spent, mine, rival, bar, self._remark(i, mine))
         self._raced = racing
@@ -583,10 +677,11 @@ class Session:
 
     def fresh(self) -> Session:
         """A session of the same settings to which nothing has happened yet."""
-        budget, horizon = self._given
+        budget, horizon, arms = self._given
         return Session(
-            self.policy, list(self.names), budget, horizon, self.seed,
+            self.policy, list(self.names[:arms]), budget, horizon, self.seed,
             maximize=self.maximize, deliver=self.deliver, grace=self.grace,
+            coarse=[i for i in self.coarse if i < arms],
         )  # fmt: skip
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:

@@ -2,7 +2,8 @@
 
 Plain bookkeeping for `Session`, which checks what it is given and keeps the reasons. Arms leave,
 clocks run slow: then the plan that a run began with no longer spends what is there, and the phases
-to come are fitted to it (`replanning`).
+to come are fitted to it (`replanning`). After an extension the plan of the larger budget is played
+from its beginning, on the rewards that are known (`known_rewards`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from latebloomer.core.moves import game_of, lists_for, plain_moves, rows_in_use
 from latebloomer.core.random import key
 from latebloomer.policies.base import Policy
 from latebloomer.session.events import FAILED, FINISHED, HandedOut
+from latebloomer.session.known_rewards import KnownRewards, share_out
 from latebloomer.session.replanning import Position, largest_that_fits, phase_of
 
 # What a pickle leaves out: kernels, and what follows from the rest.
@@ -39,14 +41,24 @@ class Turns:
     """The ledger of a run, its plan, and the arm that is due."""
 
     def __init__(
-        self, policy: Policy, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+        self,
+        policy: Policy,
+        arms: int,
+        budget: int,
+        horizon: int,
+        seed: int,
+        grace: int = 1,
+        coarse: Iterable[int] = (),
     ) -> None:
         self.policy, self.arms, self.seed, self.grace = policy, arms, seed, grace
         self.budget, self.horizon = budget, horizon
-        self.ledger = lists_for(arms)
+        self.coarse = frozenset(coarse)  # arms that repeat rewards between their steps
+        self.ledger = self._empty_ledger()
         self.batch: list[int] = []  # arms handed out together and not told yet
         self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
+        self.aside: list[int] = []  # FINISHED ones that sweeps leave out; they may still win
         self.winner: int | None = None  # the arm that is trained on, once the best is named
+        self.known: KnownRewards | None = None  # once the session was extended
         self._last_estimates: dict[int, float] = {}  # of arms that failed
         self._planned_budget = budget  # the budget whose plan is played
         self._game: Any = game_of(policy, arms, budget, horizon, key(seed), grace)
@@ -54,6 +66,12 @@ class Turns:
         self.decides_every_pull = ANY in self._game.plan.keep
         self._bind()
         self.due: int = self._advance(self._game, self.ledger, ANY, 0)
+
+    def _empty_ledger(self) -> Any:
+        ledger = lists_for(self.arms)
+        for i in self.coarse:
+            ledger.coarse[i] = 1
+        return ledger
 
     def _bind(self) -> None:
         moves = plain_moves(type(self.policy))
@@ -65,16 +83,28 @@ class Turns:
 
     @property
     def spent(self) -> int:
-        return int(self.ledger.cursor[PULLS])
+        """Rewards told, whether or not the plan in force has come to them."""
+        return int(self.ledger.cursor[PULLS]) + (self.known.total if self.known else 0)
+
+    def pulls_of(self, i: int) -> int:
+        """Rewards told of one arm."""
+        return int(self.ledger.n[i]) + (self.known.count(i) if self.known else 0)
+
+    @property
+    def pulls(self) -> tuple[int, ...]:
+        """Rewards told, per arm."""
+        n = self.ledger.n
+        return tuple(n) if self.known is None else tuple(map(self.pulls_of, range(len(n))))
 
     @property
     def racing_count(self) -> int:
-        return int(self.ledger.cursor[RACERS])
+        return int(self.ledger.cursor[RACERS]) + len(self.aside)
 
     @property
     def racing(self) -> list[int]:
         """The arms that may still be recommended."""
-        return list(self.ledger.racing[: self.ledger.cursor[RACERS]])
+        racing = list(self.ledger.racing[: self.ledger.cursor[RACERS]])
+        return sorted([*racing, *self.aside]) if self.aside else racing
 
     @property
     def trainable(self) -> list[int]:
@@ -101,7 +131,8 @@ class Turns:
         """What the recommendation goes by; for an arm that is out what it was dropped on."""
         if i in self._last_estimates:
             return self._last_estimates[i]
-        if self.decides_every_pull and self.departed.get(i) == FINISHED:
+        finished = self.departed.get(i) == FINISHED
+        if i in self.aside or (finished and self.decides_every_pull):
             return float(self.ledger.last[i])  # no projection: it will not be trained on
         if self.ledger.out[i]:
             return float(self.ledger.rating[i])
@@ -120,17 +151,26 @@ class Turns:
     def take(self, i: int, reward: float) -> bool:
         """Enter a reward of arm `i` and find whose turn is next; whether a new phase began."""
         ledger, game = self.ledger, self._game
-        for rows in self._growing:
-            rows[i].append(0.0)
-        phase = ledger.cursor[PHASE]
-        self._observe(game, ledger, i, reward)
+        if self.winner is not None and self.known is not None and self.known.count(i):
+            self.known.add(i, reward)  # nothing rests on what the winner shows
+            self.due = self._next_after_changes(i)
+            return False
+        phase, racing = ledger.cursor[PHASE], ledger.cursor[RACERS]
+        self._enter(i, reward)
         if self.batch:
             self.due = self._next_of_batch(i)
-        elif self.departed or self.winner is not None:
+        elif self.departed or self.winner is not None or self.known is not None:
             self.due = self._next_after_changes(i)
+            if ledger.cursor[RACERS] != racing:
+                self._game = self._game._replace(budget=self._budget_of_plan())
         else:
             self.due = self._advance(game, ledger, i, 0)
         return bool(ledger.cursor[PHASE] != phase)
+
+    def _enter(self, i: int, reward: float) -> None:
+        for rows in self._growing:
+            rows[i].append(0.0)
+        self._observe(self._game, self.ledger, i, reward)
 
     def _next_of_batch(self, told: int) -> int:
         self.batch.remove(told)
@@ -142,13 +182,35 @@ class Turns:
         if self.winner is not None:
             return self.winner if self.pulls_for_winner() else OVER
         if self.departed:
-            return self._next_without_departed(pulled)
-        return int(self._advance(self._game, self.ledger, pulled, 0))
+            due = self._next_without_departed(pulled)
+        else:
+            due = int(self._advance(self._game, self.ledger, pulled, 0))
+        return OVER if due != OVER and not self._can_pay(due) else due
+
+    def _can_pay(self, i: int) -> bool:
+        """Whether an arm's next reward is known or can be asked for."""
+        known = self.known
+        return known is None or known.count(i) > 0 or self.spent < self.budget
+
+    @property
+    def refits(self) -> bool:
+        """Whether each new phase is fitted to what is left: arms have left, or came back."""
+        return bool(self.departed) or self.known is not None
 
     def fit_phase(self) -> None:
-        """Where arms have left, each new phase is fitted again to what is left."""
-        if self.departed and not self.decides_every_pull and self.due != OVER:
+        """Fit a new phase to what is left, where the plan may not."""
+        if self.refits and not self.decides_every_pull and self.due != OVER:
             self._go_on()
+
+    def next_known(self) -> tuple[int, list[float]] | None:
+        """Rewards that the plan asks for and that are known, of one arm; None where none are."""
+        known = self.known
+        if known is None or not known.total or self.due == OVER or self.winner is not None:
+            return None
+        if known.count(self.due):
+            return self.due, known.take(self.due, 1)
+        found = next(((i, k) for i, k in self.remaining().items() if known.count(i)), None)
+        return None if found is None else (found[0], known.take(*found))
 
     # --- what may be told ---
 
@@ -158,7 +220,7 @@ class Turns:
             return False
         if self.any_arm_may_be_next():
             return i in self.batch
-        if self.departed:
+        if self.refits:
             return i in self.remaining()
         ledger, (upto, more) = self.ledger, self._shares()
         place = bisect_left(ledger.racing, i, 0, ledger.cursor[RACERS])
@@ -172,6 +234,8 @@ class Turns:
             return {self.winner: self.pulls_for_winner()}
         if self.any_arm_may_be_next():
             return dict.fromkeys(self.batch or [self.due], 1)
+        if self.known is not None:
+            return self._uneven_shares()
         n, (upto, more) = self.ledger.n, self._shares()
         wanted = {i: upto + (place < more) - n[i] for place, i in enumerate(self.trainable)}
         return {i: pulls for i, pulls in wanted.items() if pulls > 0}
@@ -179,6 +243,17 @@ class Turns:
     def any_arm_may_be_next(self) -> bool:
         """Whether every arm competes for every pull in this phase."""
         return int(self._game.plan.keep[self.ledger.cursor[PHASE]]) == ANY
+
+    def _uneven_shares(self) -> dict[int, int]:
+        """Pulls per arm before the next decision, those that are known among them."""
+        cursor, n, trainable = self.ledger.cursor, self.ledger.n, self.trainable
+        upto = self._game.plan.upto[cursor[PHASE]]
+        if cursor[RACERS] > 1 and self.policy.decides_after_sweeps():
+            upto = cursor[SWEEPS] + 1
+        had = [min(upto, self.pulls_of(i)) for i in trainable]
+        targets = share_out(had, upto, self.budget - self.spent) if had else []
+        pairs = zip(trainable, targets, strict=True)
+        return {i: target - n[i] for i, target in pairs if target > n[i]}
 
     def _shares(self) -> tuple[int, int]:
         """The pulls each racing arm comes to before the next decision; how many get one more.
@@ -233,24 +308,34 @@ class Turns:
     def remove(self, i: int, how: str) -> None:
         """Let an arm take no more pulls.
 
-        A FAILED arm is out. A FINISHED one keeps its place by the rewards it has shown, except
-        where the policy judges all arms at equal pulls after every sweep.
+        A FAILED arm is out. A FINISHED one keeps its place by the rewards it has shown; where the
+        policy judges all arms at equal pulls after every sweep, it stands aside until the end.
         """
         if self.winner is not None:  # who is named stays named, as trained as it is
             self.departed[i] = how
             self.train_winner(self.winner, self.budget)
             return
+        self._enter_known(i)
         estimate = self.estimate(i) if self.ledger.n[i] else None
         self.departed[i] = how
-        if how == FAILED or self.policy.decides_after_sweeps():
+        if how == FAILED:
             if estimate is not None:
                 self._last_estimates[i] = estimate
             self.ledger.out[i] = max(1, self.spent)
             close_ranks(self.ledger)
+        elif self.policy.decides_after_sweeps() and not self.ledger.out[i]:
+            self._stand_aside(i)
         self._stand_in(self._growing, i)
         if i in self.batch:
             self.batch.remove(i)
         self._go_on()
+
+    def _stand_aside(self, i: int) -> None:
+        """Take an arm from the sweeps without dropping it."""
+        self.aside.append(i)
+        self.ledger.out[i] = 1
+        close_ranks(self.ledger)
+        self.ledger.out[i] = 0
 
     def replan(self, budget: int, horizon: int, told: Iterable[tuple[int, float]]) -> None:
         """Go on with another budget; ratings that look to a horizon that moved are made again."""
@@ -261,10 +346,78 @@ class Turns:
             self._rate_anew(told)
         self._go_on()
 
+    def extend(
+        self,
+        arms: int,
+        budget: int,
+        horizon: int,
+        racing: Iterable[int],
+        told: Iterable[tuple[int, float]],
+    ) -> None:
+        """Play the plan of a larger budget, of more arms perhaps, from its beginning.
+
+        `racing` may still be recommended. Where every arm competes for every pull there is no
+        level at which one would come back: nobody was dropped, and newcomers have their turn.
+        """
+        history, moved = list(told), horizon != self.horizon or arms != self.arms
+        self.arms, self.budget, self.horizon = arms, budget, horizon
+        self._planned_budget, self.winner, self.batch = budget, None, []
+        again = () if self.decides_every_pull else history
+        self.known = KnownRewards.from_told(arms, again)
+        self._game = self._game_in_force()
+        if self.decides_every_pull:
+            self._grow()
+            if moved and self._remembers():
+                self._rate_anew(history)
+        else:
+            self._begin_again(set(racing))
+        self._go_on()
+
+    def _grow(self) -> None:
+        """Rows for newcomers, which begin with the first phase."""
+        old, new = self.ledger, self._empty_ledger()
+        size = len(old.n)
+        if size == self.arms:
+            return
+        for name in ("n", "last", "rating", "memo", "S", "Q", "out"):
+            getattr(new, name)[:size] = getattr(old, name)
+        new.pool[:], new.cursor[:] = old.pool, old.cursor
+        new.cursor[RACERS], new.cursor[PHASE] = self.arms, 0
+        new.cursor[SWEEPS] = new.cursor[PHASE_START] = 0
+        self.ledger = new
+        close_ranks(new)
+        self._growing = rows_in_use(self.policy, new)
+
+    def _begin_again(self, racing: set[int]) -> None:
+        """Empty the ledger; who takes no pulls enters at once with all that it has shown."""
+        old, new = self.ledger, self._empty_ledger()
+        self.ledger, self._growing = new, rows_in_use(self.policy, new)
+        for i in range(self.arms):
+            if i in racing and i not in self.departed:
+                continue
+            self._enter_known(i)
+            self._stand_in(self._growing, i)
+            new.rating[i], new.memo[i] = old.rating[i], old.memo[i]
+            new.out[i] = 0 if i in racing else max(1, old.out[i])
+        close_ranks(new)
+
+    def _enter_known(self, i: int) -> None:
+        """Enter all that is known of an arm, out of turn."""
+        if self.known is not None:
+            for reward in self.known.take(i, self.known.count(i)):
+                self._enter(i, reward)
+
+    def _budget_of_plan(self) -> int:
+        """The budget less what was spent on arms beyond what the plan in force has for them."""
+        if self.known is None or not self.known.total:
+            return self.budget
+        out = enumerate(self.ledger.out)
+        return self.budget - sum(self.known.count(i) for i, since in out if since)
+
     def halt(self) -> None:
         """No arm is due any more; the budget is what was spent."""
         self.budget = self.spent
-        self._game = self._game._replace(budget=self.budget)
+        self._game = self._game._replace(budget=self._budget_of_plan())
         self.batch, self.due = [], OVER
 
     def train_winner(self, i: int, budget: int) -> None:
@@ -277,7 +430,7 @@ class Turns:
         """Pulls that the winner may still have."""
         if self.winner is None or self.winner in self.departed:
             return 0
-        room = min(self.budget - self.spent, self.horizon - self.ledger.n[self.winner])
+        room = min(self.budget - self.spent, self.horizon - self.pulls_of(self.winner))
         return max(0, int(room))
 
     def _go_on(self) -> None:
@@ -297,15 +450,22 @@ class Turns:
         """Play the plan of the largest budget whose phases to come can be paid."""
         self._planned_budget = self.budget
         if not self.decides_every_pull and not self.policy.decides_after_sweeps():
-            ledger, trainable = self.ledger, self.trainable
-            level = ledger.cursor[SWEEPS]
-            ahead = sum(ledger.n[i] - level for i in trainable)
-            left = self.budget - self.spent + ahead
-            position = Position(self.racing_count, len(trainable), level, left)
             self._planned_budget = largest_that_fits(
-                self.policy, self.arms, self.horizon, self.budget, position, self.grace
+                self.policy, self.arms, self.horizon, self.budget, self._position(), self.grace
             )
+            if self.known is not None and not self.departed:
+                # Where nothing was spent beyond it, the plan of the larger budget as it is.
+                self._planned_budget = min(self._planned_budget, self.budget)
         self._game = self._game_in_force()
+
+    def _position(self) -> Position:
+        ledger, trainable, left = self.ledger, self.trainable, self.budget - self.spent
+        level = ledger.cursor[SWEEPS]
+        if self.known is not None:
+            had = tuple(sorted(map(self.pulls_of, trainable), reverse=True))
+            return Position(self.racing_count, len(trainable), level, left, had)
+        ahead = sum(ledger.n[i] - level for i in trainable)
+        return Position(self.racing_count, len(trainable), level, left + ahead)
 
     def _game_in_force(self) -> Any:
         """The constants of the moves, by the budget and the plan that are in force."""
@@ -315,10 +475,10 @@ class Turns:
             game_of(self.policy, size[0], max(budget, least), size[1], luck, self.grace)
             for budget in (self._planned_budget, self.budget)
         )
-        return planned._replace(rule=whole.rule, budget=self.budget)
+        return planned._replace(rule=whole.rule, budget=self._budget_of_plan())
 
     def _rate_anew(self, told: Iterable[tuple[int, float]]) -> None:
-        old, new = self.ledger, lists_for(self.arms)
+        old, new = self.ledger, self._empty_ledger()
         growing = rows_in_use(self.policy, new)
         for i, reward in told:
             for rows in growing:

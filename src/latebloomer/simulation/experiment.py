@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from latebloomer.core.ledger import ANY
+from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies import UCBE, Policy
 from latebloomer.policies.registry import label_of, policy_for
@@ -158,6 +159,12 @@ def _is_by_sums(
         if policy.rated_window(1) is None
         or policy.decides_after_sweeps()
         or ANY in policy.plan(problem.arms, budget, horizon).keep
+    ]
+    obstacles += [
+        f"{label_of(policy)} says how many rewards its rating is the mean of (`rated_window`) but "
+        "keeps no sums of them (`remember`)"
+        for policy in policies
+        if policy.rated_window(1) is not None and not keeps_levels(policy)
     ]
     if not isinstance(problem.noise, Gaussian):
         obstacles.append(f"the noise is {problem.noise}, not Gaussian")

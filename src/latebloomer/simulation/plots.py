@@ -69,6 +69,13 @@ MORE_STYLES = (
     Style("#6a00a8", "d", LONG),
     Style("#ff4fa0", "H"),
     Style("#5b3a00", "h"),
+    Style("#a01c1c", "s", MIXED),
+    Style("#5f8a00", "o", DASHED),
+    Style("#00a39a", "D", LONG),
+    Style("#7a5cff", "^", "-"),
+    Style("#4d4d4d", "P", DASHED),
+    Style("#c46a00", "p", DOTTED, 1.8),
+    Style("#b0007a", "X", MIXED),
 )
 TEXT = 9  # points: the smallest text
 BAND = 0.15  # how much of its colour an interval has
@@ -122,11 +129,6 @@ def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) 
     _curves(results, what, log, ax)
     if legend:
         _legend(ax)
-
-
-def colours_of(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each label."""
-    return {label: style.colour for label, style in styles_of(labels).items()}
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:

@@ -14,6 +14,7 @@ import numpy as np
 from latebloomer.core.atomic_files import File, write_csv, write_file
 from latebloomer.core.html_table import html_table
 from latebloomer.core.statistics import Estimate, mcnemar
+from latebloomer.core.tables import data_frame
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
@@ -215,9 +216,9 @@ class Results:
         parquet.write_table(arrow.Table.from_pylist(self.rows()), data)
         write_file(path, data.getvalue())
 
-    def to_pandas(self) -> Any:
-        """The tidy table as a pandas data frame."""
-        return extra("pandas", "data frames", "pandas").DataFrame(self.rows())
+    def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
+        """The tidy table as a pandas data frame; `index` names columns to find rows by."""
+        return data_frame(self.rows(), index)
 
     def save(self, path: File) -> None:
         """Write all counts exactly, as JSON, compressed if the name ends in .gz.

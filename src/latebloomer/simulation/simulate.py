@@ -25,13 +25,14 @@ from latebloomer.simulation.run_memory import threads_that_fit
 TARGETS = ("cpu", "gpu", "python")
 METHODS = ("auto", "pulls", "sums")
 ENGINES = ("local", "ray")
+POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
 
 
 def simulate(
     problem: Problem | str,
-    policies: Policy | str | Sequence[Policy | str],
-    budgets: int | Sequence[int],
-    runs: int,
+    policies: Policy | str | Sequence[Policy | str] = POLICIES,
+    budgets: int | Sequence[int] | None = None,
+    runs: int = 1000,
     seed: int = 0,
     *,
     horizon: int | None = None,
@@ -69,6 +70,8 @@ def simulate(
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
     [('r-sr', 400, 1.0), ('r-sr', 800, 0.0), ('sh', 400, 1.0), ('sh', 800, 0.55)]
     """
+    if budgets is None:
+        raise SettingError("budgets=None, but budgets must be a whole number, or a list of them")
     setting = problem if isinstance(problem, Problem) else problem_of(problem)
     players = _policies(policies)
     _check_run(runs, first_run, seed, target, method, threads, chunk)

@@ -48,7 +48,13 @@ from latebloomer.theory.widths import optimistic_weight, pessimistic_weight, win
 
 LINES, WINDOWS = METHODS = ("lines", "windows")
 SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
+DELTA = 0.05  # what may fail, unless one says otherwise
 STEP = 1.1  # from one judged pull count to the next
+
+
+def shape_of(maximize: bool) -> str:
+    """What is assumed of curves, as their scores are seen: losses are the other way up."""
+    return "rise and are concave" if maximize else "fall and are convex"
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
@@ -66,6 +72,7 @@ class Certificate:
     delta: float
     noise: float
     noise_estimated: bool
+    maximize: bool = True  # False where rewards are losses times -1: sentences speak of the losses
 
     def certified(self, arm: int) -> bool:
         """Whether `arm` is proved best at the horizon: its interval lies above all the others.
@@ -103,15 +110,16 @@ class Certificate:
             return f"not certified: arm {arm} has too few rewards for any lower bound"
         if math.isinf(reach):
             return f"not certified: arm {rival} has too few rewards for any upper bound"
+        sign, side = (1.0, "above") if self.maximize else (-1.0, "below")
         return (
-            f"not certified: arm {rival} may reach {reach:.4g} {at}, {reach - sure:.4g} above the "
-            f"{sure:.4g} that arm {arm} is sure of"
+            f"not certified: arm {rival} may reach {sign * reach:.4g} {at}, {reach - sure:.4g} "
+            f"{side} the {sign * sure:.4g} that arm {arm} is sure of"
         )
 
     def _condition(self) -> str:
         level = "itself an estimate" if self.noise_estimated else "as given"
         return (
-            f"with probability {1 - self.delta:g} if curves rise and are concave "
+            f"with probability {1 - self.delta:g} if curves {shape_of(self.maximize)} "
             f"and the noise level is {self.noise:.4g} ({level})"
         )
 
@@ -121,18 +129,21 @@ def certificate(
     noise: float | None,
     horizon: int,
     window: float = 0.25,
-    delta: float = 0.05,
+    delta: float = DELTA,
     budget: int | None = None,
     *,
     method: str = LINES,
     score_range: tuple[float, float] | None = None,
+    looks: int = 1,
 ) -> Certificate:
     """Intervals for each mu_i(horizon) from each arm's rewards in the order they came.
 
     `noise` is the sub-Gaussian level sigma, or None to estimate it; then its own uncertainty is
     part of the intervals. `budget`, the most pulls any arm could have had, makes the intervals
     narrower where it is below the horizon; it must not depend on rewards. `score_range` is what a
-    mean cannot leave, (0, 1) for an accuracy. `window` is that of `method="windows"`.
+    mean cannot leave, (0, 1) for an accuracy. `window` is that of `method="windows"`. Whoever
+    looks several times, to stop when the answer is there, says how often at most (`looks`): an
+    estimated noise level must then be large enough every time.
 
     >>> seen = [[0.9] * 60, [0.2] * 60]
     >>> result = certificate(seen, noise=0.01, horizon=100)
@@ -146,13 +157,14 @@ def certificate(
     need_delta(delta)
     need_budget(horizon, "horizon")
     need_whole("horizon", horizon)
+    require(need_whole("looks", looks) >= 1, "looks", looks, "at least 1", "this is one of them")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
     need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
     if method == LINES:
-        ends = _by_lines(arrays, most, horizon, level, delta, noise is None)
+        ends = _by_lines(arrays, most, horizon, level, delta, looks if noise is None else 0)
     else:
         counts = _usable_counts(most, window)
         deviations = math.sqrt(2 * math.log(2 * len(arrays) * max(counts, 1) / delta))
@@ -168,16 +180,16 @@ def certificate(
 
 
 def _by_lines(
-    arrays: list[Floats], most: int, horizon: int, noise: float, delta: float, estimated: bool
+    arrays: list[Floats], most: int, horizon: int, noise: float, delta: float, estimates: int
 ) -> list[tuple[float, float]]:
-    """Intervals for all arms; a tenth of delta pays for a noise level that was estimated."""
-    if estimated:
+    """Intervals for all arms; a tenth of delta pays for a noise level estimated so many times."""
+    if estimates:
         bends = sum(max(0, len(x) - 2) for x in arrays)
-        noise *= noise_margin(delta / 10, bends)
+        noise *= noise_margin(delta / 10 / estimates, bends)
         delta -= delta / 10
     counts = _judged_counts(most)
-    looks = 2 * len(arrays) * len(counts) * len(SHARES)
-    scale = noise * math.sqrt(2 * math.log(max(1, looks) / delta))
+    claims = 2 * len(arrays) * len(counts) * len(SHARES)
+    scale = noise * math.sqrt(2 * math.log(max(1, claims) / delta))
     return [_line_interval(x[:most], counts, horizon, scale) for x in arrays]
 
 

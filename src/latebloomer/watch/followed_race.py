@@ -182,7 +182,7 @@ class FollowedRace:
         """RUNNING, INTERRUPTED or FINISHED."""
         if self.state is not None and self.state.verdict is not None:
             return FINISHED
-        return RUNNING if files.is_in_use(self.path) else INTERRUPTED
+        return RUNNING if files.is_held(self.path) else INTERRUPTED
 
     def page(self) -> RacePage:
         """The page as it stands; raises what is wrong with the journal."""

@@ -75,7 +75,7 @@ def _look(path: Path) -> Glance | None:
 def _state(path: Path, glance: Glance) -> str:
     if glance.decided is not None:
         return FINISHED
-    return RUNNING if files.is_in_use(path) else INTERRUPTED
+    return RUNNING if files.is_held(path) else INTERRUPTED
 
 
 def list_html(races: list[Race], links: Mapping[Path, str]) -> str:

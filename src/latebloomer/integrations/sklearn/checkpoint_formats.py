@@ -19,7 +19,8 @@ import numpy as np
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError, SettingError, extra, require
 
-FoldState: TypeAlias = tuple[Any, dict[str, Any], int]  # as `FoldModel.state` gives it
+# As `FoldModel.state` gives it: model, batches, and how far it is (in older ones, its steps).
+FoldState: TypeAlias = tuple[Any, dict[str, Any], dict[str, Any] | int]
 
 
 class LearnerState(NamedTuple):
@@ -111,11 +112,11 @@ class SkopsFormat(CheckpointFormat):
 
     def write(self, state: LearnerState, folder: Path) -> None:
         folds = []
-        for k, (model, batches, pulls) in enumerate(state.folds):
+        for k, (model, batches, done) in enumerate(state.folds):
             (folder / f"model-{k}.skops").write_bytes(self._dumped(model))
             random = batches["rng"].bit_generator.state
             numbers = {"rows": batches["rows"], "size": batches["size"], "random": random}
-            folds.append({"pulls": pulls, **numbers})
+            folds.append({"done": done, **numbers})
         np.savez(folder / BATCHES, *(batches["left"] for _, batches, _ in state.folds))
         said = {"estimator": state.estimator, "rows": state.rows, "folds": folds}
         (folder / self.file).write_text(json.dumps(said, indent=1), encoding="utf-8")
@@ -128,7 +129,7 @@ class SkopsFormat(CheckpointFormat):
                 batches = {"rows": fold["rows"], "size": fold["size"], "left": left[f"arr_{k}"]}
                 batches["rng"] = _generator(fold["random"])
                 model = self._loaded((folder / f"model-{k}.skops").read_bytes())
-                states.append((model, batches, fold["pulls"]))
+                states.append((model, batches, fold["done"]))
         return LearnerState(said["estimator"], said["rows"], states)
 
     def _dumped(self, model: Any) -> bytes:

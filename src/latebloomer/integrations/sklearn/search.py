@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from latebloomer.errors import AllFailed
+from latebloomer.integrations.sklearn.search_budget import (
+    EXTRA,
+    SearchBudget,
+    refit_steps,
+    search_budget,
+)
 from latebloomer.integrations.sklearn.search_learners import (
     SearchLearners,
     checked_data,
@@ -23,12 +31,13 @@ from latebloomer.integrations.sklearn.search_learners import (
     runner_for,
     with_replaced,
 )
-from latebloomer.integrations.sklearn.sklearn_learner import scorer_for
+from latebloomer.integrations.sklearn.sklearn_learner import batch_rows, scorer_for
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
 
-PULLS_EACH = 40  # where no budget is given
+BATCH = 64  # rows of a pull, where pulls are counted
 COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "out_at", "why", "seconds"]
 
 
@@ -54,22 +63,32 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Race estimators for one budget of training and become the best of them.
 
     Each pull trains one estimator a little more (`SklearnLearner`); those that fall behind are
-    dropped, the others keep what they have learned. `budget` counts pulls over all estimators
-    (40 for each if not given); `policy` and `grace` are as in `race`. With `refit=True` the winner
-    is then trained on to `horizon` pulls (the budget if not given) on all rows, those held out
-    among them: `refit_pulls_` is what that cost on top. With `refit=False` it stays as the race
-    trained it: `deliver=0.3` keeps that share of the budget for it. `callbacks` are told what
-    happens, as in `race`. Scores with a known range (an accuracy, an R2) are certified within it.
-    `checkpoint_format` and `trusted` are as in `SklearnLearner`.
+    dropped, the others keep what they have learned.
+
+    There is one budget. `trainings=3` is worth three full trainings, by what each estimator
+    declares (`max_iter` epochs, `n_estimators` trees, one pass over the rows): a pull is the same
+    share of each. `seconds=600` is time. `budget=2000` counts pulls, each a batch of `batch` rows
+    (64) or `step` trees. Without any of them it is half a training for each estimator, 2 at least,
+    and one for the refit.
+
+    `refit=True` trains a fresh clone of the winner on all rows, as in scikit-learn, and what that
+    takes is set aside from the budget first: one full training, a third of the time, or as many
+    pulls as the winner had (`horizon`, where given). `refit="extra"` spends it on top, and
+    `refit_pulls_` says how much. With `refit=False` the winner stays as the race trained it:
+    `deliver=0.3` keeps that share of the budget for it.
+
+    `policy`, `grace`, `stop` and `callbacks` are as in `race`; scores with a known range (an
+    accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in
+    `SklearnLearner`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True)
     >>> models = {"bayes": GaussianNB(), "linear": SGDClassifier(alpha=10)}
-    >>> search = RaceSearchCV(models, budget=40, batch=10, random_state=0).fit(X, y)
-    >>> search.best_name_, search.results_["pulls"], search.refit_pulls_
-    ('bayes', array([20, 20]), 20)
+    >>> search = RaceSearchCV(models, trainings=2, random_state=0).fit(X, y)
+    >>> search.best_name_, search.verdict_.spent, search.refit_pulls_  # one training each
+    ('bayes', 12, 12)
     >>> search.predict(X[:3])
     array([0, 0, 0])
     """
@@ -78,6 +97,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         estimators: Any,
         *,
+        trainings: float | None = None,
+        seconds: float | None = None,
         budget: int | None = None,
         policy: Any = "auto",
         scoring: Any = None,
@@ -85,8 +106,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         horizon: int | None = None,
         deliver: float = 0.0,
         grace: int = 1,
-        refit: bool = True,
-        batch: int = 64,
+        refit: bool | str = True,
+        batch: int | None = None,
         step: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -95,8 +116,11 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         trusted: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
+        stop: str | None = None,
     ) -> None:
         self.estimators = estimators
+        self.trainings = trainings
+        self.seconds = seconds
         self.budget = budget
         self.policy = policy
         self.scoring = scoring
@@ -114,6 +138,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.trusted = trusted
         self.verbose = verbose
         self.callbacks = callbacks
+        self.stop = stop
 
     # --- settings, with those of the estimators by name ---
 
@@ -157,8 +182,11 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         X, y = checked_data(X, y, is_classifier(self))
         learners = SearchLearners(self, estimators, X, y)
         pulls_in_words = learners.pulls_in_words()
-        verdict = self._race(learners, runner)
-        best, self.refit_pulls_ = learners.refit(verdict) if self.refit else (verdict.learner, 0)
+        budget = search_budget(self, learners.full)
+        if self.verbose and budget.said:
+            print(budget.said, file=sys.stderr)
+        verdict = self._race(learners, runner, budget)
+        best = self._refit(learners, verdict, budget) if self.refit else verdict.learner
         self.best_name_ = verdict.name
         self.best_index_ = list(estimators).index(verdict.name)
         self.best_score_ = verdict.score
@@ -168,21 +196,41 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.verdict_ = replace(verdict, learner=None)
         return self
 
-    def _race(self, learners: SearchLearners, runner: str | Runner) -> Verdict:
+    def batch_rows(self) -> int | None:
+        """Rows of a batch; None where a pull is a share of a full training."""
+        if self.batch is None:
+            return None if self.budget is None else BATCH
+        return batch_rows(self.batch)
+
+    def _refit(self, learners: SearchLearners, verdict: Verdict, budget: SearchBudget) -> Any:
+        """A fresh clone of the winner, trained on all rows with what was set aside for that."""
+        name, one = verdict.name, verdict.settings["pulls_per_training"]
+        share = Share(learners.full[name], one) if budget.by_trainings else None
+        steps = refit_steps(self, budget, share, verdict.horizon, verdict[name].pulls)
+        seconds = budget.aside if self.seconds is not None and self.refit is True else inf
+        made = learners.refit(name, steps, seconds)
+        self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
+        if self.verbose and self.refit == EXTRA:
+            print(f"refitted {name} on all rows: {self.refit_pulls_} pulls", file=sys.stderr)
+        return made
+
+    def _race(
+        self, learners: SearchLearners, runner: str | Runner, budget: SearchBudget
+    ) -> Verdict:
         made, progress = learners.factories(), bool(self.verbose)
-        budget = PULLS_EACH * len(made) if self.budget is None else self.budget
+        self.refit_pulls_ = 0
         if self.journal is not None and Path(self.journal).exists():
-            learners.need_own_journal(self.journal, budget)
+            learners.need_own_journal(self.journal, budget.race)
             return resume(
                 self.journal, made, policy=self.policy, runner=runner, progress=progress,
                 callbacks=self.callbacks,
             )  # fmt: skip
         try:
             return race(
-                made, budget, policy=self.policy, horizon=self.horizon, deliver=self.deliver,
+                made, **budget.race, policy=self.policy, deliver=self.deliver,
                 grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
                 retries=0, progress=progress, callbacks=self.callbacks,
-                score_range=learners.score_range,
+                score_range=learners.score_range, stop=self.stop,
             )  # fmt: skip
         except AllFailed as error:
             reasons = list(learners.errors.values())

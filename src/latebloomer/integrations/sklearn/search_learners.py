@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from math import inf
+from time import perf_counter
 from typing import Any
 
 import joblib  # type: ignore[import-untyped]
@@ -33,7 +35,6 @@ from latebloomer.integrations.sklearn.training import TrainingSettings, last_ste
 from latebloomer.racing.api import settings_in
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.simulation.local_runs import cores
 
 # --- the estimators, as a dict, a list of pairs or a bare list; and their names ---
@@ -161,7 +162,7 @@ class SearchLearners:
     def __init__(self, search: Any, estimators: dict[str, Any], X: Any, y: Any) -> None:
         self.estimators, self._search, self._X, self._y = estimators, search, X, y
         self._seed = seed_from(search.random_state)
-        self._batch = need_positive("batch", search.batch)
+        self._batch = search.batch_rows()
         self._step = need_positive("step", search.step)
         self._format = checkpoint_format_for(search.checkpoint_format, search.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
@@ -177,7 +178,7 @@ class SearchLearners:
         """The race's seed: another one for other data, estimators or settings."""
         s = self._search
         what = (self._X, self._y, repr(self.estimators), repr(s.scoring), repr(s.validation))
-        sizes = {"batch": self._batch, "step": self._step}
+        sizes = {"batch": self._batch, "step": self._step, "refit": s.refit}
         return int(joblib.hash((what, sizes, self._seed))[:8], 16)
 
     def factories(self) -> dict[str, Callable[[], Any]]:
@@ -202,15 +203,20 @@ class SearchLearners:
         """What a pull of each estimator is."""
         return {name: self._learner(name, self._folds).how for name in self.estimators}
 
-    def refit(self, verdict: Verdict) -> tuple[SklearnLearner, int]:
-        """The winner, trained up to the horizon on all rows, and the pulls that this took."""
-        learner = verdict.learner.learner
-        if not learner.widen(self._X, self._y):
-            learner = self._learner(verdict.name, [Fold(self._X, self._y)])
-        pulls = max(verdict.horizon - learner.pulls, 0)
-        for _ in range(pulls):
+    @cached_property
+    def full(self) -> dict[str, int]:
+        """Steps of each estimator's full training, by what it declares."""
+        return {name: self._learner(name, self._folds).full for name in self.estimators}
+
+    def refit(self, name: str, steps: int, seconds: float = inf) -> SklearnLearner:
+        """A fresh clone of an estimator, trained on all rows for so many steps, or for a time."""
+        learner = self._learner(name, [Fold(self._X, self._y)])
+        until = perf_counter() + seconds
+        if seconds == inf:
+            learner.train(steps)
+        while learner.steps < steps and not learner.finished and perf_counter() < until:
             learner.train()
-        return learner, pulls
+        return learner
 
     @property
     def score_range(self) -> tuple[float | None, float | None] | None:
@@ -218,13 +224,13 @@ class SearchLearners:
         ranges = {score_range_of(one, self._search.scoring) for one in self.estimators.values()}
         return ranges.pop() if len(ranges) == 1 else None
 
-    def need_own_journal(self, journal: Any, budget: int) -> None:
+    def need_own_journal(self, journal: Any, asked: dict[str, Any]) -> None:
         """Raise `OtherRace` unless a journal is of this search on these rows."""
-        values = settings_in(journal)
+        values = {"grace": 1} | dict(settings_in(journal))
         search = self._search
-        own = {"seed": self.fingerprint, "horizon": search.horizon, "budget": budget,
-               "deliver": search.deliver, "grace": search.grace}  # fmt: skip
-        other = [name for name, value in own.items() if values.get(name, 1) != value]
+        own = {"seed": self.fingerprint, **asked, "deliver": search.deliver, "grace": search.grace,
+               "stop": search.stop}  # fmt: skip
+        other = [name for name, value in own.items() if values.get(name) != value]
         if other:
             raise OtherRace(
                 f"the journal {journal} is of another race (its {other[0]} differs): with the "
@@ -240,9 +246,11 @@ class ErrorRecorder:
         self.learner, self._name, self._errors = learner, name, errors
         self.save, self.load = learner.save, learner.load
 
-    def pull(self) -> float:
+    def pull(self, steps: int = 1) -> float:
         try:
-            return self.learner.pull()
+            return self.learner.pull(steps)
+        except StopIteration:
+            raise
         except Exception as error:
             self._errors[self._name] = error
             raise

@@ -38,21 +38,25 @@ from latebloomer.integrations.sklearn.training import (
 class SklearnLearner:
     """An estimator that is trained a little more by each pull and scored on rows held out.
 
-    A pull is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
-    for an estimator without `partial_fit`, `step` more trees or iterations with `warm_start`;
-    `how` tells which. `validation` is the share of rows held out, `(X_val, y_val)`, or a splitter:
-    with k folds each pull trains k models and the score is their mean. The estimator itself stays
-    as it is; `model` is the trained clone. Checkpoints are pickles; `checkpoint_format="skops"`
-    writes them without, and loads only types that skops or `trusted` lists.
+    A step is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
+    with `batch=None` one epoch, or a hundredth of the rows for an estimator without `max_iter`.
+    For one without `partial_fit` it is `step` more trees or iterations with `warm_start`; `how`
+    tells which. `full` is how many steps the estimator itself declares: `max_iter` epochs,
+    `n_estimators` trees, or one pass over the rows. One that meets its own rule to stop (`tol`,
+    `n_iter_no_change`) has finished. `validation` is the share of rows held out, `(X_val, y_val)`,
+    or a splitter: with k folds each pull trains k models and the score is their mean. The
+    estimator itself stays as it is; `model` is the trained clone. Checkpoints are pickles;
+    `checkpoint_format="skops"` writes them without, and loads only types that skops or `trusted`
+    lists.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = SklearnLearner(GaussianNB(), X, y, batch=10, random_state=0)
     >>> learner.how
-    'partial_fit: 10 of 120 rows a pull, reshuffled every epoch'
-    >>> [learner.pull() > 0.3 for _ in range(3)]
-    [True, True, True]
+    'partial_fit: 10 of 120 rows a step, reshuffled every epoch'
+    >>> learner.full, [learner.pull() > 0.3 for _ in range(3)], learner.pull(steps=9) > 0.8
+    (12, [True, True, True], True)
     """
 
     def __init__(
@@ -61,7 +65,7 @@ class SklearnLearner:
         X: Any,
         y: Any,
         *,
-        batch: int = 64,
+        batch: int | None = 64,
         scoring: Any = None,
         validation: Any = 0.2,
         random_state: int | None = None,
@@ -72,7 +76,7 @@ class SklearnLearner:
         training_mode(estimator)  # says what cannot be trained, before anything is split
         checkpoints = checkpoint_format_for(checkpoint_format, trusted)
         seed = seed_from(random_state)
-        batch, step = need_positive("batch", batch), need_positive("step", step)
+        batch, step = batch_rows(batch), need_positive("step", step)
         scorer = scorer_for(last_step(estimator), scoring)
         X, y = indexable_data(X, y)
         if isinstance(validation, tuple):
@@ -108,15 +112,30 @@ class SklearnLearner:
         self._rows = [row_count(fold.X) for fold in folds]
         self._models = [FoldModel(estimator, fold, settings) for fold in folds]
 
-    def pull(self) -> float:
-        """Train once more and return the score on the rows held out."""
-        self.train()
+    def pull(self, steps: int = 1) -> float:
+        """Train so many steps more and return the score on the rows held out.
+
+        An estimator that is trained by its own rule raises `StopIteration`.
+        """
+        if self.finished:
+            raise StopIteration
+        self.train(steps)
         return float(np.mean([model.score(self._scorer) for model in self._models]))
 
-    def train(self) -> None:
-        """Train once more, without a score."""
+    def train(self, steps: int = 1) -> None:
+        """Train so many steps more, without a score."""
         for model in self._models:
-            model.train()
+            model.train(steps)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is trained, by its own rule."""
+        return all(model.finished for model in self._models)
+
+    @property
+    def full(self) -> int:
+        """Steps of a full training, by what the estimator declares."""
+        return self._models[0].full
 
     @property
     def model(self) -> Any:
@@ -124,19 +143,15 @@ class SklearnLearner:
         return self._models[0].model
 
     @property
-    def pulls(self) -> int:
-        """Pulls so far."""
-        return self._models[0].pulls
+    def steps(self) -> int:
+        """Steps so far."""
+        return self._models[0].steps
 
     @property
     def how(self) -> str:
-        """What a pull is, in words."""
+        """What a step is, in words."""
         folds = len(self._models)
         return self._models[0].describe() + (f"; {folds} folds" if folds > 1 else "")
-
-    def widen(self, X: Any, y: Any) -> bool:
-        """Go on with these rows, those held out among them; no more scores. False if it cannot."""
-        return len(self._models) == 1 and self._models[0].widen(Fold(X, y))
 
     # --- outliving the process ---
 
@@ -216,6 +231,11 @@ def need_positive(name: str, value: Any) -> int:
     number = need_whole(name, value)
     require(number >= 1, name, value, "at least 1", "each pull must train on something")
     return number
+
+
+def batch_rows(batch: Any) -> int | None:
+    """Rows of a batch, or None: by epochs."""
+    return None if batch is None else need_positive("batch", batch)
 
 
 def seed_from(random_state: Any) -> int:

@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from latebloomer.errors import LearnerError
+from latebloomer.integrations.sklearn.checkpoint_formats import FoldState
+from latebloomer.integrations.sklearn.convergence import Convergence
 from latebloomer.integrations.sklearn.data_splits import Fold, RowNumbers, row_count, take_rows
+from latebloomer.racing.learner import adapter_for
+from latebloomer.racing.training_share import PULLS
 
 Scorer = Callable[[Any, Any, Any], float]
 
 GROWING = ("n_estimators", "max_iter")  # what warm_start is given more of
+FEWEST_ROWS = 10  # of a step of an estimator that is trained by one pass
 BINNED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
 
@@ -32,19 +38,23 @@ class TrainingMode(ABC):
     """One way to train a model a little more."""
 
     batched: bool  # by batches of rows, or on all of them
-    can_widen: bool = True  # what was learned stays right when rows are added
+    epochs: int | None = None  # that a full training has, where it is batched and says so
 
     @abstractmethod
     def prepare(self, model: Any) -> None:
         """Set up a model that has not been trained."""
 
     @abstractmethod
-    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
-        """Train a model that has had `pulls` pulls once more."""
+    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
+        """Train a model that has had `done` steps `steps` more; whether that is all it can do."""
+
+    @abstractmethod
+    def full(self, batch: int, rows: int) -> int:
+        """Steps of a full training, by what the estimator declares."""
 
     @abstractmethod
     def describe(self, batch: int, rows: int) -> str:
-        """What a pull is, for the user."""
+        """What a step is, for the user."""
 
 
 class PartialFit(TrainingMode):
@@ -55,15 +65,22 @@ class PartialFit(TrainingMode):
     def __init__(self, model: Any, classes: Any) -> None:
         takes = "classes" in inspect.signature(model.partial_fit).parameters
         self._first = {"classes": classes} if takes and classes is not None else {}
+        self.epochs = model.get_params(deep=False).get("max_iter")
 
     def prepare(self, model: Any) -> None:
         pass
 
-    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
-        model.partial_fit(X, y, **({} if pulls else self._first))
+    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
+        model.partial_fit(X, y, **({} if done else self._first))
+        return False
+
+    def full(self, batch: int, rows: int) -> int:
+        return (self.epochs or 1) * -(-rows // batch)
 
     def describe(self, batch: int, rows: int) -> str:
-        return f"partial_fit: {batch} of {rows} rows a pull, reshuffled every epoch"
+        if batch == rows:
+            return f"partial_fit: an epoch of all {rows} rows a step, reshuffled each time"
+        return f"partial_fit: {batch} of {rows} rows a step, reshuffled every epoch"
 
 
 class WarmStart(TrainingMode):
@@ -75,21 +92,30 @@ class WarmStart(TrainingMode):
         self._grows, self._step = grows, step
         # Ensembles count what they have; iterative solvers count what a call may add.
         self._counts = grows == "n_estimators" or isinstance(model, BINNED)
-        # Old trees' thresholds are kept as bin numbers, and other rows have other bins.
-        self.can_widen = not isinstance(model, BINNED)
+        self._whole = model.get_params(deep=False)[grows]
 
     def prepare(self, model: Any) -> None:
         model.set_params(warm_start=True)
 
-    def train(self, model: Any, X: Any, y: Any, pulls: int) -> None:
-        amount = self._step * (pulls + 1) if self._counts else self._step
+    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
+        amount = self._step * (done + steps if self._counts else steps)
         model.set_params(**{self._grows: amount})
         with warnings.catch_warnings():  # it is not meant to converge within a pull
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, y)
+        return self._made(model) < amount
+
+    def _made(self, model: Any) -> float:
+        """Trees or iterations that came of the newest call; fewer than asked: it has converged."""
+        names = ("n_estimators_", "n_iter_") if self._counts else ("n_iter_",)
+        found = next((getattr(model, name) for name in names if hasattr(model, name)), inf)
+        return float(np.max(found))
+
+    def full(self, batch: int, rows: int) -> int:
+        return max(1, self._whole // self._step)
 
     def describe(self, batch: int, rows: int) -> str:
-        return f"warm_start: {self._grows} grows by {self._step} a pull, on all {rows} rows"
+        return f"warm_start: {self._grows} grows by {self._step} a step, on all {rows} rows"
 
 
 def training_mode(estimator: Any, classes: Any = None, step: int = 1) -> TrainingMode:
@@ -122,6 +148,9 @@ def last_step(estimator: Any) -> Any:
 
 def _not_incremental(estimator: Any, model: Any, params: dict[str, Any]) -> str:
     what = "the last step of the pipeline, " if model is not estimator else ""
+    kind, home = type(model).__name__, type(model).__module__.partition(".")[0]
+    if home in ("xgboost", "lightgbm", "catboost"):
+        return f"{what}{kind} has no partial_fit and no warm_start. {adapter_for(model)}"
     if "warm_start" in params:
         lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
     else:
@@ -140,8 +169,8 @@ class TrainingSettings(NamedTuple):
     """What a model's training needs beside its rows."""
 
     classes: Any  # all of them, for the first `partial_fit`; None for a regressor
-    batch: int  # rows of a batch, where it learns from batches
-    step: int  # trees or iterations that a pull adds, where it does not
+    batch: int | None  # rows of a batch, where it learns from batches; None: by its epochs
+    step: int  # trees or iterations that a step adds, where it does not
     seed: int
 
 
@@ -167,48 +196,67 @@ class Batches:
         return batch
 
 
+def batch_size(batch: int | None, rows: int, epochs: int | None) -> int:
+    """Rows of a step: as given; else all of them where the estimator counts epochs.
+
+    An estimator that does not is trained by one pass, and a step is a hundredth of it, but at
+    least ten rows, so that most classes are in the first.
+
+    >>> batch_size(64, 4000, None), batch_size(None, 4000, 200), batch_size(None, 4000, None)
+    (64, 4000, 40)
+    """
+    if batch is not None:
+        return min(batch, rows)
+    return rows if epochs is not None else min(rows, max(FEWEST_ROWS, -(-rows // PULLS)))
+
+
 class FoldModel:
     """A clone of an estimator that trains on one fold's rows and is scored on those held out."""
 
     def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
-        self._estimator = seeded(estimator, settings.seed)
-        self._fold, self._batch = fold, settings.batch
-        self._batches = self._all_rows(np.random.default_rng(settings.seed))
-        self.pulls = 0
+        self._estimator, self._fold = seeded(estimator, settings.seed), fold
         self._mode = training_mode(self._estimator, settings.classes, settings.step)
+        rows = row_count(fold.X)
+        size = batch_size(settings.batch, rows, self._mode.epochs)
+        self._batches = Batches(rows, size, np.random.default_rng(settings.seed))
+        self.steps = 0
+        self.finished = False  # by its own rule
+        self._convergence = Convergence(last_step(self._estimator))
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
 
-    def _all_rows(self, rng: np.random.Generator) -> Batches:
-        rows = row_count(self._fold.X)
-        return Batches(rows, min(self._batch, rows), rng)
+    @property
+    def full(self) -> int:
+        """Steps of a full training."""
+        return self._mode.full(self._batches.size, self._batches.rows)
 
-    def train(self) -> None:
-        """One more pull."""
+    def train(self, steps: int = 1) -> None:
+        """So many steps more, or those until its own rule says that it is trained."""
         if self._model is None:
             self._start(clone(last_step(self._estimator)))
             self._mode.prepare(self._model)
-        X, y = self._X, self._fold.y
-        if self._mode.batched:
+        if not self._mode.batched:
+            if not self.finished:
+                self._step(self._X, self._fold.y, steps)
+            return
+        for _ in range(steps):
+            if self.finished:
+                return
             rows = self._batches.next()
-            X, y = take_rows(X, rows), take_rows(y, rows)
-        self._mode.train(self._model, X, y, self.pulls)
-        self.pulls += 1
+            self._step(take_rows(self._X, rows), take_rows(self._fold.y, rows), 1)
+            if self._batches.size == self._batches.rows:
+                self._convergence.note_epoch(self._model, self._X, self._fold.y)
+                self.finished = self._convergence.reached
+
+    def _step(self, X: Any, y: Any, steps: int) -> None:
+        self.finished = self._mode.train(self._model, X, y, self.steps, steps)
+        self.steps += steps
 
     def score(self, scorer: Scorer) -> float:
         """By the rows held out."""
         if self._fold.y_val is None:
-            raise LearnerError("no rows are held out any more: call train() instead of pull()")
+            raise LearnerError("no rows are held out: call train() instead of pull()")
         return float(scorer(self._model, self._X_val, self._fold.y_val))
-
-    def widen(self, fold: Fold) -> bool:
-        """Go on with more rows, in a new epoch; False where what was learned forbids that."""
-        if not self._mode.can_widen:
-            return False
-        self._fold = fold
-        self._X = fold.X if self._head is None else self._head.transform(fold.X)
-        self._batches = self._all_rows(self._batches.rng)
-        return True
 
     @property
     def model(self) -> Any:
@@ -220,20 +268,27 @@ class FoldModel:
         return whole
 
     def describe(self) -> str:
-        """What a pull is, in words."""
+        """What a step is, in words."""
         words = self._mode.describe(self._batches.size, self._batches.rows)
         return f"{words}, after steps fitted once" if _has_head(self._estimator) else words
 
-    def state(self) -> tuple[Any, dict[str, Any], int]:
+    def state(self) -> FoldState:
         """All that training has changed; the steps before the last are fitted again.
 
         Without an object of a class of ours: a checkpoint outlives our names.
         """
-        return self._model, dict(vars(self._batches)), self.pulls
+        rule = self._convergence
+        done = {"steps": self.steps, "finished": self.finished, "best": rule.best,
+                "idle": rule.idle}  # fmt: skip
+        return self._model, dict(vars(self._batches)), done
 
-    def restore(self, state: tuple[Any, dict[str, Any], int]) -> None:
-        """Become what `state` gave."""
-        model, batches, self.pulls = state
+    def restore(self, state: FoldState) -> None:
+        """Become what `state` gave; older ones knew their steps alone."""
+        model, batches, done = state
+        known: dict[str, Any] = {"steps": done} if isinstance(done, int) else done
+        self.steps, self.finished = known["steps"], known.get("finished", False)
+        self._convergence.best = known.get("best", inf)
+        self._convergence.idle = known.get("idle", 0)
         self._batches = Batches(**batches)
         self._start(model)
 

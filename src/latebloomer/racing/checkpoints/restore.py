@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.pickled import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.learner import Entry, Learner, as_score, can_save
+from latebloomer.racing.learner import Entry, Learner, as_score, can_save, stand_at
 from latebloomer.session.events import Saved
 
 Call = Callable[[Callable[[], Any]], Any]  # how a pull is made
@@ -33,10 +35,10 @@ class BroughtBack(NamedTuple):
 def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> BroughtBack:
     """Build, load and repeat. `pulls_had` says how many a learner without a checkpoint has had."""
     notes: list[str] = []
-    learner = target.entry.build()
-    start = _load(target, learner, notes)
+    learner, start = _from_checkpoint(target, notes)
     if start is None:
         start = pulls_had(learner)
+    stand_at(learner, start, target.recorded)
     for n in range(start, target.done):
         score = _pull_again(learner, call, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):
@@ -44,20 +46,35 @@ def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> 
     return BroughtBack(learner, notes)
 
 
-def _load(target: Target, learner: Any, notes: list[str]) -> int | None:
-    """Load the state if its files are as they were saved; its pulls."""
+def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]:
+    """The learner with its state, if the files are as they were saved, and its pulls; or fresh."""
     saved = target.saved
-    if saved is None or target.storage is None or not (target.done and can_save(learner)):
-        return None
+    if saved is None or target.storage is None or not target.done:
+        return target.entry.build(), None
     with target.storage.fetched(saved.folder, saved.digest) as folder:
-        if folder is not None:
+        if folder is not None and is_pickled(folder):
+            try:  # and build nothing beside it: memory may be short
+                return unpickled(folder), saved.n
+            except Exception as error:  # its class has moved, or is not in this program
+                notes.append(_not_unpickled(saved.n, error))
+                return target.entry.build(), None
+        learner: Any = target.entry.build()
+        if folder is not None and can_save(learner):
             learner.load(folder)
-            return saved.n
-    notes.append(
-        f"its checkpoint of pull {saved.n} was not loaded: the files are missing or not those "
-        "that were saved (their digest differs from the journal's)"
+            return learner, saved.n
+    if folder is None:
+        notes.append(
+            f"its checkpoint of pull {saved.n} was not loaded: the files are missing or not those "
+            "that were saved (their digest differs from the journal's)"
+        )
+    return learner, None
+
+
+def _not_unpickled(n: int, error: Exception) -> str:
+    return (
+        f"its checkpoint of pull {n} could not be unpickled ({reason_of(error)}), so it was "
+        "trained again"
     )
-    return None
 
 
 def _pull_again(learner: Learner, call: Call, n: int, done: int) -> float:

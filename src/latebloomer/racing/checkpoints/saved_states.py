@@ -57,6 +57,11 @@ class SavedStates:
         saved = self.newest(arm, upto)
         return saved if saved is not None and self.storage.has(saved.folder) else None
 
+    def model(self, arm: int, n: int) -> Saved | None:
+        """The model of a generator after just so many pulls, where its file is seen from here."""
+        saved = self._race.model(arm, n)
+        return saved if saved is not None and self.storage.has(saved.folder) else None
+
     def sweep(self) -> None:
         """Remove what a kill left half-written."""
         if isinstance(self.storage, Folder):

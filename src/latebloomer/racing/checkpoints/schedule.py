@@ -6,6 +6,7 @@ from latebloomer.session.events import Event, Saved, Told
 
 MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
 WORTH = 20.0  # and at least so many times what saving takes
+LEAST_KEPT = 1.0  # seconds of training of an arm that is let go: less is trained again
 
 
 class CheckpointSchedule:
@@ -42,6 +43,12 @@ class CheckpointSchedule:
     def is_worth_it(self, arm: int) -> bool:
         """Whether saving took less than a quarter of the training that it would keep now."""
         return self._unsaved[arm] >= 4 * self._took[arm]
+
+    def is_worth_keeping(self, arm: int) -> bool:
+        """Whether to save an arm that is let go, should a larger budget bring it back."""
+        if self.every is not None:
+            return self.is_behind(arm)
+        return self._timed and self._unsaved[arm] >= max(LEAST_KEPT, 4 * self._took[arm])
 
     def is_due(self, arm: int, n: int) -> bool:
         """Whether to save an arm after its n-th pull."""

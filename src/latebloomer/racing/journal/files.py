@@ -25,9 +25,7 @@ from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
 from latebloomer.session.events import Began, Created, Decided, Event, Told
 
-GLANCED = (
-    0.2  # seconds that a lock is waited for: one who looks whether it is held holds it briefly
-)
+LOOKS = 0.2  # seconds to wait for those who only look whether somebody holds a lock
 CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
 
 
@@ -40,10 +38,34 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
         return journal
     file = Path(path).absolute()
     _need_folder(file)
-    lock = _lock(file)
+    lock = take_lock(file)
     try:
         _make_way(file)
-        journal = _new_journal(file, [Entry(1, time(), 0.0, created)], lock)
+    except BaseException:
+        lock.close()
+        raise
+    return _begin(file, created, lock)
+
+
+def create_unless_taken(path: str | os.PathLike[str], created: Created) -> Journal | None:
+    """The same; None where the name is taken, also by a process that makes its file just now."""
+    file = Path(path).absolute()
+    _need_folder(file)
+    if os.path.lexists(file):
+        return None
+    try:
+        lock = take_lock(file)
+    except JournalInUse:
+        return None
+    if os.path.lexists(file):  # made, and let go of, in between
+        lock.close()
+        return None
+    return _begin(file, created, lock)
+
+
+def _begin(file: Path, created: Created, lock: sqlite3.Connection) -> Journal:
+    try:
+        return _new_journal(file, [Entry(1, time(), 0.0, created)], lock)
     except BaseException as error:
         lock.close()
         if isinstance(error, sqlite3.Error):
@@ -51,7 +73,6 @@ def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
                 f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
             ) from error
         raise
-    return journal
 
 
 def _new_journal(file: Path, entries: list[Entry], lock: sqlite3.Connection) -> FileJournal:
@@ -142,7 +163,7 @@ def _copy(entries: list[Entry], file: Path) -> None:
         raise JournalError(
             f"{near(file)} is there already, and nothing is overwritten: give another file"
         )
-    lock = _lock(file)
+    lock = take_lock(file)
     try:
         _new_journal(file, entries, lock).close()
     except BaseException as error:
@@ -172,7 +193,7 @@ def reopen(path: str | os.PathLike[str]) -> FileJournal:
     if first is None or not isinstance(first.event, Created):
         raise JournalError(f"{near(file)} does not begin with a race: nothing can be resumed")
     old = isinstance(looked, VersionOneReader)
-    lock = _lock(file)
+    lock = take_lock(file)
     try:
         db = _connect(file, durability_of(first.event))
         if old:
@@ -194,7 +215,27 @@ def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = Fals
         raise JournalError(
             f"there is no journal {near(file)}: check the path, or start with race(...)"
         )
-    db = _connect_to_read(file, at_rest=brief and not Path(f"{file}-wal").exists())
+    db = _connect_to_read(file, at_rest=brief and _is_at_rest(file))
+    version = _version(db, file, damaged)
+    return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
+
+
+def glance(path: Path) -> tuple[sqlite3.Connection, int]:
+    """A connection for a few questions, and the version of the tables.
+
+    Unlike a longer look it leaves no files of SQLite's own beside a journal that nobody writes.
+    """
+    file = path.absolute()
+    db = _connect_to_read(file, at_rest=_is_at_rest(file))
+    return db, _version(db, file)
+
+
+def _is_at_rest(file: Path) -> bool:
+    return not Path(f"{file}-wal").exists()
+
+
+def _version(db: sqlite3.Connection, file: Path, damaged: bool = False) -> int:
+    """Of the tables; where they are none of ours, the connection is closed and the error says."""
     try:
         if damaged:  # else SQLite refuses a file that was cut off
             db.execute("PRAGMA writable_schema = ON")
@@ -205,7 +246,7 @@ def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = Fals
     except DAMAGE as error:
         db.close()
         text = one_line(str(error))
-        if not damaged and _has_our_mark(file):
+        if not damaged and has_our_mark(file):
             raise JournalError(
                 f"the journal {near(file)} is damaged ({text}): `latebloomer repair {near(file)}` "
                 "keeps what is sound in a new file"
@@ -214,14 +255,35 @@ def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = Fals
     except JournalError:
         db.close()
         raise
-    return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
+    return int(version)
 
 
-def _has_our_mark(file: Path) -> bool:
+def has_our_mark(file: Path) -> bool:
     """Whether it begins as our files do, without asking SQLite."""
     with file.open("rb") as stream:
         head = stream.read(72)
     return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big")
+
+
+def is_ours(file: Path) -> bool:
+    """Whether a file that cannot be read is a journal all the same: it is damaged, or newer."""
+    try:
+        return has_our_mark(file)
+    except OSError:
+        return False
+
+
+def is_held(file: Path) -> bool:
+    """Whether a process races on a journal just now. Nothing is written."""
+    lock = Path(f"{file}.lock").absolute()
+    if not lock.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as db:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        return "locked" in str(error)
+    return False
 
 
 class Blank(JournalError):
@@ -275,7 +337,7 @@ def _connect_to_read(file: Path, at_rest: bool = False) -> sqlite3.Connection:
     return db
 
 
-def _lock(file: Path) -> sqlite3.Connection:
+def take_lock(file: Path) -> sqlite3.Connection:
     """Hold an exclusive lock on a file beside the journal until the process ends or closes it.
 
     SQLite's own locks work on every system and end with the process. On the journal itself such a
@@ -284,7 +346,7 @@ def _lock(file: Path) -> sqlite3.Connection:
     for again in (True, False):
         lock = None
         try:
-            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=GLANCED)
+            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOOKS)
             lock.execute("BEGIN EXCLUSIVE")
             return lock
         except sqlite3.DatabaseError as error:
@@ -303,21 +365,6 @@ def _lock(file: Path) -> sqlite3.Connection:
     raise JournalError(f"the journal {file} cannot be locked")
 
 
-def is_in_use(path: str | os.PathLike[str]) -> bool:
-    """Whether a process races on a journal now. Nothing is written."""
-    file = Path(f"{Path(path).absolute()}.lock")
-    if not file.exists():
-        return False
-    lock = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=0)
-    try:
-        lock.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        return "locked" in str(error)
-    finally:
-        lock.close()
-    return False
-
-
 def _holder(file: Path) -> str:
     """Which process raced last."""
     holder = "another process"
@@ -334,7 +381,10 @@ def _need_folder(file: Path) -> None:
     if not file.parent.is_dir():
         raise JournalError(f"journal={str(file)!r}, but there is no folder {file.parent}: make it")
     if file.is_dir():
-        raise JournalError(f"journal={str(file)!r} is a folder, but it must be a file")
+        raise JournalError(
+            f"journal={str(file)!r} is a folder, but it must be a file; with a slash at its end, "
+            "each race gets a new file in it"
+        )
 
 
 def _remove(file: Path, *more: str) -> None:
@@ -360,8 +410,9 @@ def _make_way(file: Path) -> None:
         _remove(file)
         return
     state = "a finished race" if over else "an unfinished race"
-    then = "to get its verdict" if over else "to go on with it"
+    then = "gets its verdict" if over else "goes on with it"
     raise OtherRace(
         f"the journal {near(file)} holds {state} of {spent} pulls, and nothing is overwritten: "
-        f"{resume_call(file)} {then}, or give this race its own file with journal=..."
+        f'{resume_call(file)} or if_exists="resume" {then}, if_exists="new" makes a new file '
+        "beside it, and journal=... gives another name"
     )

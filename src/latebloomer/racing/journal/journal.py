@@ -13,6 +13,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import error as StructError
 from time import time
@@ -32,8 +33,8 @@ from latebloomer.racing.journal.schema import (
 from latebloomer.session.events import Created, Decided, Event, Told
 
 INSERT_TOLD = (
-    "INSERT INTO events (id, kind, arm, score, seconds, at, elapsed, checksum) "
-    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO events (id, kind, arm, score, seconds, steps, at, elapsed, checksum) "
+    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum) VALUES (1, ?, ?)"
@@ -140,9 +141,10 @@ class FileJournal(Journal):
             raise self._cannot_write(events[0], error) from error
 
     def _append_told(self, event: Told, now: float, elapsed: float) -> None:
-        number, arm, score, seconds = self._last + 1, event.arm, event.score, event.seconds
-        mark = told_checksum(self._checksum, number, arm, score, seconds, now, elapsed)
-        self._db.execute(INSERT_TOLD, (number, arm, score, seconds, now, elapsed, mark))
+        number = self._last + 1
+        mark = told_checksum(self._checksum, number, event, now, elapsed)
+        row = (number, event.arm, event.score, event.seconds, event.steps, now, elapsed, mark)
+        self._db.execute(INSERT_TOLD, row)
         self._last, self._checksum = number, mark
 
     def _append_several(self, events: tuple[Event, ...], now: float, elapsed: float) -> None:
@@ -229,6 +231,10 @@ class FileJournal(Journal):
         return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
 
     def close(self) -> None:
+        if self._lock is not None:
+            with suppress(sqlite3.Error):  # whoever reads now keeps SQLite from doing it later
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
         if self._lock is not None:
             self._lock.close()

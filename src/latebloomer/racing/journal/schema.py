@@ -21,7 +21,9 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
+    Extended,
     HandedOut,
+    Joined,
     Left,
     Named,
     Noted,
@@ -51,19 +53,19 @@ TABLES = f"""
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, -- 1, 2, 3, ... without a gap
     kind TEXT NOT NULL, -- created, began, told, handed out, pull failed, left, planned, stopped,
-                        -- named, noted, saved, restored, decided, ended
+                        -- named, joined, extended, noted, saved, restored, decided, ended
     arm INTEGER, -- the learner it concerns, from 0
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
     score REAL, -- told: what the learner returned
     seconds REAL, -- how long it took: told, pull failed, saved, restored
-    steps INTEGER, -- told: steps of its own that the learner made
-    budget INTEGER, -- planned, named: pulls in all
-    deciding INTEGER, -- planned: those of them that name the best
-    horizon INTEGER, -- planned: where it is another one than before
+    steps INTEGER, -- told: steps of its own that the learner made; joined: of its full training
+    budget INTEGER, -- planned, named, extended: pulls in all
+    deciding INTEGER, -- planned, extended: those of them that name the best
+    horizon INTEGER, -- extended: the number of pulls at which learners are compared
     size INTEGER, -- handed out: arms at once; saved: bytes
     word TEXT, -- left: failed or finished; pull failed: what kind; handed out: more
-               -- stopped: final; saved: SHA-256 of the files
-    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints
+               -- stopped: final; saved: SHA-256 of the files; extended: survivors
+    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints; joined: the name
     data TEXT, -- all the rest, as JSON
     at REAL NOT NULL, -- when, in seconds since 1970
     elapsed REAL NOT NULL, -- seconds of the race so far, by a clock that is never set
@@ -75,15 +77,17 @@ CREATE TABLE tail ( -- one row: the newest event but for pulls, so that a lost e
 CREATE VIEW pulls AS SELECT
     row_number() OVER (ORDER BY id) AS t, arm,
     row_number() OVER (PARTITION BY arm ORDER BY id) AS n,
-    score, seconds, at FROM events WHERE kind = 'told' ORDER BY id;
+    score, seconds, steps, at FROM events WHERE kind = 'told' ORDER BY id;
 CREATE VIEW settings AS SELECT key, {VALUE} AS value
     FROM json_each((SELECT json_extract(data, '$.settings') FROM events WHERE kind = 'created'));
 CREATE VIEW arms AS SELECT key AS arm, value AS name
-    FROM json_each((SELECT json_extract(data, '$.names') FROM events WHERE kind = 'created'));
+    FROM json_each((SELECT json_extract(data, '$.names') FROM events WHERE kind = 'created'))
+    UNION ALL SELECT arm, text FROM events WHERE kind = 'joined';
 CREATE VIEW counted AS SELECT *, sum(kind = 'told') OVER (ORDER BY id) AS t FROM events;
 CREATE VIEW changes AS SELECT id, t, kind, arm, coalesce(deciding, budget, size) AS value,
     coalesce(word, '') AS word, coalesce(text, '') AS why, at FROM counted
-    WHERE kind IN ('left', 'planned', 'stopped', 'handed out', 'named', 'noted');
+    WHERE kind IN ('left', 'planned', 'stopped', 'handed out', 'named', 'joined', 'extended',
+        'noted');
 CREATE VIEW failures AS SELECT id, t, arm, n, word AS kind, text AS reason, data AS details, at
     FROM counted WHERE kind = 'pull failed';
 CREATE VIEW checkpoints AS SELECT arm, n, text AS folder, word AS digest, size AS bytes, seconds,
@@ -98,7 +102,7 @@ CREATE VIEW verdict AS SELECT key, {VALUE} AS value FROM json_each(
 """
 
 TOLD = "told"
-_TOLD_ROW = Struct("<qqdddd")
+_TOLD_ROW, _STEPS = Struct("<qqdddd"), Struct("<q")
 
 
 class Entry(NamedTuple):
@@ -110,18 +114,18 @@ class Entry(NamedTuple):
     event: Event
 
 
-def told_checksum(
-    before: int, number: int, arm: int, score: float, seconds: float, at: float, elapsed: float
-) -> int:
+def told_checksum(before: int, number: int, told: Told, at: float, elapsed: float) -> int:
     """Of the row of a counted pull, which is the most frequent by far."""
-    return crc32(_TOLD_ROW.pack(number, arm, score, seconds, at, elapsed), before)
+    mark = crc32(_TOLD_ROW.pack(number, told.arm, told.score, told.seconds, at, elapsed), before)
+    return mark if told.steps is None else crc32(_STEPS.pack(told.steps), mark)
 
 
 def checksum(before: int, row: tuple[Any, ...]) -> int:
     """Of any row in the order of `COLUMNS`, whose last cell is not looked at."""
-    if row[1] == TOLD and row[6] is None:
+    if row[1] == TOLD:
         cells = _TOLD_ROW.pack(row[0], row[2], row[4], row[5], row[14], row[15])
-        return crc32(cells, before)
+        mark = crc32(cells, before)
+        return mark if row[6] is None else crc32(_STEPS.pack(row[6]), mark)
     return crc32(repr(row[:-1]).encode("utf-8", "backslashreplace"), before)
 
 
@@ -147,7 +151,10 @@ def _plain(value: Any) -> Any:
 
 Columns = Callable[[Any], dict[str, Any]]
 WRITERS: dict[type, tuple[str, Columns]] = {
-    Told: (TOLD, lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds}),
+    Told: (
+        TOLD,
+        lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds, "steps": e.steps},
+    ),
     HandedOut: ("handed out", lambda e: {"size": e.size, "word": "more" if e.more else None}),
     Left: ("left", lambda e: {"arm": e.arm, "word": e.how, "text": e.why}),
     Planned: (
@@ -155,6 +162,16 @@ WRITERS: dict[type, tuple[str, Columns]] = {
     ),
     Stopped: ("stopped", lambda e: {"word": "final" if e.final else None, "text": e.why}),
     Named: ("named", lambda e: {"arm": e.arm, "budget": e.budget, "text": e.why}),
+    Joined: (
+        "joined",
+        lambda e: {"arm": e.arm, "text": e.name, "steps": e.full,
+                   "word": "coarse" if e.coarse else None},
+    ),
+    Extended: (
+        "extended",
+        lambda e: {"budget": e.budget, "deciding": e.deciding, "horizon": e.horizon,
+                   "word": None if e.revive else "survivors", "text": e.why},
+    ),
     Created: (
         "created",
         lambda e: {
@@ -186,8 +203,8 @@ WRITERS: dict[type, tuple[str, Columns]] = {
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row in the order of `COLUMNS`."""
     if row[1] == TOLD:
-        return Told(row[2], row[4], row[5])
-    (_, kind, arm, n, _, seconds, _, budget, deciding, _, size, word, text, data,
+        return Told(row[2], row[4], row[5], row[6])
+    (_, kind, arm, n, _, seconds, steps, budget, deciding, horizon, size, word, text, data,
      *_) = row  # fmt: skip
     match kind:
         case "handed out":
@@ -200,6 +217,10 @@ def event_of(row: tuple[Any, ...]) -> Event:
             return Stopped(text, word == "final")
         case "named":
             return Named(arm, budget, text)
+        case "joined":
+            return Joined(arm, text, steps, word == "coarse")
+        case "extended":
+            return Extended(budget, deciding, horizon, word != "survivors", text)
         case "pull failed":
             return PullFailed(arm, n, word, text, data, seconds)
         case "noted":

@@ -16,10 +16,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from latebloomer.core.text import printable, reason_of
 from latebloomer.errors import LearnerError, SettingError
+from latebloomer.racing.checkpoints.pickled import pickling
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
-from latebloomer.racing.learner import Entry, Learner, as_score
+from latebloomer.racing.learner import Entry, Learner, as_score, can_save, steps_of
 from latebloomer.session.events import Noted, Restored, Saved, Told
 
 
@@ -88,6 +89,7 @@ class Stage(NamedTuple):
     recorded: Callable[[int], list[float]]  # an arm's counted scores so far
     timeout: float | None
     schedule: CheckpointSchedule
+    pickles: bool = False  # whether learners without save and load are pickled to be saved
 
 
 class Runner(ABC):
@@ -105,6 +107,13 @@ class Runner(ABC):
     def batch(self) -> int:
         """Learners that are pulled at once for a policy that decides after every pull."""
         return self.lanes
+
+    def with_resident(self, resident: int) -> Runner:
+        """This runner with at most so many learners live at once."""
+        raise SettingError(
+            f"resident={resident} with {type(self).__name__}, but that has no way to let go of "
+            "learners: use runner='local' or 'ray', or give it a method with_resident"
+        )
 
     @property
     def busy(self) -> bool:
@@ -162,15 +171,18 @@ def one_pull(
         return trouble_of(arm, error, seconds=perf_counter() - began)
     seconds = perf_counter() - began
     try:
-        return Told(arm, as_score(value), seconds)
+        return Told(arm, as_score(value), seconds, steps_of(learner))
     except LearnerError as error:
         return Trouble(arm, "score", str(error), seconds=seconds)
 
 
 def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
-    """Save a learner; where that fails, why. The error is the learner's own, or the disk's."""
+    """Save a learner; where that fails, why. The error is the learner's own, or the disk's.
+
+    One without `save` and `load` is pickled.
+    """
     try:
-        return storage.keep(place, learner.save)
+        return storage.keep(place, learner.save if can_save(learner) else pickling(learner))
     except (Exception, SystemExit) as error:
         return reason_of(error)
 

@@ -15,6 +15,11 @@ from latebloomer.racing.learner import Entry, trained
 from latebloomer.racing.runners.contract import Stage, directly
 from latebloomer.session.events import Noted, Saved
 
+BARE = (
+    "it yields scores alone, so nothing of it could be handed over if it wins, since it trains in "
+    "another process: let it yield (score, model)"
+)
+
 
 class HandedOver(NamedTuple):
     """The learner, None where it cannot come; and what the race should take notice of."""

@@ -28,7 +28,7 @@ from latebloomer.racing.runners.contract import (
     Trouble,
     Unsaved,
 )
-from latebloomer.racing.runners.handover import hand_over
+from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
 from latebloomer.racing.runners.training_actor import ActorSettings, Batch, TrainingActor
 from latebloomer.session.events import Noted, Restored, Saved, Told
@@ -53,9 +53,15 @@ class Process(NamedTuple):
 class IsolatedRunner(Runner):
     """Trains each learner in a process of its own; see `race(..., isolate=True)`."""
 
+    def with_resident(self, resident: int) -> Runner:
+        from latebloomer.racing.runners.resident import ResidentRunner
+
+        return ResidentRunner(self, resident)
+
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Process] = {}
+        self._bare: set[int] = set()  # warned of once
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -81,7 +87,10 @@ class IsolatedRunner(Runner):
             self.discard(arm)
             yield Trouble(arm, "timeout", str(error), seconds=monotonic() - began)
             return
-        yield from (Told(arm, score, seconds) for score, seconds in batch.pulls)
+        yield from (Told(arm, *pull) for pull in batch.pulls)
+        if batch.bare and arm not in self._bare:
+            self._bare.add(arm)
+            yield Noted(arm, BARE)
         if batch.end is not None:
             yield batch.end
         elif arm in self._live and self._stage.schedule.is_due(arm, done + 1):
@@ -92,7 +101,7 @@ class IsolatedRunner(Runner):
         began, states = perf_counter(), self._stage.states
         context: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
         ours, theirs = context.Pipe()
-        settings = ActorSettings(arm, states.storage, None, None)
+        settings = ActorSettings(arm, states.storage, None, None, self._stage.pickles)
         process = context.Process(
             target=_serve, args=(theirs, settings, self._packed, os.getpid()), daemon=True
         )
@@ -122,7 +131,7 @@ class IsolatedRunner(Runner):
             process.join()
             raise Died(f"its process {_ending(process.exitcode)}") from None
         if isinstance(answer, Batch) and timeout is not None:
-            over = [seconds for _, seconds in answer.pulls if seconds > timeout]
+            over = [seconds for _, seconds, _ in answer.pulls if seconds > timeout]
             if over:
                 raise TooLong(timeout)
         return answer

@@ -11,7 +11,7 @@ from typing import Any
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.learner import Learner, can_save, trained
+from latebloomer.racing.learner import Learner, bare, can_save, trained
 from latebloomer.racing.runners.contract import (
     Orders,
     RanOut,
@@ -32,6 +32,11 @@ from latebloomer.session.events import Noted, Restored, Saved, Told
 
 class LocalRunner(Runner):
     """Builds learners when they are first pulled, and pulls them in the order that is asked."""
+
+    def with_resident(self, resident: int) -> Runner:
+        from latebloomer.racing.runners.resident import ResidentRunner
+
+        return ResidentRunner(self, resident)
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +75,7 @@ class LocalRunner(Runner):
         except TooLong as error:
             return self._too_long(arm, error)._replace(seconds=perf_counter() - began)
         except BaseException:
-            note_pulls(self._live.pop(arm), None)  # stopped in the middle of a pull
+            note_pulls(bare(self._live.pop(arm)), None)  # stopped in the middle of a pull
             raise
 
     def _too_long(self, arm: int, error: TooLong) -> Trouble:
@@ -94,7 +99,7 @@ class LocalRunner(Runner):
         storage = states.storage if saved is not None else None
 
         def pulls_had(learner: Learner) -> int:
-            return 0 if entry.rebuilds or done == 0 else already_had(learner, done)
+            return 0 if entry.rebuilds or done == 0 else already_had(bare(learner), done)
 
         learner, notes = restore(
             Target(entry, done, saved, recorded, storage), self._call, pulls_had
@@ -125,14 +130,14 @@ class LocalRunner(Runner):
         storage = self._stage.states.storage
         for arm, n in pulls.items():
             learner = self._live.get(arm)
-            if learner is not None and can_save(learner):
+            if learner is not None and (can_save(learner) or self._stage.pickles):
                 done = save_learner(learner, storage, place_of(arm, n))
                 yield Unsaved(arm, done) if isinstance(done, str) else saved_event(arm, n, done)
 
     def stop(self) -> None:
         for arm, learner in self._live.items():
             if not self._stage.entries[arm].rebuilds:
-                note_pulls(learner, len(self._stage.recorded(arm)))
+                note_pulls(bare(learner), len(self._stage.recorded(arm)))
 
     def learner(self, arm: int, pulls: int) -> Any:
         live = self._live.get(arm)
@@ -164,7 +169,10 @@ class Bounded:
             self._jobs = None
             raise TooLong(self._timeout) from None
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error, pull  # a cycle that would keep the learner in memory
         return value
 
 
@@ -175,3 +183,4 @@ def _worker(jobs: SimpleQueue[Any]) -> None:
             answer.put((pull(), None))
         except BaseException as error:  # handed to the caller
             answer.put((None, error))
+        del job, pull, answer  # or the learner would stay in memory until the next one's pull

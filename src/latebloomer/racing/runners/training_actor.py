@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.kept_models import is_bare
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
@@ -40,6 +41,7 @@ class ActorSettings(NamedTuple):
     storage: Storage
     every: int | None  # pulls between two checkpoints
     timeout: float | None
+    pickles: bool = False  # whether a learner without save and load is pickled to be saved
 
 
 class Ready(NamedTuple):
@@ -52,9 +54,10 @@ class Ready(NamedTuple):
 class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
-    pulls: list[tuple[float, float]]  # score, seconds
+    pulls: list[tuple[float, float, int | None]]  # score, seconds, steps
     end: RanOut | Trouble | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
+    bare: bool = False  # whether it is a generator that yields scores alone
 
 
 class TrainingActor:
@@ -98,19 +101,20 @@ class TrainingActor:
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
             return Batch([], Trouble(self._settings.arm, "lost", text))
-        pulls: list[tuple[float, float]] = []
+        pulls: list[tuple[float, float, int | None]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
             report = self._pull()
             if not isinstance(report, Told):
                 end = report
                 break
-            pulls.append((report.score, report.seconds))
+            pulls.append((report.score, report.seconds, report.steps))
             if self._schedule.is_due(0, self._done) or perf_counter() >= until:
                 break
         complete = ends_phase and len(pulls) == count and self._schedule.is_worth_it(0)
         due = bool(pulls) and (complete or self._schedule.is_due(0, self._done))
-        return Batch(pulls, end, due and can_save(self._learner))
+        bare = bool(pulls) and is_bare(trained(self._learner))
+        return Batch(pulls, end, due and self._can_be_saved(), bare)
 
     def _pull(self) -> Told | RanOut | Trouble:
         arm, timeout = self._settings.arm, self._settings.timeout
@@ -128,12 +132,15 @@ class TrainingActor:
 
     def save(self) -> Stored | str | None:
         """Save the state as it is; None where the learner cannot be saved."""
-        if not can_save(self._learner):
+        if not self._can_be_saved():
             return None
         place = place_of(self._settings.arm, self._done)
         stored = save_learner(self._learner, self._settings.storage, place)
         self._schedule.note_saved(0, stored.seconds if isinstance(stored, Stored) else 0.0)
         return stored
+
+    def _can_be_saved(self) -> bool:
+        return self._settings.pickles or can_save(self._learner)
 
     def fetch(self) -> bytes | str:
         """The trained learner, pickled; or why it cannot be."""

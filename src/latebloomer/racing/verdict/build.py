@@ -6,19 +6,21 @@ from math import inf, isinf, nan
 from pathlib import Path
 from typing import Any
 
-from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
+from latebloomer.racing.stopping import certificate_of
+from latebloomer.racing.verdict.costs import unequal_costs
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.history import History
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Delivered, NamedBest, Verdict
-from latebloomer.session.events import FAILED, FINISHED, Left
+from latebloomer.session.events import FAILED, FINISHED, Extended, Left
 from latebloomer.session.reasons import OUT, RACING
 from latebloomer.session.session import Session
-from latebloomer.theory.certificate import Certificate
+from latebloomer.theory.certificate import Certificate, shape_of
 
+NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
 CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
 
 
@@ -29,10 +31,11 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     naming, history = session.naming, History.of(session)
     best = naming.arm
     decided = history.upto(naming.at)  # half-time and hindsight are about who was named
-    proof = _certificate(session, race.settings)
+    proof = certificate_of(session, race.settings)
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    findings = check_curves(session.names, history.rewards())
+    curves = [x[:0] if i in session.coarse else x for i, x in enumerate(history.rewards())]
+    findings = check_curves(session.names, curves, session.maximize)
     leader = decided.leader_at_half(swept=not session.decides_every_pull)
     departed = [naming.departed.get(i) for i in range(len(arms))]
     named, delivered = _named_and_delivered(session, arms[best])
@@ -48,7 +51,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
         budget=session.budget,
         horizon=session.horizon,
         over=delivered.final,
-        reason=session.reason,
+        reason=_reason(session, race.settings),
         certified=proof is not None and proof.certified(best),
         certificate=_missing(session, proof, best),
         half_time=None if leader is None else session.names[leader],
@@ -64,6 +67,15 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     )
 
 
+def _reason(session: Session, settings: Settings) -> str:
+    """Why the race is over; what was set aside for the winner is spent after an early end too."""
+    text, budget = session.reason, settings.budget or 0
+    early = settings.stop is not None and session.winner is not None
+    if not (early and session.over and session.budget < budget):
+        return text
+    return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
+
+
 def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, Delivered]:
     naming, over = session.naming, session.over and not session.delivery_pending
     final = over or session.winner is not None
@@ -72,13 +84,6 @@ def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, 
         NamedBest(best.name, best.estimate, naming.pulls, naming.at, final),
         Delivered(best.score, best.pulls, since, over),
     )
-
-
-def _certificate(session: Session, settings: Settings) -> Certificate | None:
-    try:
-        return session.certificate(score_range=settings.score_bounds)
-    except SettingError:  # no arm has the three rewards that the noise estimate needs
-        return None
 
 
 def _arms(
@@ -102,6 +107,7 @@ def _arms(
                 out_at=rows[i].out_at,
                 why=why_it_stands_there(session, i, race.departures.get(i)),
                 seconds=race.seconds[i],
+                steps=race.steps[i] if race.shares else None,
             )
         )
     return results
@@ -135,10 +141,10 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
     if proof.contradicted:
         names = ", ".join(session.names[i] for i in proof.contradicted)
         return (
-            f"not certified: the scores of {names} contradict the assumptions (curves that rise "
-            "and are concave)"
+            f"not certified: the scores of {names} contradict the assumptions (curves that "
+            f"{shape_of(session.maximize)})"
         )
-    return f"{_finding(session, proof, best)} ({_conditions(proof)})"
+    return f"{_finding(session, proof, best)} ({_conditions(proof, session.maximize)})"
 
 
 def _tied(session: Session, best: int) -> str:
@@ -148,9 +154,9 @@ def _tied(session: Session, best: int) -> str:
     return " and ".join(session.names[i] for i in alike)
 
 
-def _conditions(proof: Certificate) -> str:
+def _conditions(proof: Certificate, maximize: bool) -> str:
     return (
-        f"with probability {1 - proof.delta:g} if curves rise and are concave and the noise level "
+        f"with probability {1 - proof.delta:g} if curves {shape_of(maximize)} and the noise level "
         f"is {proof.noise:.3g}, as estimated"
     )
 
@@ -162,8 +168,14 @@ def _finding(session: Session, proof: Certificate, best: int) -> str:
     if sure > reach:
         return f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
     if isinf(sure) or isinf(reach):
-        few = name if isinf(sure) else other
-        return f"not certified: {few} has too few pulls to say anything about {at[3:]}"
+        few = best if isinf(sure) else rival
+        if few in session.coarse:
+            return (
+                f"not certified: pulls of {session.names[few]} repeat scores: nothing is measured"
+            )
+        return (
+            f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
+        )
     return (
         f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
         f"sure of {sign * sure:.4g}"
@@ -174,6 +186,9 @@ def _warnings(race: RaceState) -> list[str]:
     session, settings = race.session, race.settings
     found = []
     for note in race.notes:
+        if isinstance(note, Extended):
+            found.append(f"{note.why}; {NO_BOUND}")
+            continue
         name = "" if note.arm is None else session.names[note.arm]
         if isinstance(note, Left):
             found.append(f"{name} failed: {note.why}" if note.how == FAILED else
@@ -186,7 +201,7 @@ def _warnings(race: RaceState) -> list[str]:
             found.append(f"{session.names[arm]}: pull {n} failed and was made again")
     if settings.seconds is not None:
         found += _by_the_clock(settings.seconds, race)
-    return found + _small_budget(race)
+    return found + _small_budget(race) + unequal_costs(race)
 
 
 def _small_budget(race: RaceState) -> list[str]:

@@ -22,7 +22,7 @@ often. `tests/racing/test_curve_tests.py` holds it to that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -36,10 +36,15 @@ SHORTEST = 3  # pulls per block
 GAIN = 0.01  # of the spread between arms: less in a quarter of the pulls is a plateau
 
 FALLS, BENDS_UP, PLATEAU = "falls", "bends up", "plateau"
-MEANING = {
+MEANING = {  # of scores; of losses, below
     FALLS: "the guarantees assume curves that never fall",
     BENDS_UP: "the guarantees assume curves that flatten (concave); a late take-off can be missed",
     PLATEAU: "no contradiction, but more pulls of it tell nothing new",
+}
+OF_LOSSES = {
+    FALLS: "the guarantees assume losses that never rise",
+    BENDS_UP: "the guarantees assume losses that flatten (convex); a late take-off can be missed",
+    PLATEAU: MEANING[PLATEAU],
 }
 
 
@@ -53,6 +58,7 @@ class Finding:
     last: int
     amount: float  # fall, bend or gain, in the units of the scores
     deviations: float  # how many standard deviations that is beyond what is allowed
+    maximize: bool = True  # False where scores are losses: falling is what they should do
 
     @property
     def contradicts(self) -> bool:
@@ -60,27 +66,33 @@ class Finding:
         return self.kind != PLATEAU
 
     def __str__(self) -> str:
+        meaning = MEANING if self.maximize else OF_LOSSES
         return (
             f"{self.name} {self._what()} between its pulls {self.first} and {self.last} "
-            f"({self.deviations:.1f} standard deviations): {MEANING[self.kind]}"
+            f"({self.deviations:.1f} standard deviations): {meaning[self.kind]}"
         )
 
     def _what(self) -> str:
         if self.kind == FALLS:
             return f"gets worse by {self.amount:.4g}"
         if self.kind == BENDS_UP:
-            return f"bends upwards by {self.amount:.4g}"
+            return f"bends {'up' if self.maximize else 'down'}wards by {self.amount:.4g}"
         return f"has reached a plateau (gain {self.amount:.2g})"
 
 
-def check_curves(names: Sequence[str], rewards: Sequence[Floats]) -> tuple[Finding, ...]:
-    """What the rewards of a race (higher is better) say about its assumptions."""
+def check_curves(
+    names: Sequence[str], rewards: Sequence[Floats], maximize: bool = True
+) -> tuple[Finding, ...]:
+    """What the rewards of a race (higher is better) say about its assumptions.
+
+    `maximize` is whether the scores are so too: findings speak of what the user sees.
+    """
     alarm = ALARM / (3 * max(1, len(names)))
     spread = _spread(rewards)
     found = [
         f for name, x in zip(names, rewards, strict=True) for f in _check(name, x, alarm, spread)
     ]
-    return tuple(found)
+    return tuple(replace(finding, maximize=maximize) for finding in found)
 
 
 def _check(name: str, x: Floats, alarm: float, spread: float) -> list[Finding]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.core.atomic_files import File, need_different, write_file
-from latebloomer.core.text import printable, reason_of
-from latebloomer.errors import LearnerError, extra
+from latebloomer.core.tables import data_frame
+from latebloomer.core.text import reason_of
+from latebloomer.errors import LearnerError
+from latebloomer.racing.journal.journal import near
+from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.verdict_text import brief, details
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +74,7 @@ class ArmResult:
     out_at: int | None  # the pull of the race at which it was dropped or failed
     why: str  # when and why, with the numbers that decided
     seconds: float  # of training, in counted pulls
+    steps: int | None = None  # of its own, where pulls are shares of a full training
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ class Verdict:
         return self.half_time is not None and self.half_time != self.name
 
     @property
+    def unspent(self) -> int:
+        """Pulls of the budget that were not needed; 0 for a race by the clock."""
+        budget = self.settings["budget"]
+        return max(0, budget - self.spent) if self.over and budget is not None else 0
+
+    @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
         return {arm.name: arm.pulls for arm in self.arms}
@@ -130,6 +143,11 @@ class Verdict:
         return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
+    def journal_line(self) -> str:
+        """Where every pull is recorded."""
+        return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
+
+    @property
     def both(self) -> tuple[str, str]:
         """Who was named the best, and what is delivered."""
         return f"{self.named}.", f"{self.delivered}."
@@ -138,23 +156,19 @@ class Verdict:
     def detail(self) -> str:
         """What the sentence says about the winner."""
         bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
-        own = self[self.name].pulls
-        return f"score {self.score:.6g} after {own} of {self.spent} pulls{bloom}"
+        own, one = self[self.name].pulls, self.settings.get("pulls_per_training")
+        trained = f"{percent(own, one)} of its training" if one else f"{own} of {self.spent} pulls"
+        return f"score {self.score:.6g} after {trained}{bloom}"
 
     def __getitem__(self, name: str) -> ArmResult:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        lines = [self.sentence, *self.both, f"{self.reason}, by {self.policy}.", ""]
-        width = max(len(arm.name) for arm in self.arms)
-        for arm in self.arms:
-            lines.append(
-                f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.score:>11.6g}  {arm.why}"
-            )
-        lines += ["", f"How sure is this? {self.certificate}."]
-        lines += [f"{rival}." for rival in self.hindsight]
-        lines += [f"Warning: {warning}." for warning in self.warnings]
-        return printable("\n".join(lines))
+        return brief(self)
+
+    def details(self) -> str:
+        """All that is known, with every reason and every warning."""
+        return details(self)
 
     def summary(self) -> dict[str, Any]:
         """What the journal keeps: the same for the same race, however often it was interrupted."""
@@ -186,10 +200,20 @@ class Verdict:
             ) from error
         write_file(path, data)
 
-    def to_frame(self) -> Any:
-        """One row per learner, as a pandas data frame."""
-        pandas = extra("pandas", "data frames", "pandas")
-        return pandas.DataFrame([asdict(arm) for arm in self.arms]).set_index("name")
+    def rows(self) -> list[dict[str, Any]]:
+        """The tidy table: a row for each learner; None where there is no number."""
+        return [_row(arm) for arm in self.arms]
+
+    def to_json(self) -> str:
+        """One JSON object: what the journal keeps of the verdict, and `rows`."""
+        more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
+                "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
+                }  # fmt: skip
+        return json.dumps(_finite(self.summary() | more), allow_nan=False)
+
+    def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
+        """The tidy table as a pandas data frame; `index` names columns to find rows by."""
+        return data_frame(self.rows(), index)
 
     def plot(self, ax: Any = None) -> Figure:
         """The learning curves, with matplotlib."""
@@ -214,6 +238,22 @@ class Verdict:
 
     def _need_other_than_journal(self, path: File) -> None:
         need_different({"the journal": self.journal, "the file to write": path})
+
+
+def _row(arm: ArmResult) -> dict[str, Any]:
+    """Columns as in tables of simulations: an interval is named after what it is of."""
+    ends = {"lower": "at_horizon_low", "upper": "at_horizon_high"}
+    found: dict[str, Any] = _finite(asdict(arm))
+    return {ends.get(name, name): value for name, value in found.items()}
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _plain(value: float) -> float | None:

@@ -88,7 +88,9 @@ class ActorPool:
         if slot is None:
             return
         stage = self._stage
-        settings = ActorSettings(arm, stage.states.storage, stage.schedule.every, stage.timeout)
+        settings = ActorSettings(
+            arm, stage.states.storage, stage.schedule.every, stage.timeout, stage.pickles
+        )
         kind = self._ray.remote(max_restarts=0, max_task_retries=0)(TrainingActor)
         actor = kind.options(**self._slots.options(slot)).remote(settings, self._packed)
         worker = self.workers[arm] = Worker(arm, actor, slot)
@@ -163,6 +165,17 @@ class ActorPool:
                 call is None or (waits and monotonic() - call.sent > LATE)
             ):
                 self.end(arm)
+
+    def let_go(self, wanted: Collection[int], count: int) -> None:
+        """End up to `count` processes that have nothing to do in this phase, once saved."""
+        spare = [arm for arm in self.workers if arm not in wanted and self.idle(arm)]
+        for arm in spare[: max(0, count)]:
+            worker = self.workers[arm]
+            saved = self._stage.states.newest(arm, worker.done)
+            if not worker.ready or (saved is not None and saved.n == worker.done):
+                self.end(arm)
+            else:
+                self.save(arm)
 
     def make_room(self, wanted: Collection[int]) -> None:
         """Where a learner finds no place, end one that has nothing to do in this phase."""

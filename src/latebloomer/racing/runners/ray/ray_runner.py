@@ -23,7 +23,7 @@ from latebloomer.racing.runners.contract import (
     Unsaved,
     Waiting,
 )
-from latebloomer.racing.runners.handover import hand_over
+from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
@@ -37,6 +37,7 @@ from latebloomer.racing.runners.ray.actor_pool import (
 )
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
+from latebloomer.racing.runners.resident import cannot_let_go
 from latebloomer.racing.runners.training_actor import Batch, Ready
 from latebloomer.session.events import Noted, Restored, Saved, Told
 
@@ -55,7 +56,8 @@ class RayRunner(Runner):
     `resources` is what one pull needs. Checkpoints go to `storage`, a folder that all machines
     share or an address for pyarrow or fsspec; without one, beside the journal. Policies with
     phases train all racing learners at once; those that decide after every pull keep `batch`
-    learners busy (as many as there is room for, if not given).
+    learners busy (as many as there is room for, if not given). With `race(..., resident=4)` there
+    are no more than four actors at once.
     """
 
     fragile: ClassVar[bool] = True
@@ -78,7 +80,13 @@ class RayRunner(Runner):
             require(need_whole("batch", batch) >= 1, "batch", batch, "at least 1",
                     "it is how many learners are pulled at once")  # fmt: skip
         self._batch = batch
+        self._resident: int | None = None  # actors at once
         self._slots: Slots | None = None
+        self._bare: set[int] = set()  # learners that were warned of
+
+    def with_resident(self, resident: int) -> RayRunner:
+        self._resident = resident
+        return self
 
     @property
     def batch(self) -> int:
@@ -91,6 +99,7 @@ class RayRunner(Runner):
     # --- the start ---
 
     def start(self, stage: Stage) -> None:
+        stage = stage._replace(pickles=self._resident is not None)
         self.held, self._stage, self._slots = False, stage, None
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
         self._heard = self._said = self._looked = monotonic()
@@ -128,7 +137,11 @@ class RayRunner(Runner):
         self.lanes = max(1, slots.lanes)
         pool.make_room(orders)
         new = [arm for arm in orders if arm not in pool.workers]
-        for arm in new[: max(0, AHEAD * self.lanes - pool.starting())]:
+        room = AHEAD * self.lanes - pool.starting()
+        if self._resident is not None:
+            pool.let_go(orders, len(new) + len(pool.workers) - self._resident)
+            room = min(room, self._resident - len(pool.workers))
+        for arm in new[: max(0, room)]:
             pool.start(arm)
         idle = [arm for arm in orders if pool.idle(arm)]
         idle.sort(key=lambda arm: (-orders[arm].pulls * self._expected(arm), arm))
@@ -190,6 +203,8 @@ class RayRunner(Runner):
         if call.kind == TRAIN:
             yield from self._batch_of(worker, answer)
         elif call.kind == SAVE:
+            if self._resident is not None and isinstance(answer, str):
+                raise LearnerError(cannot_let_go(self._stage.entries[arm].name, answer))
             yield from _saved(arm, call.start, answer)
         elif isinstance(answer, Ready):
             worker.ready, worker.done = True, call.start
@@ -200,10 +215,13 @@ class RayRunner(Runner):
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm = worker.arm
-        for score, seconds in batch.pulls:
+        for score, seconds, steps in batch.pulls:
             worker.done += 1
             self._pace[arm] = seconds
-            yield Told(arm, score, seconds)
+            yield Told(arm, score, seconds, steps)
+            if batch.bare and arm not in self._bare:
+                self._bare.add(arm)
+                yield Noted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         if batch.end is not None:

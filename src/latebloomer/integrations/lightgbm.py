@@ -1,0 +1,185 @@
+"""LightGBM: a learner that adds boosting rounds to a live booster.
+
+::
+
+    learners = {
+        f"{leaves} leaves": LightGBMLearner(
+            {"objective": "binary", "num_leaves": leaves}, train, valid, metric="auc", full=200
+        )
+        for leaves in (7, 31, 127)
+    }
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from latebloomer.core.text import brief
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations.full_training import (
+    Metric,
+    checked_full,
+    library,
+    metric_named_once,
+    need_valid,
+    read_label,
+    sign,
+    steps_left,
+    write_label,
+)
+
+FILE = "lightgbm.txt"
+METRIC = ("metric", "metrics", "metric_types")  # LightGBM's names for the setting
+ITERATIONS = (
+    "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
+    "num_rounds", "nrounds", "num_boost_round", "n_estimators", "max_iter",
+)  # fmt: skip
+STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
+SHARES = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction",
+          "feature_fraction_bynode")  # fmt: skip
+SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed")
+
+
+class LightGBMLearner:
+    """A booster: a step is one boosting round, the score the metric on the evaluation set.
+
+    `params` are LightGBM's. `train` and `valid` are a `Dataset` each or `(X, y)`; the learner bins
+    rows of its own, so that learners with other settings may share what is given. `metric` is one
+    of LightGBM's names, or a function `(booster, valid)`; of a loss the score is the negative, so
+    that higher is better: race with `maximize=True`. Whether a metric of your own is better when
+    higher (it is taken to be) `maximize` says. `full` is the number of rounds of a full training.
+
+    A resumed learner is the same bit for bit, but for `boosting="dart"`, whose earlier trees stay
+    as they are after a resume. With sampling of rows or columns each pull draws by the seed and
+    the number of its first round, so `lightgbm.train` with the same seed draws otherwise: LightGBM
+    does not save the state of its generators.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        train: Any,
+        valid: Any = None,
+        *,
+        metric: Metric | None = None,
+        maximize: bool | None = None,
+        full: int | None = None,
+    ) -> None:
+        self._lightgbm = library("lightgbm", "LightGBM learners", "lightgbm")
+        need_valid(self, valid)
+        self.full = checked_full(_rounds_said_once(params, full))
+        self._metric = metric_named_once(metric, params, METRIC)
+        named = self._metric if isinstance(self._metric, str) else "None"
+        kept = {name: params[name] for name in params if name not in METRIC + ITERATIONS}
+        self._params = {"verbosity": -1} | kept | {"metric": named}
+        self._given = valid
+        self._train = self._dataset("train", train, None)
+        self._valid = self._dataset("valid", valid, self._train)
+        self.model = self._lightgbm.Booster(self._params, self._train)
+        self.model.add_valid(self._valid, "valid")
+        self._live = True  # whether `update` goes on with it
+        self._settings = _settings_of(self.model)
+        if self._settings["boosting"] == "rf":
+            raise LearnerError("boosting='rf' cannot be trained on by LightGBM: use gbdt or dart")
+        self._sign = sign(self._metric, maximize, lambda _: self._result()[3])
+
+    def pull(self, steps: int = 1) -> float:
+        """Add rounds; the metric after them."""
+        done = self.rounds
+        count = steps_left(steps, done, self.full)
+        if self._live and not (done and _samples(self._settings)):
+            for _ in range(count):
+                self.model.update()
+        else:
+            self._go_on(done, count)
+        if isinstance(self._metric, str):
+            return self._sign * float(self._result()[2])
+        return self._sign * float(self._metric(self.model, self._given))
+
+    def _go_on(self, done: int, count: int) -> None:
+        """Begin a booster that starts from the model, with generators of its own."""
+        seeds = {
+            name: int(self._settings[name]) + done for name in SEEDS if _samples(self._settings)
+        }
+        self.model = self._lightgbm.train(
+            self._params | seeds, self._train, count, valid_sets=[self._valid],
+            valid_names=["valid"], init_model=self.model, keep_training_booster=True,
+        )  # fmt: skip
+        self._live = True
+
+    @property
+    def rounds(self) -> int:
+        """Boosting rounds so far."""
+        return int(self.model.current_iteration())
+
+    def _result(self) -> Any:
+        found = self.model.eval_valid()
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise SettingError(
+                f"metric={self._metric!r}, but LightGBM knows no such metric: its names are like "
+                "'auc', 'binary_logloss', 'l2', 'multi_error'"
+            )
+        raise SettingError(
+            f"metric={self._metric!r} gives {', '.join(str(one[1]) for one in found)}, but a race "
+            "has one score: set eval_at to one number, or give a function as metric"
+        )
+
+    def _dataset(self, name: str, data: Any, reference: Any) -> Any:
+        """Rows of the learner's own, which it can read again when it goes on from a checkpoint."""
+        own: dict[str, Any] = {"reference": reference, "free_raw_data": False}
+        own["params"] = self._params
+        if isinstance(data, tuple) and len(data) == 2:
+            return self._lightgbm.Dataset(*data, **own)
+        if not isinstance(data, self._lightgbm.Dataset):
+            raise LearnerError(f"{name}={brief(data)}, but {name} must be a Dataset or (X, y)")
+        if data.data is None or data.init_score is not None:
+            raise LearnerError(
+                f"{name} has let go of its rows, or has an init_score, but a checkpoint needs the "
+                "rows and takes that place: Dataset(X, y, free_raw_data=False), or (X, y)"
+            )
+        own |= {field: getattr(data, field) for field in ("weight", "group", "feature_name")}
+        own["categorical_feature"] = data.categorical_feature
+        own["params"] = (data.params or {}) | self._params
+        return self._lightgbm.Dataset(data.data, data.label, **own)
+
+    # --- outliving the process ---
+
+    def save(self, folder: Path) -> None:
+        """Write the booster in LightGBM's own format."""
+        self.model.save_model(Path(folder) / FILE, num_iteration=-1)
+        write_label(folder, self, self._params, self.rounds)
+
+    def load(self, folder: Path) -> None:
+        """Become what was saved."""
+        read_label(folder, self, self._params)
+        self.model = self._lightgbm.Booster(model_file=Path(folder) / FILE)
+        self._live = False
+
+
+def _rounds_said_once(params: Mapping[str, Any], full: Any) -> Any:
+    own = next((params[name] for name in ITERATIONS if name in params), None)
+    if full is not None and own not in (None, full):
+        raise SettingError(f"full={full}, but params has {own} rounds: say it once")
+    if any(name in params for name in STOPPING):
+        raise SettingError(
+            "params stops early, but in a race the race decides who stops: leave it out"
+        )
+    return own if full is None else full
+
+
+def _settings_of(booster: Any) -> dict[str, str]:
+    """All settings as LightGBM understood them, whatever they were called."""
+    return dict(re.findall(r"^\[(\w+): (.*)\]$", booster.model_to_string(), re.MULTILINE))
+
+
+def _samples(settings: Mapping[str, str]) -> bool:
+    """Whether rounds are drawn at random, other than by dart, which drops trees of all rounds."""
+    if settings["boosting"] == "dart":
+        return False
+    drawn = settings["data_sample_strategy"] == "goss" or settings["extra_trees"] == "1"
+    return drawn or any(float(settings[name]) != 1 for name in SHARES)

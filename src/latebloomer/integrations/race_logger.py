@@ -1,0 +1,80 @@
+"""What loggers have in common: a race's events, sorted into what people look at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from latebloomer.racing.callbacks import RaceView
+from latebloomer.session.events import (
+    Began,
+    Decided,
+    Ended,
+    Event,
+    Left,
+    Noted,
+    PullFailed,
+    Told,
+)
+
+
+class RaceLogger(ABC):
+    """A callback that writes a race elsewhere: `race(..., callbacks=[logger])`.
+
+    A logger that fails is not called again in this race, which goes on and mentions it: a server
+    that is gone would cost its time-out at every pull.
+    """
+
+    def __init__(self) -> None:
+        self._failed: str | None = None  # the race in which it failed
+
+    def __call__(self, event: Event, view: RaceView) -> None:
+        if self._failed == view.id:
+            return
+        try:
+            self._take(event, view)
+        except Exception:
+            self._failed = view.id
+            raise  # the race notes it
+
+    def _take(self, event: Event, view: RaceView) -> None:
+        match event:
+            case Began():
+                self.begin(view)
+            case Told():
+                self.score(event.arm, view.pulls[event.arm], event.score, view)
+            case Left():
+                self.note(event.arm, f"{event.how}: {event.why}" if event.why else event.how, view)
+            case PullFailed():
+                self.note(event.arm, f"a pull failed ({event.reason})", view)
+            case Noted():
+                self.note(event.arm, event.text, view)
+            case Decided():
+                self.decide(event.summary, view)
+            case Ended():
+                self.end(view)
+
+    @abstractmethod
+    def begin(self, view: RaceView) -> None:
+        """A process takes the race up, at its beginning or after a kill."""
+
+    @abstractmethod
+    def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
+        """A learner has made its pull of this number."""
+
+    def note(self, arm: int | None, text: str, view: RaceView) -> None:  # noqa: B027
+        """Something happened to a learner, or to the race."""
+
+    @abstractmethod
+    def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
+        """The race is over, with this verdict."""
+
+    def end(self, view: RaceView) -> None:  # noqa: B027
+        """This process lets go of the race; it may not be over."""
+
+
+def settings_in_words(view: RaceView) -> dict[str, str]:
+    """What the race was asked to do, as text by name."""
+    asked = view.settings.as_dict() | {"policy": view.settings.rule, "race": view.id}
+    return {name: str(value) for name, value in asked.items() if value is not None}

@@ -1,0 +1,135 @@
+"""One budget for a search: what its race may spend, and what is set aside to refit the winner."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from latebloomer.core.ledger import ANY
+from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
+from latebloomer.policies.registry import policy_for
+from latebloomer.racing.training_share import Share
+
+LEAST = 2.0  # full trainings that a race is given where nothing is said, or half of one for each
+REFIT_SHARE = 1 / 3  # of the time, or of the pulls of a rule that plans none
+EXTRA = "extra"
+
+
+class SearchBudget(NamedTuple):
+    """What is asked of the race, and what the refit may take."""
+
+    race: dict[str, Any]  # as `race` takes it
+    aside: float  # set aside of the budget for the refit, in its unit
+    said: str  # about the refit, before anything is spent; nothing without one
+
+    @property
+    def by_trainings(self) -> bool:
+        """Whether a pull is a share of each estimator's full training."""
+        return "full" in self.race
+
+
+def search_budget(search: Any, full: dict[str, int]) -> SearchBudget:
+    """How the budget of a search is shared out, by its settings.
+
+    `full` is each estimator's full training, in its own steps.
+    """
+    require(search.refit in (True, False, EXTRA), "refit", search.refit, "True, False or 'extra'",
+            "'extra' spends the refit on top of the budget")  # fmt: skip
+    given = {name: getattr(search, name) for name in ("budget", "trainings", "seconds")}
+    named = [f"{name}={value}" for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise SettingError(
+            f"{' and '.join(named)}, but a search has one budget: trainings=3 counts full "
+            "trainings, budget=2000 pulls, seconds=600 time"
+        )
+    if search.budget is not None:
+        return _in_pulls(search, len(full))
+    if search.horizon is not None:
+        raise SettingError(
+            f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
+            "learners are compared at one full training"
+        )
+    if search.seconds is not None:
+        return _in_seconds(search, full)
+    return _in_trainings(search, full)
+
+
+def _in_trainings(search: Any, full: dict[str, int]) -> SearchBudget:
+    trainings, aside = search.trainings, 1 if search.refit is True else 0
+    if trainings is None:
+        trainings = aside + max(LEAST, len(full) / 2)
+    need_number("trainings", trainings)
+    if aside and not trainings > 1:
+        raise BudgetError(
+            f"trainings={trainings:g} with refit=True, but one training is set aside to refit "
+            "the winner on all rows: give more, refit=False, or refit='extra' to spend it on top"
+        )
+    said = {
+        True: f"1 of {trainings:g} full trainings is set aside to refit the winner on all rows",
+        EXTRA: "one full training on top of the budget will refit the winner on all rows",
+    }
+    asked = {"trainings": trainings - aside, "full": full}
+    return SearchBudget(asked, aside, said.get(search.refit, ""))
+
+
+def _in_seconds(search: Any, full: dict[str, int]) -> SearchBudget:
+    need_number("seconds", search.seconds)
+    aside = REFIT_SHARE * search.seconds if search.refit is True else 0.0
+    said = {
+        True: f"{aside:.3g} of {search.seconds:g} s are set aside to refit the winner on all rows",
+        EXTRA: "one full training after that time will refit the winner on all rows",
+    }
+    asked = {"seconds": search.seconds - aside, "full": full}
+    return SearchBudget(asked, aside, said.get(search.refit, ""))
+
+
+def _in_pulls(search: Any, arms: int) -> SearchBudget:
+    budget, horizon = need_whole("budget", search.budget), search.horizon
+    aside = 0
+    if search.refit is True:
+        aside = _refit_pulls(search.policy, arms, budget) if horizon is None else horizon
+        if aside >= budget:
+            raise BudgetError(
+                f"budget={budget} with refit=True, but {aside} pulls are set aside to refit the "
+                "winner on all rows: give more, refit=False, or refit='extra' to spend them on top"
+            )
+    said = {
+        True: f"{aside} of {budget} pulls are set aside to refit the winner on all rows",
+        EXTRA: "pulls on top of the budget will refit the winner on all rows: "
+               + (f"{horizon}" if horizon is not None else "as many as it had in the race"),
+    }  # fmt: skip
+    asked = {"budget": budget - aside, "horizon": horizon}
+    return SearchBudget(asked, aside, said.get(search.refit, ""))
+
+
+def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
+    """Pulls to set aside so that the refit can have as many as the winner had in the race."""
+
+    def last_level(pulls: int) -> int:
+        plan = policy_for(policy, arms, pulls, pulls).plan(arms, pulls, pulls)
+        return 0 if ANY in plan.keep else int(plan.upto[-1])
+
+    try:
+        if not last_level(budget):  # any arm may have any number: there is no level to know
+            return round(REFIT_SHARE * budget)
+    except BudgetError:
+        return 0  # too little for the race itself, which says so
+    low, high = 1, budget  # pulls of the race
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            fits = middle + last_level(middle) <= budget
+        except BudgetError:
+            fits = True  # too little to plan with: more are needed
+        low, high = (middle, high) if fits else (low, middle)
+    return budget - low
+
+
+def refit_steps(
+    search: Any, asked: SearchBudget, share: Share | None, horizon: int, pulls: int
+) -> int:
+    """Steps of the refit: one full training, or in pulls as many as were set aside for it."""
+    if share is not None:
+        return share.full
+    if search.refit == EXTRA:
+        return horizon if search.horizon is not None else pulls
+    return int(asked.aside)

@@ -1,0 +1,49 @@
+"""TensorBoard: `race(..., callbacks=[TensorBoardLogger("runs")])`; see `tensorboard --logdir`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from latebloomer.integrations.full_training import library
+from latebloomer.integrations.race_logger import RaceLogger
+from latebloomer.racing.callbacks import RaceView
+
+
+class TensorBoardLogger(RaceLogger):
+    """A folder for each race with one for each learner, whose curves then lie over each other.
+
+    The tag is `score`, the step the learner's pull; `kept` is 1 for the learner that is kept.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] = "runs") -> None:
+        super().__init__()
+        self._summary = library("tensorboard.summary", "TensorBoard logs", "tensorboard")
+        self._folder = Path(folder)
+        self._writers: dict[int, Any] = {}
+
+    def begin(self, view: RaceView) -> None:
+        self._writers = {}
+
+    def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
+        self._writer(arm, view).add_scalar("score", score, pull)
+
+    def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
+        for arm, name in enumerate(view.names):
+            kept = float(name == summary["name"])
+            self._writer(arm, view).add_scalar("kept", kept, view.pulls[arm])
+
+    def end(self, view: RaceView) -> None:
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+
+    def _writer(self, arm: int, view: RaceView) -> Any:
+        if arm not in self._writers:
+            place = self._folder / view.id / quote(view.names[arm], safe=" ")
+            place.mkdir(parents=True, exist_ok=True)
+            self._writers[arm] = self._summary.Writer(str(place))
+        return self._writers[arm]

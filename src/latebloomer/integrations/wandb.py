@@ -1,0 +1,51 @@
+"""Weights & Biases: `race(..., callbacks=[WandbLogger()])`; a group per race, runs of learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from latebloomer.integrations.full_training import library
+from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
+from latebloomer.racing.callbacks import RaceView
+
+
+class WandbLogger(RaceLogger):
+    """A group per race with a run per learner: `score`, whose step is the learner's pull.
+
+    `settings` go to `wandb.init` as they are: `mode="offline"`, `entity`, `dir`, `tags`. A race
+    that is resumed goes on in its runs.
+    """
+
+    def __init__(self, project: str = "latebloomer", **settings: Any) -> None:
+        super().__init__()
+        self._wandb = library("wandb", "Weights & Biases logs", "wandb")
+        self._settings = {"project": project} | settings
+        self._runs: dict[int, Any] = {}
+
+    def begin(self, view: RaceView) -> None:
+        self._runs = {}
+
+    def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
+        self._run(arm, view).log({"score": score, "pull": pull}, step=pull)
+
+    def note(self, arm: int | None, text: str, view: RaceView) -> None:
+        if arm is not None:
+            self._run(arm, view).summary["note"] = text
+
+    def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
+        for arm, name in enumerate(view.names):
+            self._run(arm, view).summary["kept"] = name == summary["name"]
+
+    def end(self, view: RaceView) -> None:
+        for run in self._runs.values():
+            run.finish()
+        self._runs = {}
+
+    def _run(self, arm: int, view: RaceView) -> Any:
+        if arm not in self._runs:
+            self._runs[arm] = self._wandb.init(
+                group=view.id, id=f"{view.id}-{arm}", name=view.names[arm], resume="allow",
+                reinit="create_new", config=settings_in_words(view), **self._settings,
+            )  # fmt: skip
+        return self._runs[arm]

@@ -1,0 +1,70 @@
+"""The model that a generator has yielded, kept once its race is over.
+
+A generator cannot be restored: in the midst of a race it is trained again. But its model is all
+that the verdict hands out, so a pickle of that saves a resume of a finished race the training.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from latebloomer.core.text import reason_of
+from latebloomer.racing.checkpoints.storage import Storage, place_of
+from latebloomer.session.events import Saved
+
+FILE = "model.pickle"
+
+
+class FetchedModel(NamedTuple):
+    """A model; or why there is none."""
+
+    model: Any
+    wrong: str = ""
+
+
+def model_place(arm: int, n: int) -> str:
+    """Where in a storage the model of an arm after n pulls lies.
+
+    >>> model_place(3, 57)
+    '0003/57.model'
+    """
+    return f"{place_of(arm, n)}.model"
+
+
+def is_model(learner: Any) -> bool:
+    """Whether a winner is what a generator yielded, rather than a learner or the generator."""
+    return learner is not None and not hasattr(learner, "pull") and not is_bare(learner)
+
+
+def is_bare(learner: Any) -> bool:
+    """Whether it is a generator that yields scores alone: it cannot be kept in any way."""
+    return isinstance(learner, Iterator) and not hasattr(learner, "pull")
+
+
+def keep_model(storage: Storage, arm: int, n: int, model: Any) -> Saved | None:
+    """Pickle a model; None where that cannot be done: then a resume trains it again."""
+    place = model_place(arm, n)
+    try:
+        data = pickle.dumps(model)
+        stored = storage.keep(place, lambda folder: _write(folder / FILE, data))
+    except (Exception, SystemExit):  # of the model's own pickling, or of the disk
+        return None
+    return Saved(arm, n, place, stored.digest, stored.size, stored.seconds)
+
+
+def _write(file: Any, data: bytes) -> None:
+    file.write_bytes(data)
+
+
+def fetch_model(storage: Storage, saved: Saved) -> FetchedModel:
+    """The model that was kept, if its file is the one that was written."""
+    again = f"its model of pull {saved.n} was not loaded ({{}}): it is trained again"
+    try:
+        with storage.fetched(saved.folder, saved.digest) as folder:
+            if folder is None:
+                return FetchedModel(None, again.format("the file is missing or another one"))
+            return FetchedModel(pickle.loads((folder / FILE).read_bytes()))
+    except (Exception, SystemExit) as error:  # whatever the model's own code raises
+        return FetchedModel(None, again.format(reason_of(error)))

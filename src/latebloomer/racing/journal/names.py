@@ -1,0 +1,175 @@
+"""Where the journal of a race goes: a file of its own for each race, unless one is named.
+
+A name that ends in a slash is a folder, and each race gets a new file in it:
+`races/2026-11-15-1530-brisk-fern.db`, the local date and time and two words. A name is taken under
+the journal's own lock, so that two processes never get the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from latebloomer.core.atomic_files import make_folder
+from latebloomer.core.text import brief
+from latebloomer.errors import JournalError, OutputError, SettingError, require
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.journal import Journal, near
+from latebloomer.session.events import Created
+
+Place = str | os.PathLike[str]
+RACES = "races/"  # the default
+ERROR, RESUME, NEW = IF_EXISTS = ("error", "resume", "new")
+BESIDE = ("-wal", "-shm", "-journal", ".lock", ".v1")  # what belongs to a journal
+
+ADJECTIVES = (  # noqa: SIM905
+    "amber bold brave brisk bright broad calm clear clever cool crisp deep eager early "
+    "even fair fast fine firm fleet fond free fresh gentle glad golden grand green happy "
+    "hardy honest keen kind large late light lively lucky mellow merry mild misty neat new "
+    "noble open patient plain polite proud quick quiet rapid ready rich round sharp shy "
+    "silent silver sleek slow small smart smooth snug soft solid sound spry steady still "
+    "strong sunny sure swift tall tame tidy tiny true vast vivid warm wide wild wise witty "
+    "young zesty"
+).split()
+NOUNS = (  # noqa: SIM905
+    "acorn alder aspen aster badger bay beech birch bloom bramble brook cedar cherry "
+    "clover cliff cloud comet coral crane creek daisy dale dawn delta dove dune elder elm "
+    "falcon fern field finch fir fjord flame flint forest fox garden glade grove hare "
+    "harbor hawk hazel heath heron hill holly ivy jay juniper lake lark laurel leaf lily "
+    "linden lotus lynx maple marsh meadow moon moss oak olive orchard otter owl peak "
+    "pebble pine plum pond poplar poppy quail rain reed reef ridge river robin rose rowan "
+    "rush sage seal shore sky sorrel sparrow spruce star stone stream swan thistle thrush "
+    "thyme tide tulip valley violet wave willow wren yarrow"
+).split()
+
+
+def check_journal_options(journal: Any, if_exists: Any) -> None:
+    """Raise a `SettingError` unless these say where a race goes."""
+    if journal is not None and not isinstance(journal, str | os.PathLike):
+        raise SettingError(
+            f"journal={brief(journal)}, but journal must be a file, a folder with a slash at its "
+            "end, or None to keep it in memory"
+        )
+    if journal is not None and not str(journal).strip():
+        raise SettingError(
+            "journal='', but journal must be a file, or a folder with a slash at its end: leave "
+            f"it out for {RACES!r}"
+        )
+    require(
+        isinstance(if_exists, str) and if_exists in IF_EXISTS, "if_exists", if_exists,
+        "'error', 'resume' or 'new'", "it says what to do where the journal holds a race already",
+    )  # fmt: skip
+
+
+def names_folder(journal: Place | None) -> bool:
+    """Whether new files are made in it, rather than one of that name.
+
+    >>> names_folder("races/"), names_folder("race.db")
+    (True, False)
+    """
+    return journal is not None and os.fspath(journal).endswith(("/", os.sep))
+
+
+def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> Journal:
+    """The journal of a new race; a race that is on disk is never touched."""
+    if journal is not None and names_folder(journal):
+        return _first_free(_new_names(_folder(journal)), created)
+    if journal is not None and if_exists == NEW:
+        return _first_free(_numbered(Path(journal)), created)
+    return files.create(journal, created)
+
+
+def _first_free(paths: Iterable[Path], created: Created) -> Journal:
+    for path in paths:
+        made = files.create_unless_taken(path, created)
+        if made is not None:
+            return made
+    raise JournalError("no name is free for the journal: give one with journal=...")
+
+
+def _folder(journal: Place) -> Path:
+    try:
+        return make_folder(Path(journal))
+    except OutputError as error:
+        raise JournalError(
+            f"journal={os.fspath(journal)!r}, but {error}: {files.CANNOT_WRITE}"
+        ) from error
+
+
+def _new_names(folder: Path) -> Iterator[Path]:
+    for _ in range(1000):
+        words = secrets.choice(ADJECTIVES), secrets.choice(NOUNS)
+        yield folder / f"{datetime.now():%Y-%m-%d-%H%M}-{'-'.join(words)}.db"
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """The name itself, then race-2.db, race-3.db, ..."""
+    yield path
+    yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))
+
+
+# --- those that are there ---
+
+
+def journal_files(folder: Place) -> list[Path]:
+    """The files of a folder that are or may be journals, the one written last at the end."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise JournalError(
+            f"there is no folder {near(place.absolute())}: races are kept in {RACES} of the "
+            "folder that they are run in; give another one, or start with race(...)"
+        )
+    found = [path for path in place.iterdir() if _may_be_journal(path)]
+    return sorted(found, key=lambda path: (written_at(path), path.name))
+
+
+def _may_be_journal(path: Path) -> bool:
+    """Whether to ask SQLite: by its name, its first bytes, or what lies beside it."""
+    if path.name.endswith(BESIDE) or not path.is_file():
+        return False
+    if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
+        return True
+    try:
+        return files.has_our_mark(path)
+    except OSError:
+        return False
+
+
+def written_at(path: Path) -> float:
+    """When a journal was written last; while a race runs, the newest pulls are in the -wal."""
+    times = [0.0]
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            found = file.stat()
+        except OSError:
+            continue
+        if found.st_size or file is path:  # who only reads may leave an empty -wal
+            times.append(found.st_mtime)
+    return max(times)
+
+
+def newest_journal(folder: Place = RACES) -> Path:
+    """The journal of a folder that was written last; those that hold no race are passed over."""
+    listed = journal_files(folder)
+    for path in reversed(listed):
+        try:
+            files.glance(path)[0].close()
+        except JournalError:
+            if not files.is_ours(path):
+                continue  # another program's, or empty
+        return path
+    raise JournalError(
+        f"there is no journal in {near(Path(folder).absolute())}: name the file, or start with "
+        "race(...)"
+    )
+
+
+def journal_at(journal: Place | None) -> Path:
+    """A journal that is there: the file, or the newest of a folder; of `races/` by default."""
+    place = Path(RACES if journal is None else journal)
+    return newest_journal(place) if journal is None or place.is_dir() else place

@@ -1,0 +1,57 @@
+"""Is the race that a journal holds the one that is asked for?"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from latebloomer.errors import OtherRace
+from latebloomer.policies.base import Policy
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.journal import near
+from latebloomer.racing.journal.names import Place
+from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Created, Told
+
+# The policy is compared when the journal is replayed; the others change no decision.
+NOT_COMPARED = {"policy", "auto", "timeout", "retries", "checkpoint_every", "durability"}
+
+
+def holds_race(journal: Place | None) -> bool:
+    """Whether there is a journal with at least one pull."""
+    if journal is None or not Path(journal).is_file():
+        return False
+    try:
+        opened = files.read(journal)
+    except files.Blank:
+        return False
+    try:
+        return any(isinstance(entry.event, Told) for entry in opened.read())
+    finally:
+        opened.close()
+
+
+def need_same_settings(journal: Place, given: Settings, policy: Policy | str) -> None:
+    """Raise `OtherRace` unless a journal's race was begun with these settings."""
+    opened = files.read(journal)
+    try:
+        first = next(opened.read()).event
+    finally:
+        opened.close()
+    if not isinstance(first, Created):
+        raise OtherRace(f"{journal} does not begin with a race: it is not one of ours")
+    begun = Settings.from_dict(dict(first.settings), policy)
+    for name in (field.name for field in fields(Settings)):
+        was, now = getattr(begun, name), getattr(given, name)
+        if name not in NOT_COMPARED and _plain(was) != _plain(now):
+            raise OtherRace(
+                f"{name}={now!r}, but the race of {near(Path(journal).absolute())} was begun with "
+                f'{name}={was!r}: give the same to go on with it, or if_exists="new" for a race '
+                "of its own"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """As a journal gives it back."""
+    return list(value) if isinstance(value, tuple) else value

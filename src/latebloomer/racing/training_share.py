@@ -1,0 +1,248 @@
+"""Pulls that are the same share of each learner's own full training.
+
+A mini-batch and a tree have little in common; a hundredth of what each learner takes when it is
+trained whole is a fair unit. Each learner says how long its full training is, in its own steps,
+and pull n of the race ends at the step round(n * full / N), N pulls being a full training.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple, TypeVar
+
+from latebloomer.errors import SettingError, need_number, require
+
+Thing = TypeVar("Thing")
+PULLS = 100  # of a full training, unless the shortest has fewer steps
+FEWEST = 10  # pulls of a full training that are worth a race
+
+
+class Share(NamedTuple):
+    """What part of its full training a learner's pull is.
+
+    >>> Share(full=250, pulls=100).steps_after(1), Share(full=250, pulls=100).steps_of(2)
+    (3, 2)
+    """
+
+    full: int  # steps of this learner's full training
+    pulls: int  # pulls of a full training, the same for all learners
+
+    def steps_after(self, n: int) -> int:
+        """Steps after n pulls: round(n * full / pulls), but the first pull trains."""
+        return max(min(n, 1), (2 * n * self.full + self.pulls) // (2 * self.pulls))
+
+    def steps_of(self, n: int) -> int:
+        """Steps of the n-th pull; 0 where it adds none."""
+        return self.steps_after(n) - self.steps_after(n - 1)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether some pulls add no step and repeat the last score."""
+        return self.full < self.pulls
+
+
+class ShareLearner:
+    """A learner whose pull is a share of its full training."""
+
+    def __init__(self, learner: Any, share: Share) -> None:
+        self.learner, self.share = learner, share
+        self.steps = 0  # of the newest pull
+        self._pulls = 0
+        self._score: Any = None
+        self._ended = False
+        self._at_once = _takes_steps(learner.pull)
+        for name in ("save", "load"):
+            if hasattr(learner, name):
+                setattr(self, name, getattr(learner, name))
+
+    def stand_at(self, pulls: int, score: float | None) -> None:
+        """It was restored: so many pulls are made, and `score` was the last."""
+        self._pulls, self._score = pulls, score
+
+    def pull(self) -> Any:
+        """Train the steps of the next pull; one that adds none repeats the last score."""
+        steps = self.share.steps_of(self._pulls + 1)
+        if steps and self._ended:
+            raise StopIteration
+        if steps:
+            self._score, self.steps = self._train(steps)
+        else:
+            self.steps = 0
+        self._pulls += 1
+        return self._score
+
+    def _train(self, steps: int) -> tuple[Any, int]:
+        """The score after so many steps, or after those it had left."""
+        if self._at_once:
+            return self.learner.pull(steps=steps), steps
+        score = None
+        for made in range(steps):
+            try:
+                score = self.learner.pull()
+            except StopIteration:
+                if made == 0:
+                    raise
+                self._ended = True
+                return score, made
+        return score, steps
+
+
+def _takes_steps(pull: Callable[..., Any]) -> bool:
+    try:
+        return "steps" in inspect.signature(pull).parameters
+    except (TypeError, ValueError):  # some builtins have no signature
+        return False
+
+
+# --- how long each learner's full training is ---
+
+
+def full(steps: int) -> Callable[[Thing], Thing]:
+    """Say of a class or function how many steps of its own a full training takes.
+
+    >>> @full(200)
+    ... def net():
+    ...     yield 0.5
+    >>> net.full
+    200
+    """
+    _need_steps("full", steps)
+
+    def declare(thing: Thing) -> Thing:
+        thing.full = steps  # type: ignore[attr-defined]
+        return thing
+
+    return declare
+
+
+def shares_of(
+    learners: Mapping[str, Any], full: Any = None, pulls_per_training: int | None = None
+) -> dict[str, Share]:
+    """What a pull of each learner is; nothing is built to ask.
+
+    `full` is a number for all, a dict, or None: then each learner says it.
+
+    >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
+    {'net': Share(full=3600, pulls=40), 'forest': Share(full=40, pulls=40)}
+    """
+    _need_known(full if isinstance(full, Mapping) else {}, learners)
+    steps: dict[str, Any] = {name: _steps_of(name, one, full) for name, one in learners.items()}
+    missing = [name for name, value in steps.items() if value is None]
+    if missing:
+        raise SettingError(
+            f"a full training of {_listed(missing)} is not known, but every learner needs one: "
+            f"full={{{missing[0]!r}: 200}} in steps of its own, an attribute full, or the "
+            "decorator latebloomer.full(200)"
+        )
+    for name, value in steps.items():
+        _need_steps(f"full of {name!r}", value)
+    pulls = _pulls_per_training(min(steps.values()), pulls_per_training)
+    return {name: Share(int(value), pulls) for name, value in steps.items()}
+
+
+def _steps_of(name: str, given: Any, full: Any) -> Any:
+    """What is known of one learner's full training; None where nothing is."""
+    if isinstance(full, Mapping) and name in full:
+        return full[name]
+    return declared(given) if full is None or isinstance(full, Mapping) else full
+
+
+def declared(given: Any) -> int | None:
+    """The attribute `full` of an object, class or function; of a partial also its argument."""
+    if isinstance(given, partial):
+        return given.keywords.get("full", declared(given.func))
+    value = getattr(given, "full", None)
+    described = isinstance(value, property) or callable(value)  # of instances, not of the class
+    return None if described else value
+
+
+def _pulls_per_training(shortest: int, given: int | None) -> int:
+    """100, or the steps of the shortest full training where these are fewer, but at least 10.
+
+    >>> [_pulls_per_training(shortest, None) for shortest in (5, 10, 60, 500)]
+    [100, 10, 60, 100]
+    """
+    if given is None:
+        return shortest if FEWEST <= shortest < PULLS else PULLS
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    require(whole and given >= 1, "pulls_per_training", given, "a whole number from 1 on",
+            "it is how many pulls make a full training")  # fmt: skip
+    return given
+
+
+def _need_steps(name: str, value: Any) -> None:
+    whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    require(whole and value >= 1, name, value, "a whole number from 1 on",
+            "it is how many steps of its own a learner's full training takes")  # fmt: skip
+
+
+def _need_known(full: Mapping[str, Any], learners: Mapping[str, Any]) -> None:
+    unknown = [name for name in full if name not in learners]
+    if unknown:
+        raise SettingError(
+            f"full names {_listed(unknown)}, but the learners are {_listed(list(learners))}"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(str, names[:6]))
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
+
+
+# --- a race's budget in full trainings ---
+
+
+class Units(NamedTuple):
+    """What a race is asked for, in pulls."""
+
+    budget: int | None
+    horizon: int | None
+    shares: dict[str, Share]  # empty where a pull is one step
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the journal keeps of the shares."""
+        if not self.shares:
+            return {}
+        pulls = next(iter(self.shares.values())).pulls
+        return {
+            "full": {name: share.full for name, share in self.shares.items()},
+            "pulls_per_training": pulls,
+        }
+
+
+def units_of(
+    learners: Mapping[str, Any],
+    budget: int | None,
+    horizon: int | None,
+    trainings: float | None,
+    full: Any,
+    pulls_per_training: int | None,
+) -> Units:
+    """The budget, the horizon and each learner's share, from what was given."""
+    if trainings is None and full is None:
+        if pulls_per_training is not None:
+            raise SettingError(
+                f"pulls_per_training={pulls_per_training}, but that is for trainings= or full=: "
+                "without them a pull is one step of the learner's own"
+            )
+        return Units(budget, horizon, {})
+    for name, value in (("budget", budget), ("horizon", horizon)):
+        if trainings is not None and value is not None:
+            raise SettingError(
+                f"trainings={trainings} and {name}={value}, but trainings= sets both budget and "
+                f"horizon: leave {name} out, or give budget= in pulls with full="
+            )
+    shares = shares_of(learners, full, pulls_per_training)
+    one = next(iter(shares.values())).pulls if shares else PULLS
+    if trainings is None:
+        require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
+                "with full= that is one full training")  # fmt: skip
+        return Units(budget, one if horizon is None else horizon, shares)
+    need_number("trainings", trainings)
+    require(0 < trainings < inf, "trainings", trainings, "above 0",
+            "it is the budget, in full trainings of a learner")  # fmt: skip
+    return Units(max(1, round(trainings * one)), one, shares)

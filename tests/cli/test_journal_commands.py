@@ -1,0 +1,230 @@
+"""The commands races and show, JSON on stdout, and one vocabulary in Python and on the shell."""
+
+import inspect
+import json
+import os
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from latebloomer import race, simulate
+from latebloomer.cli import app, race_commands, simulation_commands
+from latebloomer.racing import look
+
+MODULE = """
+class Counter:
+    def __init__(self, step, fails=0):
+        self.step, self.n, self.fails = step, 0, fails
+    def pull(self):
+        self.n += 1
+        if self.n == 3 and self.fails:
+            raise ValueError("no")
+        return self.step * self.n / (self.n + 3)
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+def learners():
+    return {"slow": lambda: Counter(1.0), "quick": lambda: Counter(2.0)}
+
+def failing():
+    return learners() | {"fails": lambda: Counter(3.0, fails=1)}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counters.py").write_text(MODULE)
+
+    def invoke(*words):
+        sys.modules.pop("counters", None)
+        with monkeypatch.context() as process:  # as a process of its own would
+            process.setattr(sys, "path", list(sys.path))
+            return CliRunner().invoke(app, [str(word) for word in words])
+
+    yield invoke
+    sys.modules.pop("counters", None)
+
+
+def raced(run, *words, learners="learners"):
+    ran = run("race", f"counters.py:{learners}", "--budget", 40, *words)
+    assert ran.exit_code == 0, ran.stderr
+    return ran
+
+
+# --- names ---
+
+
+def test_a_race_says_where_it_is_and_the_newest_is_shown(run, tmp_path):
+    first, second = raced(run), raced(run, "--seed", 1)
+    names = [re.search(r"^Journal: (races/\S+\.db)$", ran.stdout, re.M)[1]
+             for ran in (first, second)]  # fmt: skip
+    assert names[0] != names[1] and f"journal: {names[0]}\n" in first.stderr
+    assert f"Journal: {names[1]}" in run("show").stdout
+    assert f"Journal: {names[0]}" in run("show", names[0]).stdout
+    assert f"Journal: {names[1]}" in run("show", "races").stdout
+    wrote = run("report").stdout
+    assert wrote == f"wrote {names[1].replace('.db', '.html')}\n"
+    again = run("resume", "counters.py:learners", "--quiet")
+    assert again.exit_code == 0 and f"Journal: {names[1]}" in again.stdout
+
+
+def test_where_there_is_nothing_to_show_it_is_said_in_one_line(run, tmp_path):
+    for words in (["show"], ["report"], ["resume", "counters.py:learners"], ["races"]):
+        ran = run(*words)
+        assert ran.exit_code == 2 and "there is no folder races" in ran.stderr
+        assert ran.stderr.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["counters.py"]
+    ran = run("resume", "a", "b", "c")
+    assert ran.exit_code == 2 and "a b c, but a journal and the learners are needed" in ran.stderr
+
+
+def test_a_file_that_is_there(run, tmp_path):
+    raced(run, "--journal", "mine.db")
+    refused = run("race", "counters.py:learners", "--budget", 40, "--journal", "mine.db")
+    assert refused.exit_code == 2 and "nothing is overwritten" in refused.stderr
+    again = raced(run, "--journal", "mine.db", "--if-exists", "resume", "--quiet")
+    assert "Journal: mine.db" in again.stdout
+    new = raced(run, "--journal", "mine.db", "--if-exists", "new", "--quiet")
+    assert "Journal: mine-2.db" in new.stdout
+    wrong = run("race", "counters.py:learners", "--budget", 40, "--if-exists", "never")
+    assert wrong.exit_code == 2 and "if_exists='never'" in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
+
+
+# --- the list ---
+
+
+def test_races_are_listed(run, tmp_path):
+    raced(run, "--checkpoint-every", 2)
+    raced(run, "--budget", 30)
+    (tmp_path / "races" / "none.db").touch()
+    lines = run("races").stdout.splitlines()
+    assert lines[0].split() == [
+        "race", "state", "written", "learners", "pulls", "size", "checkpoints", "verdict"
+    ]  # fmt: skip
+    assert len(lines) == 4
+    assert "finished" in lines[1] and " 40 " in lines[1] and "quick, 1.81" not in lines[0]
+    assert "quick, 1." in lines[1] and " 30 " in lines[2] and "none.db is empty" in lines[3]
+
+
+def test_races_as_json_and_cleaned(run, tmp_path):
+    raced(run, "--checkpoint-every", 2)
+    (found,) = json.loads(run("races", "--json").stdout)["races"]
+    assert (found["state"], found["winner"], found["pulls"]) == ("finished", "quick", 40)
+    assert found["learners"] == ["slow", "quick"] and found["checkpoint_bytes"] > 0
+    ran = run("races", "--clean")
+    assert "removed the checkpoints of 1 learners that lost, in 1 finished races" in ran.stdout
+    ran = json.loads(run("races", "races", "--clean", "--json").stdout)
+    assert ran["cleaned"] == [] and ran["races"][0]["checkpoint_bytes"] > 0
+    assert "nothing to remove" in run("races", "--clean").stdout
+
+
+def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
+    (tmp_path / "counters.py").write_text(MODULE.replace('"quick"', r'"\x1b[31mquick\x07"'))
+    raced(run, "--quiet")
+    for words in (["races"], ["races", "--json"], ["show", "--watch"], ["show", "--json"]):
+        assert not set(run(*words).output) & set("\x1b\x07")
+
+
+# --- show ---
+
+
+def test_a_race_that_is_over_is_watched_once(run):
+    raced(run)
+    shown, watched = run("show"), run("show", "--watch")
+    assert watched.exit_code == 0 and watched.stdout.strip() == shown.stdout.strip()
+    assert run("show", "--watch", "--json").stdout == run("show", "--json").stdout
+
+
+def test_the_verdict_as_json(run, tmp_path):
+    ran = raced(run, "--json", "--report", "race.html", "--save", "w.pkl", "--quiet")
+    found = json.loads(ran.stdout)  # one object and nothing else
+    assert found["name"] == "quick" and found["over"] and found["spent"] == 40
+    assert found["journal"] == look(found["journal"]).journal
+    assert [row["name"] for row in found["rows"]] == ["slow", "quick"]
+    assert "wrote w.pkl" in ran.stderr and "wrote race.html" in ran.stderr
+    assert json.loads(run("show", "--json").stdout) == found
+    assert json.loads(run("resume", "counters.py:learners", "--json", "--quiet").stdout) == found
+
+
+# --- one vocabulary ---
+
+
+def test_losses_and_scores(run):
+    assert json.loads(raced(run, "--minimize", "--json", "--quiet").stdout)["name"] == "slow"
+    assert json.loads(raced(run, "--maximize", "--json", "--quiet").stdout)["name"] == "quick"
+
+
+def test_retries_and_checkpoints(run):
+    found = {}
+    for retries in (0, 2):
+        words = ("--retries", retries, "--checkpoint-every", 1, "--json", "--quiet")
+        raced(run, *words, learners="failing")
+        found[retries] = look()
+        assert found[retries].settings["retries"] == retries
+        assert found[retries].settings["checkpoint_every"] == 1
+        assert found[retries]["fails"].state == "failed"
+    assert "pull 3 failed once" in found[0]["fails"].why
+    assert "pull 3 failed 3 times" in found[2]["fails"].why
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--retries", "-1"], "retries=-1, but retries must be"),
+        (["--checkpoint-every", "0"], "checkpoint_every=0, but checkpoint_every must be"),
+        (["--stop", "sure"], "stop='sure', but stop must be 'certified'"),
+        (["--journal", ""], "journal='', but journal must be a file"),
+    ],
+)
+def test_nonsense_is_one_line_and_makes_nothing(run, tmp_path, words, text):
+    ran = run("race", "counters.py:learners", "--budget", 40, *words)
+    assert ran.exit_code == 2 and text in ran.stderr and ran.stderr.count("\n") == 1
+    assert not list(tmp_path.rglob("*.db"))
+
+
+def test_stopping_when_sure(run):
+    found = json.loads(
+        raced(run, "--stop", "certified", "--budget", 400, "--json", "--quiet").stdout
+    )
+    assert found["certified"] and found["unspent"] == 400 - found["spent"] > 0
+
+
+def test_a_plan_as_json(run):
+    ran = run("plan", "--arms", 3, "--budget", 12, "--policy", "r-sr", "--json")
+    found = json.loads(ran.stdout)
+    assert [phase["upto"] for phase in found["phases"]] == [3, 4, 5]
+    assert (found["arms"], found["budget"], found["unspent"]) == (3, 12, 0)
+
+
+def defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+
+def test_simulate_has_the_same_defaults_in_python_and_on_the_command_line():
+    shell, python = defaults(simulation_commands.simulate), defaults(simulate)
+    assert shell.pop("policy").split(",") == list(python.pop("policies"))
+    assert shell.pop("quiet") is not python.pop("progress")
+    assert python.pop("budgets") is None  # both must be given one
+    for output in ("json", "csv", "plot"):
+        assert not shell.pop(output)
+    assert shell == python
+
+
+def test_a_race_has_the_same_defaults_in_python_and_on_the_command_line():
+    shell, python = defaults(race_commands.race), defaults(race)
+    assert shell.pop("quiet") is not python.pop("progress")
+    shared = set(shell) & set(python)
+    assert {name: shell[name] for name in shared} == {name: python[name] for name in shared}
+    assert set(shell) - shared == {"report", "save", "address", "storage", "cpus", "gpus", "json"}
+    assert set(python) - shared == {"durability", "callbacks", "score_range"}
+
+
+def test_shells_can_complete_words(run):
+    assert "--install-completion" in run("--help").stdout

@@ -1,0 +1,77 @@
+"""What tests with other libraries share: skipping without them, and races that are killed.
+
+Run as a script, this file is the victim: it races the learners of a test file and is ended by
+SIGKILL after so many pulls.
+"""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from latebloomer import race, resume
+
+HERE = Path(__file__).parent
+BUDGET = 14  # pulls of a race that is killed
+SETTINGS = {"policy": "r-sr", "checkpoint_every": 2, "progress": False, "seed": 5}
+
+
+def library(name, extra=None):
+    """A library, or a skip of the whole file that says why it is not there."""
+    try:
+        return import_module(name)
+    except ImportError:
+        extra = extra or name.partition(".")[0]
+        said = Path(sys.prefix) / "not-installed.txt"  # what `make test-integrations` found out
+        lines = said.read_text().splitlines() if said.exists() else []
+        why = next((line for line in lines if line.startswith(f"{extra}: ")), None)
+        reason = why or f"{extra} is not installed: pip install 'latebloomer[{extra}]'"
+        pytest.skip(reason, allow_module_level=True)
+
+
+def two_classes(rows=300, columns=6):
+    """Rows of two classes that are not easily told apart: (X, y) to train on, (X, y) held out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, columns)).astype(np.float32)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=rows) > 0).astype(np.int64)
+    cut = rows * 2 // 3
+    return (X[:cut], y[:cut]), (X[cut:], y[cut:])
+
+
+def ends_as_if_never_killed(file, learners, folder, pulls=9):
+    """Race, kill the same race after so many pulls, resume it, and compare all of it."""
+    whole = race(learners(), BUDGET, journal=folder / "whole.db", **SETTINGS)
+    path = folder / "killed.db"
+    ran = subprocess.run(
+        [sys.executable, __file__, Path(file).stem, str(path), str(pulls)], capture_output=True
+    )
+    assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
+    assert len(told(path)) == pulls
+    verdict = resume(path, learners(), progress=False)
+    assert told(path) == told(folder / "whole.db")
+    assert verdict.summary() == whole.summary()
+    assert not [note for note in verdict.summary().get("notes", []) if "deterministic" in note]
+    return verdict
+
+
+def told(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
+
+
+def victim(module, path, pulls):
+    def kill(event, view):
+        if view.spent >= int(pulls):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    race(import_module(module).learners(), BUDGET, journal=path, callbacks=[kill], **SETTINGS)
+
+
+if __name__ == "__main__":
+    victim(*sys.argv[1:])

@@ -1,0 +1,103 @@
+"""`KerasLearner`: `fit(initial_epoch=...)`, the same after a resume; the backend is torch."""
+
+import os
+
+import pytest
+from libraries import ends_as_if_never_killed, library, two_classes
+
+from latebloomer import check_learner
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations.keras import KerasLearner
+
+torch = library("torch")
+os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
+keras = library("keras")
+
+TRAIN, VALID = two_classes(120)
+FITTING = {"batch_size": 32}
+
+
+def net(width=4, dropout=0.0, schedule=0.02, seed=1):
+    torch.set_num_threads(1)
+    keras.utils.set_random_seed(seed)
+    layers = [keras.layers.Dense(width, "relu"), keras.layers.BatchNormalization()]
+    layers += [keras.layers.Dropout(dropout)] if dropout else []
+    model = keras.Sequential([keras.Input((6,)), *layers, keras.layers.Dense(2, "softmax")])
+    model.compile(
+        keras.optimizers.Adam(schedule), "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
+    return model
+
+
+def learner(metric="val_loss", full=None, **more):
+    return KerasLearner(net(**more), TRAIN, VALID, metric=metric, full=full, **FITTING)
+
+
+def learners():
+    return {
+        "narrow": lambda seed: learner(width=2, seed=seed),
+        "dropout": lambda seed: learner(dropout=0.4, seed=seed),
+    }
+
+
+def trained(epochs, **more):
+    """What one long `fit` gives."""
+    said = net(**more).fit(*TRAIN, epochs=epochs, validation_data=VALID, verbose=0, **FITTING)
+    return said.history
+
+
+def test_many_pulls_are_one_long_fit_bit_for_bit():
+    whole = trained(3, dropout=0.3)
+    one = learner("val_accuracy", dropout=0.3)
+    assert [one.pull() for _ in range(3)] == whole["val_accuracy"]
+    assert learner(dropout=0.3).pull(steps=3) == -whole["val_loss"][-1]
+
+
+def cosine():
+    return keras.optimizers.schedules.CosineDecay(0.05, decay_steps=30)
+
+
+@pytest.mark.parametrize("more", [{}, {"dropout": 0.4}, {"schedule": cosine}], ids=str)
+def test_a_resumed_learner_is_the_same_bit_for_bit(more):
+    def build():
+        made = {name: value() if callable(value) else value for name, value in more.items()}
+        return learner(**made)
+
+    check = check_learner(build, pulls=2)
+    assert check.saves and check.exact, str(check)
+
+
+def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
+    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
+    assert verdict.learner.model.predict(VALID[0], verbose=0).shape == (len(VALID[1]), 2)
+
+
+def test_a_full_training_ends():
+    one = learner(full=2)
+    one.pull(steps=3)
+    assert one.epochs == 2
+    with pytest.raises(StopIteration):
+        one.pull()
+
+
+def test_a_callback_that_stops_ends_the_learner():
+    stop = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: None)
+    stop.on_epoch_end = lambda epoch, logs=None: setattr(stop.model, "stop_training", True)
+    one = KerasLearner(net(), TRAIN, VALID, callbacks=[stop], **FITTING)
+    with pytest.raises(StopIteration):
+        one.pull(steps=3)
+
+
+def test_what_is_wrong_is_said_in_one_line():
+    with pytest.raises(LearnerError, match="KerasLearner has no evaluation set"):
+        KerasLearner(net(), TRAIN)
+    with pytest.raises(LearnerError, match=r"model=3, but model must be a keras\.Model"):
+        KerasLearner(3, TRAIN, VALID)
+    with pytest.raises(LearnerError, match="not compiled or not built"):
+        KerasLearner(keras.Sequential([keras.layers.Dense(2)]), TRAIN, VALID)
+    with pytest.raises(SettingError, match="'val_speed' does not say whether higher is better"):
+        learner("val_speed")
+    with pytest.raises(LearnerError, match="metric='val_auc', but what is reported is accuracy, "):
+        learner("val_auc").pull()
+    with pytest.raises(SettingError, match="epochs is given to fit by the learner itself"):
+        KerasLearner(net(), TRAIN, VALID, epochs=3)

@@ -1,0 +1,148 @@
+"""`LightningLearner`: each pull goes on from Lightning's own checkpoint."""
+
+import logging
+
+import pytest
+from libraries import ends_as_if_never_killed, library, two_classes
+
+from latebloomer import check_learner
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations.lightning import LightningLearner
+
+torch = library("torch")
+lightning = library("lightning")
+
+logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+TRAIN, VALID = (
+    torch.utils.data.TensorDataset(*map(torch.from_numpy, part)) for part in two_classes(120)
+)
+FULL = 20
+
+
+class Net(lightning.LightningModule):
+    def __init__(self, width=8):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(6, width), torch.nn.ReLU(), torch.nn.Dropout(0.3),
+            torch.nn.Linear(width, 2),
+        )  # fmt: skip
+
+    def loss(self, batch):
+        X, y = batch
+        return torch.nn.functional.cross_entropy(self.layers(X), y)
+
+    def training_step(self, batch, number):
+        return self.loss(batch)
+
+    def validation_step(self, batch, number):
+        self.log("val_loss", self.loss(batch))
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, 0.05, total_steps=self.trainer.estimated_stepping_batches
+        )
+        return [optimizer], [{"scheduler": schedule, "interval": "step"}]
+
+
+def loaders():
+    return (
+        torch.utils.data.DataLoader(TRAIN, batch_size=20, shuffle=True),
+        torch.utils.data.DataLoader(VALID, batch_size=40),
+    )
+
+
+SETTINGS = {"accelerator": "cpu"}
+
+
+def learner(width=8, seed=1, full=FULL, metric="val_loss", **more):
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    return LightningLearner(Net(width), *loaders(), full=full, metric=metric, **SETTINGS | more)
+
+
+def learners():
+    return {
+        "narrow": lambda seed: learner(2, seed),
+        "wide": lambda seed: learner(16, seed),
+    }
+
+
+class Watching(lightning.Callback):
+    """Notes the validation loss of each epoch."""
+
+    def __init__(self):
+        self.losses = []
+
+    def on_validation_end(self, trainer, module):
+        self.losses.append(trainer.callback_metrics["val_loss"].item())
+
+
+def test_many_pulls_are_one_long_fit_bit_for_bit():
+    """The schedule among them: it is that of the full training in every pull."""
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    module, watching = Net(), Watching()
+    trainer = lightning.Trainer(
+        max_epochs=4, callbacks=[watching], logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, **SETTINGS,
+    )  # fmt: skip
+    trainer.fit(module, *loaders())
+    one = learner(full=4)
+    assert [-one.pull(), -one.pull(), -one.pull(steps=2)] == [
+        watching.losses[0], watching.losses[1], watching.losses[3],
+    ]  # fmt: skip
+    with pytest.raises(StopIteration):
+        one.pull()
+
+
+def test_a_resumed_learner_is_the_same_bit_for_bit():
+    check = check_learner(learner, pulls=2)
+    assert check.saves and check.exact, str(check)
+
+
+def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
+    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
+    assert verdict.learner.epochs == verdict.pulls[verdict.name]
+
+
+def test_what_is_loaded_has_its_weights_at_once(tmp_path):
+    one, other = learner(seed=1), learner(seed=2)
+    one.pull()
+    one.save(tmp_path)
+    other.load(tmp_path)
+    for mine, its in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(mine, its)
+
+
+def test_it_can_be_saved_before_its_first_pull(tmp_path):
+    learner().save(tmp_path)
+    again = learner()
+    again.load(tmp_path)
+    assert again.pull() == learner().pull()
+
+
+def test_a_data_module_brings_both_loaders():
+    class Data(lightning.LightningDataModule):
+        def train_dataloader(self):
+            return loaders()[0]
+
+        def val_dataloader(self):
+            return loaders()[1]
+
+    torch.manual_seed(1)
+    one = LightningLearner(Net(), Data(), full=FULL, **SETTINGS)
+    assert one.pull() == learner().pull()
+
+
+def test_what_is_wrong_is_said_in_one_line():
+    with pytest.raises(LearnerError, match="LightningLearner has no evaluation set"):
+        LightningLearner(Net(), loaders()[0], full=3)
+    with pytest.raises(LearnerError, match="module=3, but module must be a LightningModule"):
+        LightningLearner(3, *loaders(), full=3)
+    with pytest.raises(SettingError, match="max_epochs is given to the trainer by full=20"):
+        learner(max_epochs=3)
+    with pytest.raises(SettingError, match="full=None, but Lightning's schedules need"):
+        learner(full=None)
+    with pytest.raises(LearnerError, match="metric='val_auc', but what is reported is val_loss"):
+        learner(metric="val_auc").pull()

@@ -1,0 +1,188 @@
+"""Loggers: a race as MLflow, Weights & Biases, TensorBoard and `logging` show it."""
+
+import logging
+import os
+from itertools import count
+
+import pytest
+from libraries import told
+
+from latebloomer import race, resume
+from latebloomer.integrations.mlflow import MLflowLogger
+from latebloomer.integrations.standard_logging import LoggingLogger
+from latebloomer.integrations.tensorboard import TensorBoardLogger
+from latebloomer.integrations.wandb import WandbLogger
+
+
+class Counting:
+    """A learner that can be resumed."""
+
+    def __init__(self, slow, best):
+        self.slow, self.best, self.n = slow, best, 0
+
+    def pull(self):
+        self.n += 1
+        return self.best * self.n / (self.n + self.slow)
+
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+def moody():
+    yield 0.1
+    raise RuntimeError("no second pull")
+
+
+LEARNERS = {
+    "late / bloomer": lambda: Counting(9, 1.0),
+    "early": lambda: Counting(1, 0.5),
+    "moody": moody,
+}
+BUDGET = 30
+
+
+def raced(logger, path, **settings):
+    return race(
+        LEARNERS, BUDGET, journal=path, progress=False, callbacks=[logger], retries=0, **settings
+    )
+
+
+def stopped_and_resumed(make, path):
+    """A race that is ended in the middle and goes on with another logger, as in a new process."""
+
+    class Kill(BaseException):
+        pass
+
+    def kill(event, view):
+        if view.spent >= 13:
+            raise Kill
+
+    with pytest.raises(Kill):
+        race(LEARNERS, BUDGET, journal=path, progress=False, callbacks=[make(), kill], retries=0)
+    return resume(path, LEARNERS, progress=False, callbacks=[make()])
+
+
+def scores(path, arm):
+    return [(n, score) for _, a, n, score in told(path) if a == arm]
+
+
+# --- logging ---
+
+
+def test_logging_has_a_line_for_each_pull_and_the_verdict(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, "mine")
+    verdict = raced(LoggingLogger("mine"), tmp_path / "race.db")
+    lines = [record.getMessage() for record in caplog.records if record.name == "mine"]
+    assert len([line for line in lines if " scored " in line]) == verdict.spent
+    assert lines[-1].endswith(f"keeps {verdict.name}")
+    assert any("moody: failed: " in line and "no second pull" in line for line in lines)
+
+
+def test_a_logger_may_be_given_as_an_object(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    raced(LoggingLogger(logging.getLogger("other"), logging.INFO), tmp_path / "race.db")
+    assert {record.name for record in caplog.records} == {"other"}
+
+
+# --- TensorBoard ---
+
+
+def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    path = tmp_path / "race.db"
+    verdict = stopped_and_resumed(lambda: TensorBoardLogger(tmp_path / "runs"), path)
+    (place,) = (tmp_path / "runs").iterdir()
+    assert sorted(folder.name for folder in place.iterdir()) == [
+        "early", "late %2F bloomer", "moody",
+    ]  # fmt: skip
+    found, kept = curves(place / "late %2F bloomer")
+    assert found == pytest.approx(dict(scores(path, 0)))
+    assert kept == float(verdict.name == "late / bloomer")
+
+
+def curves(folder):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    read = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()
+    points = {
+        tag: {event.step: event.tensor_proto.float_val[0] for event in read.Tensors(tag)}
+        for tag in read.Tags()["tensors"]
+    }
+    return points["score"], next(iter(points["kept"].values()))
+
+
+# --- MLflow ---
+
+
+def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    place = f"sqlite:///{tmp_path}/mlflow.db"
+    path = tmp_path / "race.db"
+    verdict = stopped_and_resumed(lambda: MLflowLogger("mine", place), path)
+    client = mlflow.MlflowClient(place)
+    runs = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
+    (parent,) = (run for run in runs if "mlflow.parentRunId" not in run.data.tags)
+    children = {run.info.run_name: run for run in runs if run is not parent}
+    assert parent.data.tags["kept"] == verdict.name
+    assert parent.data.params["budget"] == str(BUDGET)
+    assert set(children) == set(LEARNERS)
+    for arm, name in enumerate(LEARNERS):
+        run = children[name]
+        assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        points = client.get_metric_history(run.info.run_id, "score")
+        assert sorted((point.step, point.value) for point in points) == scores(path, arm)
+        assert run.info.status == "FINISHED"
+    assert "no second pull" in children["moody"].data.tags["note"]
+
+
+def test_a_server_that_is_gone_does_not_end_the_race(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="mlflow is not installed")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    verdict = raced(MLflowLogger(tracking_uri="http://127.0.0.1:9"), tmp_path / "race.db")
+    assert verdict.spent >= BUDGET - 1
+    notes = [note for note in verdict.warnings if "callback MLflowLogger failed" in note]
+    assert len(notes) == 1 and "the race went on" in notes[0]
+
+
+# --- Weights & Biases ---
+
+
+def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="wandb is not installed")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    logger = WandbLogger("mine", mode="offline", dir=tmp_path)
+    path = tmp_path / "race.db"
+    raced(logger, path)
+    files = sorted(tmp_path.glob("wandb/offline-run-*/run-*.wandb"), key=lambda file: file.name)
+    assert len(files) == len(LEARNERS)
+    groups = {file.stem.split("-")[1] for file in files}
+    for arm, name in enumerate(LEARNERS):
+        record = files[arm].read_bytes().decode("utf-8", "replace")  # values in it are JSON
+        assert name in record and "score" in record and "mine" in record
+        assert all(repr(score) in record for _, score in scores(path, arm))
+        assert f"{next(iter(groups))}-{arm}" in record
+    assert len(groups) == 1
+
+
+# --- what fails ---
+
+
+def test_a_logger_that_fails_is_mentioned_once_and_not_called_again(tmp_path):
+    logger = LoggingLogger()
+    calls = count()
+
+    def fail(*args):
+        next(calls)
+        raise OSError("no space left")
+
+    logger.score = fail
+    verdict = raced(logger, tmp_path / "race.db")
+    assert next(calls) == 1
+    (note,) = (note for note in verdict.warnings if "LoggingLogger" in note)
+    assert note == (
+        "the callback LoggingLogger failed on Told (OSError: no space left); the race went on"
+    )
+    assert os.path.exists(tmp_path / "race.db")

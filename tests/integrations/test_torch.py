@@ -1,0 +1,206 @@
+"""`TorchLearner`: the user's own parts, the same after a resume."""
+
+import copy
+
+import numpy as np
+import pytest
+from libraries import ends_as_if_never_killed, library, two_classes
+
+from latebloomer import check_learner, race
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations.torch import TorchLearner
+
+torch = library("torch")
+
+TRAIN, VALID = (tuple(map(torch.from_numpy, part)) for part in two_classes())
+LOSS = torch.nn.CrossEntropyLoss()
+EPOCH = 7  # batches of 32 rows
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def loss_of(model):
+    X, y = VALID
+    return LOSS(model(X), y).item()
+
+
+def net(width=8):
+    return torch.nn.Sequential(
+        torch.nn.Linear(6, width),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.3),
+        torch.nn.Linear(width, 2),
+    )
+
+
+def loader(**more):
+    return torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(*TRAIN), batch_size=32, shuffle=True, **more
+    )
+
+
+def learner(width=8, seed=1, loading=loader, schedule=None, optimizer=torch.optim.AdamW, **more):
+    torch.manual_seed(seed)
+    model = net(width)
+    optimizer = optimizer(model.parameters(), lr=0.02)
+    if schedule is not None:
+        more["scheduler"] = schedule(optimizer)
+    settings = {"maximize": False} | more
+    return TorchLearner(model, optimizer, loading(), LOSS, loss_of, **settings)
+
+
+def learners():
+    return {
+        "narrow": lambda seed: learner(2, seed),
+        "wide": lambda seed: learner(16, seed, schedule=cosine, full=30),
+        "by batches": lambda seed: learner(8, seed, batches=3),
+    }
+
+
+def cosine(optimizer):
+    return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=30)
+
+
+def one_cycle(optimizer):
+    return torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=100 * EPOCH)
+
+
+def test_a_step_is_an_epoch_of_a_plain_loop_bit_for_bit():
+    one = learner(schedule=cosine)
+    torch.manual_seed(1)
+    model = net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    scheduler = cosine(optimizer)
+    batches, losses = loader(), []
+    for _ in range(3):
+        model.train()
+        for X, y in batches:
+            optimizer.zero_grad()
+            LOSS(model(X), y).backward()
+            optimizer.step()
+        scheduler.step()
+        model.eval()
+        losses.append(-loss_of(model))
+    assert [one.pull() for _ in range(3)] == losses
+    again = learner(schedule=cosine)
+    assert again.pull(steps=3) == losses[-1] and again.steps == 3
+
+
+WAYS = {
+    "epochs": {},
+    "batches across epochs": {"batches": 3},
+    "a whole epoch of batches": {"batches": EPOCH},
+    "cosine": {"schedule": cosine},
+    "one cycle by batch": {"schedule": one_cycle, "schedule_by": "batch", "batches": 4},
+    "steps in a list": {
+        "schedule": lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [2, 4]),
+        "optimizer": torch.optim.SGD,
+    },
+    "a generator of the loader's own": {
+        "loading": lambda: loader(generator=torch.Generator().manual_seed(7)), "batches": 5,
+    },
+    "mixed precision": {
+        "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+        "scaler": torch.amp.GradScaler("cpu", init_scale=8.0),
+    },
+    "workers": {"loading": lambda: loader(num_workers=1)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_resumed_learner_is_the_same_bit_for_bit(way):
+    settings = WAYS[way]
+
+    def build():
+        own = {k: copy.deepcopy(v) if k == "scaler" else v for k, v in settings.items()}
+        return learner(**own)
+
+    check = check_learner(build, pulls=4)
+    assert check.saves and check.exact, str(check)
+
+
+def test_another_learner_in_between_changes_nothing():
+    scores = [one.pull() for one in [learner()] * 3]
+    one, other = learner(), learner(16)
+    assert [(one.pull(), other.pull(), torch.rand(9))[0] for _ in range(3)] == scores
+
+
+def test_the_random_numbers_of_others_stay_as_they_are():
+    one = learner()
+    torch.manual_seed(5)
+    np.random.seed(5)
+    expected = torch.rand(1), np.random.rand()
+    torch.manual_seed(5)
+    np.random.seed(5)
+    one.pull()
+    assert (torch.rand(1), np.random.rand()) == expected
+
+
+def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
+    verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
+    assert isinstance(verdict.learner.model, torch.nn.Module)
+
+
+def test_a_full_training_ends_with_its_schedule():
+    one = learner(
+        schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=4), full=4
+    )
+    one.pull(steps=3)
+    one.pull(steps=3)
+    assert one.steps == 4
+    with pytest.raises(StopIteration):
+        one.pull()
+
+
+def test_a_function_of_the_users_own_trains_a_batch():
+    torch.manual_seed(1)
+    model = net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+
+    def train(batch):
+        X, y = batch
+        optimizer.zero_grad()
+        LOSS(model(X), y).backward()
+        optimizer.step()
+
+    one = TorchLearner(
+        model, optimizer, loader(), None, loss_of, train_batch=train, maximize=False
+    )
+    assert one.pull() == learner().pull()
+
+
+def test_it_races_as_an_object_too():
+    given = {"narrow": learner(2), "wide": learner(16)}
+    verdict = race(given, budget=8, journal=None, progress=False)
+    assert verdict.learner is given[verdict.name]
+
+
+def test_a_checkpoint_of_another_learner_is_refused(tmp_path):
+    learner(schedule=cosine).save(tmp_path)
+    with pytest.raises(LearnerError, match="the checkpoint and this learner differ in scheduler"):
+        learner().load(tmp_path)
+
+
+def test_what_is_wrong_is_said_in_one_line():
+    model, batches = net(), loader()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for wrong, said in [
+        ((3, optimizer, batches, LOSS, loss_of), r"model=3, but model must be a torch.nn.Module"),
+        ((torch.nn.ReLU(), optimizer, batches, LOSS, loss_of), "has no parameters"),
+        ((model, "adam", batches, LOSS, loss_of), "optimizer='adam', but optimizer must be of"),
+        ((model, optimizer, iter(batches), LOSS, loss_of), "but loader must be a DataLoader"),
+        ((model, optimizer, batches, LOSS, "accuracy"), "but metric must be a function"),
+    ]:
+        with pytest.raises(LearnerError, match=said):
+            TorchLearner(*wrong)
+    with pytest.raises(LearnerError, match=r"loader=\[\] gave no batch"):
+        TorchLearner(model, optimizer, [], LOSS, loss_of, batches=3).pull()
+    with pytest.raises(SettingError, match="give loss, or loss=None and train_batch"):
+        TorchLearner(model, optimizer, batches, None, loss_of)
+    with pytest.raises(SettingError, match="schedule_by='step', but schedule_by must be 'epoch'"):
+        TorchLearner(model, optimizer, batches, LOSS, loss_of, schedule_by="step")
+    with pytest.raises(SettingError, match="batches=0, but batches must be at least 1"):
+        TorchLearner(model, optimizer, batches, LOSS, loss_of, batches=0)

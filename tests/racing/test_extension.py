@@ -1,0 +1,276 @@
+"""Races that are given more: a larger budget, another horizon, newcomers."""
+
+import json
+import random
+import sqlite3
+
+import pytest
+
+from latebloomer.errors import BudgetError, LearnerError, OtherRace, SettingError
+from latebloomer.racing import look, race, resume
+from latebloomer.session.events import Extended, Joined, Restored
+
+
+class Saves:
+    """Deterministic, with state that only a checkpoint carries."""
+
+    built = 0
+
+    def __init__(self, seed, best=1.0, slow=9.0):
+        type(self).built += 1
+        self.best, self.slow, self.n, self.rng = best, slow, 0, random.Random(seed)
+        self.made = 0  # pulls of this object itself
+
+    def pull(self):
+        self.n += 1
+        self.made += 1
+        return self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
+
+    def save(self, folder):
+        (folder / "state.json").write_text(json.dumps([self.n, self.rng.getstate()]))
+
+    def load(self, folder):
+        self.n, (version, state, gauss) = json.loads((folder / "state.json").read_text())
+        self.rng.setstate((version, tuple(state), gauss))
+
+
+def of(best, slow):
+    return lambda seed: Saves(seed, best, slow)
+
+
+LEARNERS = {"late": of(1.0, 40.0), "a": of(0.7, 5.0), "b": of(0.6, 2.0), "c": of(0.5, 1.0)}
+NEW = {"new": of(1.2, 10.0)}
+
+
+def run(path, budget=60, **settings):
+    return race(LEARNERS, budget, journal=path, progress=False, policy="r-sr", **settings)
+
+
+def pulls(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT arm, n, score FROM pulls ORDER BY arm, n").fetchall()
+
+
+def contents(path):
+    with sqlite3.connect(path) as db:
+        return db.execute("SELECT * FROM events WHERE kind NOT IN ('began', 'ended')").fetchall()
+
+
+# --- a larger budget ---
+
+
+def test_a_finished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path):
+    first = run(tmp_path / "race.db", checkpoint_every=1)
+    more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
+    whole = run(tmp_path / "whole.db", 150, horizon=60)
+    assert first.spent == 60 and more.spent == more.budget == 150 and more.horizon == 60
+    assert more.pulls == whole.pulls and more.name == whole.name
+    assert more.estimates == whole.estimates
+    assert pulls(tmp_path / "race.db") == pulls(tmp_path / "whole.db")
+    assert more.learner.n == more.pulls[more.name]
+    assert look(tmp_path / "race.db").summary() == more.summary()
+
+
+def test_an_unfinished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path, cut):
+    path = tmp_path / "race.db"
+    cut(33, lambda: run(path))
+    more = resume(path, LEARNERS, budget=150, progress=False)
+    whole = run(tmp_path / "whole.db", 150, horizon=60)
+    assert more.pulls == whole.pulls and more.estimates == whole.estimates
+    assert pulls(path) == pulls(tmp_path / "whole.db")
+
+
+def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
+    path, said = tmp_path / "race.db", []
+    first = run(path, checkpoint_every=5)
+    events = []
+    resume(path, LEARNERS, budget=150, callbacks=[lambda e, view: events.append(e)])
+    said = capsys.readouterr().err
+    back = [name for name in LEARNERS if first[name].state == "out"]
+    line = next(line for line in said.splitlines() if "extends" in line)
+    listed = f"{', '.join(back[:-1])} and {back[-1]} come back (from pull"
+    assert line.startswith(f"extends from 60 to 150 pulls: {listed}")
+    assert "the horizon stays at 60 pulls" in line
+    # All are at the end of a phase, and were saved when they were dropped.
+    assert f"{sum(first.pulls[name] for name in back)} pulls of theirs are in checkpoints" in line
+    assert "trained again" not in line
+    extended = next(k for k, event in enumerate(events) if isinstance(event, Extended))
+    assert not any(isinstance(event, Restored) for event in events[:extended])
+    assert said.index("extends from") < said.index("resumed at pull 60 of 150")
+
+
+def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
+    path = tmp_path / "race.db"
+    first = run(path)
+    resume(path, LEARNERS, budget=150)
+    line = next(x for x in capsys.readouterr().err.splitlines() if "extends" in x)
+    out = sum(arm.pulls for arm in first.arms if arm.state == "out")
+    assert f"; {out} pulls are trained again (about " in line
+
+
+def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
+    first = run(tmp_path / "race.db", checkpoint_every=1000)
+    with sqlite3.connect(tmp_path / "race.db") as db:
+        saved = dict(db.execute("SELECT arm, n FROM checkpoints"))
+    assert saved == {i: arm.pulls for i, arm in enumerate(first.arms)}
+
+
+def test_survivors_alone(tmp_path):
+    path = tmp_path / "race.db"
+    first = run(path, 60, horizon=200)
+    more = resume(path, LEARNERS, budget=100, revive=False, progress=False)
+    assert more.name == first.name and more.spent == 100
+    for name in LEARNERS:
+        assert more.pulls[name] == first.pulls[name] + 40 * (name == first.name)
+    assert look(path).summary() == more.summary()
+
+
+def test_the_horizon_moves_where_it_is_given(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    more = resume(path, LEARNERS, budget=150, horizon=150, progress=False)
+    assert more.horizon == 150 and more.spent == 150
+    assert any("the horizon moves from 60 to 150 pulls" in text for text in more.warnings)
+
+
+def test_the_verdict_says_what_is_not_claimed_any_more(tmp_path):
+    run(tmp_path / "race.db")
+    more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
+    (warning,) = [text for text in more.warnings if "extends from 60 to 150 pulls" in text]
+    assert "no bound of the policy is claimed" in warning
+    assert "the certificate covers all counts of pulls" in warning
+
+
+def test_the_same_call_again_only_resumes(tmp_path, cut):
+    path = tmp_path / "race.db"
+    run(path)
+    cut(20, lambda: resume(path, LEARNERS, budget=150, add=NEW, progress=False))
+    more = resume(path, LEARNERS, budget=150, add=NEW, progress=False)
+    again = resume(path, LEARNERS, budget=150, add=NEW, progress=False)
+    plain = resume(path, {**LEARNERS, **NEW}, progress=False)
+    assert more.summary() == again.summary() == plain.summary() and more.spent == 150
+    with sqlite3.connect(path) as db:
+        query = "SELECT kind, count(*) FROM events WHERE kind IN ('joined', 'extended') GROUP BY 1"
+        assert dict(db.execute(query)) == {"extended": 1, "joined": 1}
+
+
+def test_it_can_be_extended_again_and_again(tmp_path):
+    path = tmp_path / "race.db"
+    run(path, 40, horizon=500)
+    for budget in (50, 80, 81, 150):
+        verdict = resume(path, LEARNERS, budget=budget, progress=False)
+        assert verdict.spent == budget
+    assert look(path).summary() == verdict.summary()
+
+
+def test_a_race_with_a_delivered_winner_names_it_again(tmp_path):
+    path = tmp_path / "race.db"
+    first = run(path, 60, deliver=0.3, horizon=300)
+    assert first.delivered.since == 18
+    more = resume(path, LEARNERS, budget=160, progress=False)
+    assert more.spent == 160 and more.delivered.since == 30  # 30 % of the 100 new pulls
+    assert look(path).summary() == more.summary()
+
+
+def test_a_race_that_a_callback_stopped_goes_on(tmp_path):
+    path = tmp_path / "race.db"
+    stopped = run(path, callbacks=[lambda e, view: view.spent == 20 and view.stop("enough")])
+    assert stopped.spent == 20
+    assert resume(path, LEARNERS, budget=60, progress=False).spent == 60
+
+
+def test_policies_that_decide_every_pull_go_on_with_all_arms(tmp_path):
+    path = tmp_path / "race.db"
+    race(LEARNERS, 60, journal=path, progress=False, policy="r-ucbe", horizon=100)
+    more = resume(path, LEARNERS, budget=120, add=NEW, progress=False)
+    assert more.spent == 120 and more.pulls["new"] >= 4
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_it_works_with_a_process_for_each_learner(tmp_path, isolate):
+    path = tmp_path / "race.db"
+    run(path, isolate=isolate)
+    more = resume(path, LEARNERS, budget=90, progress=False, isolate=isolate)
+    assert more.spent == 90 and more.learner.n == more.pulls[more.name]
+
+
+# --- newcomers ---
+
+
+def test_a_newcomer_catches_up_and_may_win(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    more = resume(path, LEARNERS, budget=200, add=NEW, progress=False)
+    four = race({**LEARNERS, **NEW}, 200, journal=None, progress=False, policy="r-sr", horizon=60)
+    assert more.name == four.name == "new" and more.pulls == four.pulls
+    assert more.learner.n == more.pulls["new"]
+    with sqlite3.connect(path) as db:
+        arms = db.execute("SELECT name FROM arms ORDER BY arm").fetchall()
+        assert arms == [(name,) for name in (*LEARNERS, "new")]
+    later = resume(path, {**LEARNERS, **NEW}, budget=220, progress=False)
+    assert later.spent == 217 and "at the horizon of 60 pulls" in later.reason
+
+
+def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
+    path, seen = tmp_path / "race.db", []
+    run(path)
+
+    def note(event, view):
+        if isinstance(event, Joined | Extended):
+            seen.append((type(event).__name__, len(view.names), view.budget))
+
+    resume(path, LEARNERS, budget=200, add=NEW, progress=False, callbacks=[note])
+    assert seen == [("Joined", 5, 200), ("Extended", 5, 200)]  # told when both have happened
+
+
+# --- bad input changes nothing ---
+
+
+@pytest.mark.parametrize(
+    "more, error, text",
+    [
+        ({"budget": 30}, BudgetError, "budget=30, but 60 pulls are spent already"),
+        ({"budget": 0}, BudgetError, "budget=0, but 60 pulls are spent already"),
+        ({"budget": "90"}, SettingError, "budget='90'"),
+        ({"budget": 90.5}, SettingError, "budget=90.5"),
+        ({"budget": 90, "horizon": 3}, SettingError, "horizon=3, but horizon must be at least"),
+        ({"horizon": 90}, SettingError, "the horizon moves only with a larger budget"),
+        ({"budget": 90, "revive": "no"}, SettingError, "revive='no'"),
+        ({"budget": 90, "add": {"a": of(1, 1)}}, SettingError, "'a' is in this race already"),
+        ({"budget": 90, "add": {"new": 7}}, LearnerError, "learner 'new' is 7"),
+        ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
+        ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
+        ({"add": NEW}, SettingError, "a newcomer is paid from a larger budget"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, text):
+    path = tmp_path / "race.db"
+    run(path)
+    before = contents(path)
+    with pytest.raises(error) as said:
+        resume(path, LEARNERS, progress=False, **more)
+    assert text in str(said.value)
+    assert contents(path) == before
+
+
+def test_an_unfinished_race_is_not_cut(tmp_path, cut):
+    path = tmp_path / "race.db"
+    cut(20, lambda: run(path))
+    with pytest.raises(BudgetError, match="the race has 60, and a race is extended, not cut"):
+        resume(path, LEARNERS, budget=40, progress=False)
+    assert resume(path, LEARNERS, progress=False).spent == 60
+
+
+def test_a_race_by_the_clock_is_not_extended_in_pulls(tmp_path):
+    path = tmp_path / "race.db"
+    race(LEARNERS, seconds=0.05, journal=path, progress=False)
+    with pytest.raises(SettingError, match="by the clock"):
+        resume(path, LEARNERS, budget=10**9, progress=False)
+
+
+def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):
+    path = tmp_path / "race.db"
+    run(path)
+    resume(path, LEARNERS, budget=200, add=NEW, progress=False)
+    with pytest.raises(OtherRace, match="new missing"):
+        resume(path, LEARNERS, progress=False)

@@ -1,0 +1,157 @@
+"""Generators: the model of the one that won is kept; one without a model is told of in time."""
+
+import pickle
+import sqlite3
+from itertools import count
+
+import pytest
+
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.checkpoints.kept_models import is_bare, is_model
+
+
+class Model:
+    def __init__(self, best):
+        self.best, self.n = best, 0
+
+
+BUILT = []  # the pulls of every generator, in this process
+
+
+def learner(best, model=Model):
+    def scores():
+        made = model(best)
+        for made.n in count(1):
+            BUILT.append(best)
+            yield best * made.n / (made.n + 3), made
+
+    return scores
+
+
+def bare(best):
+    def scores():
+        for n in count(1):
+            yield best * n / (n + 3)
+
+    return scores
+
+
+LEARNERS = {"a": learner(0.5), "b": learner(0.9)}
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    BUILT.clear()
+
+
+def run(path, learners=LEARNERS, **settings):
+    return race(learners, 30, journal=path, progress=False, **settings)
+
+
+def rows(path, query):
+    with sqlite3.connect(path) as db:
+        return db.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_a_finished_race_gives_the_winner_without_training_it_again(tmp_path, capsys, isolate):
+    verdict = run(tmp_path / "race.db", isolate=isolate)
+    assert (verdict.learner.best, verdict.learner.n) == (0.9, verdict.pulls["b"])
+    BUILT.clear()
+    again = resume(tmp_path / "race.db", LEARNERS)
+    assert "every learner is restored from its checkpoint" in capsys.readouterr().err
+    assert BUILT == []
+    assert (again.learner.best, again.learner.n) == (0.9, verdict.pulls["b"])
+    assert again.learner is not verdict.learner and again.summary() == verdict.summary()
+    assert again.warnings == verdict.warnings == look(tmp_path / "race.db").warnings
+
+
+def test_in_the_midst_of_a_race_a_generator_is_trained_again(tmp_path, cut):
+    whole = run(tmp_path / "whole.db")
+    cut(12, lambda: run(tmp_path / "race.db"))
+    BUILT.clear()
+    again = resume(tmp_path / "race.db", LEARNERS, progress=False)
+    assert len(BUILT) == 30 and again.summary() == whole.summary()
+
+
+def test_what_lies_on_disk_is_the_winners_model_alone(tmp_path):
+    verdict = run(tmp_path / "race.db")
+    (file,) = (f for f in (tmp_path / "race.db.checkpoints").rglob("*") if f.is_file())
+    place = f"0001/{verdict.pulls['b']}.model"
+    assert file == tmp_path / "race.db.checkpoints" / place / "model.pickle"
+    assert rows(tmp_path / "race.db", "SELECT folder FROM checkpoints") == [(place,)]
+
+
+def test_a_model_that_is_not_the_one_written_is_not_loaded(tmp_path):
+    verdict = run(tmp_path / "race.db")
+    (file,) = (tmp_path / "race.db.checkpoints").rglob("model.pickle")
+    file.write_bytes(pickle.dumps("something else"))
+    BUILT.clear()
+    again = resume(tmp_path / "race.db", LEARNERS, progress=False)
+    assert again.learner.n == verdict.learner.n == len(BUILT)
+    noted = look(tmp_path / "race.db").warnings
+    assert any("was not loaded (the file is missing or another one)" in text for text in noted)
+    BUILT.clear()
+    assert resume(tmp_path / "race.db", LEARNERS, progress=False).learner.n == verdict.learner.n
+    assert BUILT == []  # it was kept again
+
+
+class Cannot(Model):
+    def __reduce__(self):
+        raise TypeError("never")
+
+
+class CannotCome(Model):
+    def __setstate__(self, state):
+        raise ValueError("not here")
+
+
+def test_a_model_that_cannot_be_pickled_is_trained_again_as_before(tmp_path):
+    learners = {"a": learner(0.5), "b": learner(0.9, Cannot)}
+    verdict = run(tmp_path / "race.db", learners)
+    assert not (tmp_path / "race.db.checkpoints").exists() and verdict.warnings == ()
+    BUILT.clear()
+    assert resume(tmp_path / "race.db", learners, progress=False).learner.n == len(BUILT) > 0
+
+
+def test_a_model_that_cannot_be_unpickled_is_trained_again(tmp_path):
+    learners = {"a": learner(0.5), "b": learner(0.9, CannotCome)}
+    run(tmp_path / "race.db", learners)
+    BUILT.clear()
+    again = resume(tmp_path / "race.db", learners, progress=False)
+    assert again.learner.n == len(BUILT)
+    noted = look(tmp_path / "race.db").warnings
+    assert any("was not loaded (ValueError: not here): it is trained again" in t for t in noted)
+
+
+def test_nothing_is_kept_of_a_race_in_memory_or_of_a_bare_generator(tmp_path):
+    assert run(None).learner.best == 0.9
+    run(tmp_path / "race.db", {"a": bare(0.5), "b": bare(0.9)})
+    assert not (tmp_path / "race.db.checkpoints").exists()
+
+
+def test_a_bare_generator_in_a_process_of_its_own_is_told_of_at_its_first_pull(tmp_path):
+    learners = {"a": bare(0.5), "b": bare(0.9), "c": learner(0.7)}
+    verdict = run(tmp_path / "race.db", learners, isolate=True)
+    noted = rows(
+        tmp_path / "race.db",
+        "SELECT arm, t FROM changes WHERE kind = 'noted' AND why LIKE 'it yields scores alone%'",
+    )
+    assert noted == [(0, 1), (1, 2)]  # after the first pull of each, and not again
+    assert verdict.learner is None
+
+
+def test_what_is_a_model():
+    class Learner:
+        def pull(self):
+            return 0.5
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return 0.5
+
+    assert is_model(Model(1)) and is_model([1, 2])
+    assert is_bare(bare(1)()) and not is_model(bare(1)())
+    assert not is_model(None) and not is_model(Learner()) and not is_bare(Learner())

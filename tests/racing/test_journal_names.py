@@ -1,0 +1,227 @@
+"""Where the journal of a race goes: a new file for each, and never into one that is there."""
+
+import re
+import subprocess
+import sys
+from itertools import count
+
+import pytest
+
+from latebloomer.errors import JournalError, OtherRace, SettingError
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.journal import files, names
+from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
+from latebloomer.session.events import Created
+
+
+def curve(best):
+    def scores():
+        for n in count(1):
+            yield best * n / (n + 3)
+
+    return scores
+
+
+LEARNERS = {"a": curve(0.7), "b": curve(0.9)}
+
+
+def run(journal=names.RACES, budget=20, **settings):
+    return race(LEARNERS, budget, journal=journal, progress=False, **settings)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def journals(folder):
+    return sorted(path.name for path in folder.glob("*.db"))
+
+
+# --- the default ---
+
+
+def test_each_race_has_a_new_file_in_races(tmp_path, capsys):
+    verdicts = [race(LEARNERS, 20) for _ in range(2)]
+    named = {verdict.journal for verdict in verdicts}
+    assert len(named) == 2
+    assert {str(path) for path in (tmp_path / "races").glob("*.db")} == named
+    said = capsys.readouterr().err
+    for verdict in verdicts:
+        name = verdict.journal.removeprefix(f"{tmp_path}/")
+        assert re.fullmatch(r"races/\d{4}-\d\d-\d\d-\d{4}-[a-z]+-[a-z]+\.db", name)
+        assert said.count(f"journal: {name}\n") == 1  # at the start
+        assert f"\nJournal: {name}" in str(verdict)
+        assert look(verdict.journal).summary() == verdict.summary()
+    assert list(tmp_path.iterdir()) == [tmp_path / "races"]
+
+
+def test_the_words_are_many_and_plain():
+    assert len(set(ADJECTIVES)) == len(ADJECTIVES) > 80 and len(set(NOUNS)) == len(NOUNS) > 80
+    assert all(word.isascii() and word.isalpha() and word.islower() for word in ADJECTIVES + NOUNS)
+
+
+def test_a_name_that_is_taken_is_not_taken_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "ADJECTIVES", ["calm"])
+    monkeypatch.setattr(names, "NOUNS", ["oak", "elm"])
+    created = Created("one", {}, ("a", "b"))
+    first, second = (begin("races/", created) for _ in range(2))
+    assert first.path != second.path  # both held
+    first.close()
+    second.close()
+    monkeypatch.setattr(names, "_new_names", lambda folder: iter([first.path, second.path]))
+    before = first.path.read_bytes()
+    with pytest.raises(JournalError, match="no name is free"):
+        begin("races/", created)  # both let go of: they are there all the same
+    assert first.path.read_bytes() == before
+
+
+def test_processes_at_once_get_names_of_their_own(tmp_path):
+    code = (
+        "from latebloomer.racing.journal import names\n"
+        "from latebloomer.session.events import Created\n"
+        "names.ADJECTIVES, names.NOUNS = ['calm'], list('abcdefgh')\n"
+        "made = [names.begin('races/', Created('x', {}, ('a', 'b'))) for _ in range(2)]\n"
+        "print(*(journal.path.name for journal in made))\n"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    found = " ".join(process.communicate()[0] for process in started).split()
+    assert len(found) == len(set(found)) == 6
+    assert journals(tmp_path / "races") == sorted(found)
+
+
+def test_a_folder_of_ones_own(tmp_path):
+    verdict = run("mine/of/today/")
+    assert verdict.journal.startswith(f"{tmp_path}/mine/of/today/")
+    assert look("mine/of/today").summary() == verdict.summary()
+
+
+def test_where_no_folder_can_be_made_it_is_said(tmp_path):
+    (tmp_path / "races").write_text("a file")
+    with pytest.raises(JournalError, match=r"journal='races/', but the folder .*journal=None"):
+        run()
+    assert (tmp_path / "races").read_text() == "a file"
+
+
+# --- the newest ---
+
+
+def test_without_a_name_the_newest_is_looked_at():
+    first, second = run(), run(budget=30)
+    assert look().summary() == second.summary()
+    resume(first.journal, LEARNERS, progress=False)  # written last
+    assert look().summary() == first.summary()
+
+
+def test_the_newest_is_no_file_of_another_program(tmp_path):
+    verdict = run()
+    (tmp_path / "races" / "zzz.db").write_text("no journal")
+    (tmp_path / "races" / "empty.db").touch()
+    assert str(newest_journal().absolute()) == verdict.journal
+
+
+def test_where_there_is_none_it_is_said(tmp_path):
+    with pytest.raises(JournalError, match=r"there is no folder races: .*start with race"):
+        look()
+    (tmp_path / "races").mkdir()
+    with pytest.raises(JournalError, match=r"there is no journal in races: name the file"):
+        look()
+
+
+# --- a file that is there ---
+
+
+def test_a_file_that_is_there_is_an_error_with_the_ways_out(tmp_path):
+    run("race.db")
+    before = (tmp_path / "race.db").read_bytes()
+    with pytest.raises(OtherRace) as raised:
+        run("race.db")
+    for way in (
+        "resume('race.db', learners)",
+        'if_exists="resume"',
+        'if_exists="new"',
+        "journal=",
+    ):
+        assert way in str(raised.value)
+    assert "\n" not in str(raised.value) and (tmp_path / "race.db").read_bytes() == before
+
+
+def test_a_new_file_beside_it(tmp_path):
+    first = run("race.db", if_exists="new")
+    before = (tmp_path / "race.db").read_bytes()
+    more = [run("race.db", budget=30, if_exists="new") for _ in range(2)]
+    assert [verdict.journal for verdict in (first, *more)] == [
+        str(tmp_path / name) for name in ("race.db", "race-2.db", "race-3.db")
+    ]
+    assert (tmp_path / "race.db").read_bytes() == before
+
+
+def test_whatever_is_there_stays_as_it_is(tmp_path):
+    (tmp_path / "race.db").write_text("a diary")
+    assert run("race.db", if_exists="new").journal == str(tmp_path / "race-2.db")
+    assert (tmp_path / "race.db").read_text() == "a diary"
+
+
+def test_a_race_that_is_there_goes_on(tmp_path, cut):
+    whole = run("whole.db", if_exists="resume")  # there is none: it begins
+    cut(7, lambda: run("race.db"))
+    assert run("race.db", if_exists="resume").summary() == whole.summary()
+    assert run("race.db", if_exists="resume").summary() == whole.summary()  # it is over
+    assert journals(tmp_path) == ["race.db", "whole.db"]
+
+
+def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
+    first = run("race.db", policy="r-sr")
+    assert run("race.db", policy="r-sr", if_exists="resume").summary() == first.summary()
+    with pytest.raises(OtherRace, match="was named: leave policy out"):
+        run("race.db", if_exists="resume")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"budget": 30}, "budget=30, but the race of race.db was begun with budget=20"),
+        ({"seed": 1}, "seed=1, but the race of race.db was begun with seed=0"),
+        ({"maximize": False}, "maximize=False, but .* maximize=True: give the same"),
+        ({"score_range": (0, 1)}, r"score_range=\(0.0, 1.0\), but .* score_range=None"),
+    ],
+)
+def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):
+    run("race.db")
+    before = (tmp_path / "race.db").read_bytes()
+    with pytest.raises(OtherRace, match=text):
+        run("race.db", **settings, if_exists="resume")
+    assert (tmp_path / "race.db").read_bytes() == before
+
+
+def test_settings_that_change_no_decision_may_differ():
+    first = run("race.db", score_range=(0, 1))
+    again = run("race.db", score_range=(0, 1), if_exists="resume", retries=5, timeout=60)
+    assert again.summary() == first.summary()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"if_exists": "overwrite"}, "if_exists='overwrite', but if_exists must be 'error'"),
+        ({"if_exists": None}, "if_exists=None, but if_exists must be"),
+        ({"journal": 3}, "journal=3, but journal must be a file, a folder"),
+        ({"journal": " "}, "journal='', but journal must be a file"),
+    ],
+)
+def test_nonsense_is_refused_before_anything_is_made(tmp_path, settings, text):
+    with pytest.raises(SettingError, match=text):
+        run(**settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_whether_it_is_held_disturbs_nobody(tmp_path):
+    path = tmp_path / "race.db"
+    assert not files.is_held(path)
+    journal = files.create(path, Created("x", {}, ("a", "b")))
+    assert files.is_held(path)
+    journal.close()
+    assert not files.is_held(path)

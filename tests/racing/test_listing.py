@@ -1,0 +1,149 @@
+"""The list of races: what each came to, fast, whatever state a file is in."""
+
+import json
+import shutil
+import sqlite3
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from latebloomer.errors import JournalError
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.listing import clean, list_races
+
+VERSION_ONE = Path(__file__).parent / "journals_v1"
+
+
+class Counter:
+    def __init__(self, step):
+        self.step, self.n = step, 0
+
+    def pull(self):
+        self.n += 1
+        return self.step * self.n / (self.n + 3)
+
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n).zfill(1000))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+LEARNERS = {"a": lambda: Counter(1.0), "b": lambda: Counter(2.0), "c": lambda: Counter(0.5)}
+
+
+def run(path, budget=30, **settings):
+    return race(LEARNERS, budget, journal=path, progress=False, checkpoint_every=2, **settings)
+
+
+def test_what_is_listed_of_a_race(tmp_path):
+    verdict = run(tmp_path / "race.db")
+    (listed,) = list_races(tmp_path)
+    assert listed.state == "finished" and listed.path == str(tmp_path / "race.db")
+    assert (listed.learners, listed.pulls, listed.budget) == (("a", "b", "c"), 30, 30)
+    assert (listed.winner, listed.score) == (verdict.name, verdict.score)
+    assert listed.certified is verdict.certified
+    assert listed.bytes >= (tmp_path / "race.db").stat().st_size
+    assert listed.checkpoint_bytes == 3000  # of each learner the newest
+    json.dumps(listed.as_dict())
+
+
+def test_a_race_that_runs_and_one_that_was_cut(tmp_path, cut):
+    seen = []
+
+    def nosy():
+        for n in count(1):
+            if n == 5:
+                seen.extend(list_races(tmp_path))
+            yield n / (n + 3)
+
+    race(LEARNERS | {"nosy": nosy}, 40, journal=tmp_path / "on.db", progress=False)
+    (listed,) = seen
+    assert (listed.state, listed.pulls, listed.winner) == ("running", 19, None)
+    cut(7, lambda: run(tmp_path / "cut.db"))
+    (listed,) = [one for one in list_races(tmp_path) if one.path.endswith("cut.db")]
+    assert (listed.state, listed.pulls, listed.budget) == ("interrupted", 7, 30)
+
+
+def test_the_one_written_last_is_last(tmp_path):
+    paths = [tmp_path / f"{name}.db" for name in "zyx"]
+    for path in paths:
+        run(path)
+    assert [race.path for race in list_races(tmp_path)] == [str(path) for path in paths]
+
+
+def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
+    for name in ("good", "cut-off", "rows", "newer", "nothing"):
+        run(tmp_path / f"{name}.db")
+    whole = (tmp_path / "cut-off.db").read_bytes()
+    (tmp_path / "cut-off.db").write_bytes(whole[:5000])
+    with sqlite3.connect(tmp_path / "rows.db") as db:
+        db.execute("UPDATE events SET data = 'no json' WHERE kind = 'decided'")
+    with sqlite3.connect(tmp_path / "newer.db") as db:
+        db.execute("PRAGMA user_version = 99")
+    with sqlite3.connect(tmp_path / "nothing.db") as db:
+        db.execute("DELETE FROM events")
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "text.db").write_text("hello " * 100)
+    (tmp_path / "folder.db").mkdir()
+    (tmp_path / "lost.db").symlink_to(tmp_path / "nowhere")
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE trials (id)")
+    shutil.copy(next(VERSION_ONE.glob("*.db")), tmp_path / "old.db")
+    found = {Path(race.path).name: race for race in list_races(tmp_path)}
+    states = {name: race.state for name, race in found.items()}
+    assert states.pop("old.db") in ("finished", "interrupted")
+    assert states == {
+        "good.db": "finished", "cut-off.db": "damaged", "rows.db": "damaged",
+        "newer.db": "unreadable", "nothing.db": "damaged", "empty.db": "empty",
+    }  # fmt: skip
+    assert all(bool(race.wrong) == (race.state not in ("finished", "interrupted", "running"))
+               for race in found.values())  # fmt: skip
+    assert found["old.db"].pulls == look(tmp_path / "old.db").spent
+    assert all("\n" not in race.wrong for race in found.values())
+
+
+def test_a_journal_of_another_name_is_found(tmp_path):
+    run(tmp_path / "search.journal")
+    assert [race.state for race in list_races(tmp_path)] == ["finished"]
+
+
+def test_listing_leaves_the_folder_as_it_is(tmp_path):
+    run(tmp_path / "race.db")
+    before = sorted(tmp_path.iterdir())
+    list_races(tmp_path)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_no_folder_is_said(tmp_path):
+    with pytest.raises(JournalError, match="there is no folder"):
+        list_races(tmp_path / "none")
+
+
+# --- cleaning ---
+
+
+def test_cleaning_keeps_winners_and_all_of_races_that_are_not_over(tmp_path, cut):
+    whole = run(tmp_path / "race.db")
+    cut(20, lambda: run(tmp_path / "cut.db"))
+    kept = sorted((tmp_path / "cut.db.checkpoints").rglob("*"))
+    before = (tmp_path / "race.db").read_bytes()
+    (cleaned,) = clean(tmp_path)
+    assert (cleaned.path, cleaned.learners, cleaned.bytes) == (str(tmp_path / "race.db"), 2, 2000)
+    assert [folder.name for folder in (tmp_path / "race.db.checkpoints").iterdir()] == ["0001"]
+    assert sorted((tmp_path / "cut.db.checkpoints").rglob("*")) == kept
+    assert (tmp_path / "race.db").read_bytes() == before
+    assert list(clean(tmp_path)) == []  # nothing is left to remove
+    again = resume(tmp_path / "race.db", LEARNERS, progress=False)
+    assert again.summary() == whole.summary() and again.learner.n == whole.learner.n
+    assert run(tmp_path / "cut.db", if_exists="resume").summary() == whole.summary()
+
+
+def test_a_race_that_somebody_has_is_not_cleaned(tmp_path):
+    run(tmp_path / "race.db")
+    journal = files.reopen(tmp_path / "race.db")
+    assert list(clean(tmp_path)) == []
+    journal.close()
+    assert len(list(clean(tmp_path))) == 1

@@ -1,0 +1,218 @@
+"""Few learners in memory: the same verdict."""
+
+import json
+import random
+import sqlite3
+import weakref
+from itertools import pairwise
+
+import pytest
+
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.racing import check_runner, look, race, resume
+from latebloomer.racing.runners.isolated import IsolatedRunner
+from latebloomer.racing.runners.local import LocalRunner
+
+ALIVE = weakref.WeakSet()
+MOST = [0]
+
+
+class Pickled:
+    """Without save and load; can be pickled."""
+
+    def __init__(self, seed, best, slow, fails_at=0, last=0):
+        self.n, self.rng = 0, random.Random(seed)
+        self.best, self.slow, self.fails_at, self.last = best, slow, fails_at, last
+        self.count()
+
+    def count(self):
+        ALIVE.add(self)
+        MOST[0] = max(MOST[0], len(ALIVE))
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.count()
+
+    def pull(self):
+        if self.n + 1 == self.fails_at:
+            raise RuntimeError("as arranged")
+        if self.last and self.n == self.last:
+            raise StopIteration
+        self.n += 1
+        return self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
+
+
+class Saving(Pickled):
+    def save(self, folder):
+        (folder / "state.json").write_text(json.dumps([self.n, self.rng.getstate()]))
+
+    def load(self, folder):
+        self.n, (version, state, gauss) = json.loads((folder / "state.json").read_text())
+        self.rng.setstate((version, tuple(state), gauss))
+
+
+def of(kind, *numbers):
+    return lambda seed: kind(seed, *numbers)
+
+
+LEARNERS = {
+    "late": of(Saving, 1.0, 20.0), "a": of(Pickled, 0.8, 6.0), "b": of(Saving, 0.6, 1.0),
+    "c": of(Pickled, 0.5, 1.0), "d": of(Saving, 0.4, 3.0), "e": of(Pickled, 0.3, 2.0),
+}  # fmt: skip
+ODD = LEARNERS | {"fails": of(Pickled, 0.7, 2.0, 5), "ends": of(Saving, 0.5, 2.0, 0, 7)}
+
+
+@pytest.fixture(autouse=True)
+def none_alive():
+    ALIVE.clear()
+    MOST[0] = 0
+
+
+def run(learners, **settings):
+    settings = {"policy": "r-sr", "journal": None, "progress": False} | settings
+    return race(learners, 120, **settings)
+
+
+def curves(verdict):
+    return {name: verdict.curve(name) for name in verdict.pulls}
+
+
+@pytest.mark.parametrize("policy", ["r-sr", "auto", "sh", "rr", "sr"])
+@pytest.mark.parametrize("resident", [1, 2, 5])
+@pytest.mark.parametrize("learners", [LEARNERS, ODD])
+def test_the_verdict_is_the_same_with_few_in_memory(policy, resident, learners, tmp_path):
+    calm = run(learners, policy=policy)
+    ALIVE.clear()
+    MOST[0] = 0
+    path = tmp_path / "race.db"
+    few = run(learners, policy=policy, resident=resident, journal=path)
+    assert few.summary() == calm.summary() and curves(few) == curves(calm)
+    assert few.learner.n == few.pulls[few.name]
+    assert MOST[0] <= resident
+    assert look(path).summary() == calm.summary()
+
+
+@pytest.mark.parametrize("settings", [{"isolate": True}, {"timeout": 60}, {"deliver": 0.4}])
+def test_it_goes_with_other_settings(settings):
+    calm, few = run(ODD, **settings), run(ODD, resident=2, **settings)
+    assert few.summary() == calm.summary() and curves(few) == curves(calm)
+    assert few.learner.n == few.pulls[few.name]
+    if "isolate" not in settings:
+        ALIVE.clear()
+        MOST[0] = 0
+        run(ODD, resident=2, **settings)
+        assert MOST[0] <= 2
+
+
+@pytest.mark.parametrize("inner", [LocalRunner, IsolatedRunner])
+def test_it_keeps_the_contract_of_runners(inner):
+    assert len(check_runner(lambda: inner().with_resident(2))) == 4
+
+
+def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
+    path = tmp_path / "race.db"
+    run(LEARNERS, journal=path, resident=1)
+    with sqlite3.connect(path) as db:
+        arms = [arm for (arm,) in db.execute("SELECT arm FROM pulls ORDER BY t")]
+        saves = db.execute("SELECT count(*) FROM events WHERE kind = 'saved'").fetchone()[0]
+    turns = 1 + sum(a != b for a, b in pairwise(arms))
+    phases = len(LEARNERS)  # r-sr drops one after each
+    assert turns <= sum(range(1, phases + 1)) and saves <= turns + 1
+
+
+@pytest.mark.parametrize("again", [None, 1, 3])
+def test_it_is_resumed_with_another_number_or_without(again, tmp_path, cut):
+    path, calm = tmp_path / "race.db", run(ODD)
+    cut(57, lambda: run(ODD, journal=path, resident=2))
+    more = resume(path, ODD, progress=False, resident=again)
+    assert more.summary() == calm.summary() and curves(more) == curves(calm)
+
+
+def test_an_extension_with_few_in_memory(tmp_path):
+    calm, few = tmp_path / "calm.db", tmp_path / "few.db"
+    run(ODD, journal=calm)
+    run(ODD, journal=few, resident=2)
+    add = {"new": of(Pickled, 1.1, 12.0)}
+    want = resume(calm, ODD, budget=300, add=add, progress=False)
+    ALIVE.clear()
+    MOST[0] = 0
+    have = resume(few, ODD, budget=300, add=add, progress=False, resident=2)
+    assert have.summary() == want.summary() and curves(have) == curves(want)
+    assert MOST[0] <= 2
+
+
+# --- what cannot be ---
+
+
+def generator(seed):
+    yield 0.5
+
+
+def hidden_generator(seed):
+    return (n / 9 for n in range(1, 1000))
+
+
+@pytest.mark.parametrize(
+    "settings, error, text",
+    [
+        ({"resident": 0}, SettingError, "resident=0, but resident must be a whole number from 1"),
+        ({"resident": -1}, SettingError, "resident=-1"),
+        ({"resident": 2.0}, SettingError, "resident=2.0"),
+        ({"resident": True}, SettingError, "resident=True"),
+        ({"resident": 2, "policy": "r-ucbe"}, SettingError, "decides after every pull"),
+        ({"resident": 2, "policy": "rest-sure"}, SettingError, "decides after every sweep"),
+    ],
+)
+def test_it_is_refused_before_a_file_is_made(settings, error, text, tmp_path):
+    with pytest.raises(error) as said:
+        run(LEARNERS, journal=tmp_path / "race.db", **settings)
+    assert text in str(said.value) and not list(tmp_path.iterdir())
+
+
+def test_a_race_by_the_clock_is_refused():
+    with pytest.raises(SettingError, match="resident=2 with seconds=1, but a race by the clock"):
+        race(LEARNERS, seconds=1, resident=2, journal=None, progress=False)
+
+
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        (Saving(0, 0.5, 1.0), "is an object, which is in memory"),
+        (generator, "cannot be saved and let go .a generator."),
+    ],
+)
+def test_objects_and_generators_are_refused_at_the_start(given, text, tmp_path):
+    with pytest.raises(LearnerError, match=text):
+        run(LEARNERS | {"odd": given}, journal=tmp_path / "race.db", resident=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_pickled_stops_the_race_and_is_resumed_without(tmp_path):
+    path, learners = tmp_path / "race.db", LEARNERS | {"odd": hidden_generator}
+    with pytest.raises(LearnerError, match=r"'odd' cannot be saved .*leave resident out"):
+        run(learners, journal=path, resident=1)
+    more = resume(path, learners, progress=False)
+    assert more.summary() == run(learners).summary()
+
+
+def test_a_learner_that_cannot_be_unpickled_here_is_trained_again(tmp_path, cut, monkeypatch):
+    path, calm = tmp_path / "race.db", run(LEARNERS)
+    cut(57, lambda: run(LEARNERS, journal=path, resident=1))
+    monkeypatch.setattr(Pickled, "__setstate__", lambda self, state: 1 / 0)
+    more = resume(path, LEARNERS, progress=False)
+    assert more.summary() == calm.summary() and curves(more) == curves(calm)
+    assert any("could not be unpickled (ZeroDivisionError" in text for text in more.warnings)
+
+
+def test_enough_room_for_all_is_no_limit():
+    assert run(LEARNERS | {"odd": generator}, resident=7).spent == 120
+
+
+def test_a_runner_of_ones_own_says_that_it_cannot():
+    from latebloomer.racing.runners.contract import Runner
+
+    class Own(Runner):
+        start = work = discard = release = save = learner = None
+
+    with pytest.raises(SettingError, match="resident=2 with Own"):
+        run(LEARNERS, runner=Own(), resident=2)

@@ -1,0 +1,208 @@
+"""Stop when sure: the race ends once its winner is certified, and not more often than it says."""
+
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from latebloomer import Session
+from latebloomer.errors import SettingError
+from latebloomer.integrations.sklearn import RaceSearchCV
+from latebloomer.policies import make_policy
+from latebloomer.racing import look, race, resume
+from latebloomer.racing.settings import Settings
+from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
+from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
+from latebloomer.session.events import Stopped
+from latebloomer.theory import certificate
+
+
+def learner(best, speed, noise=0.01):
+    def scores(seed):
+        rng, n = np.random.default_rng(seed), 0
+        while True:
+            n += 1
+            yield best * n / (n + speed) + noise * rng.normal()
+
+    return scores
+
+
+CLEAR = {"a": learner(0.5, 3), "b": learner(0.9, 3), "c": learner(0.4, 2)}
+CLOSE = {"a": learner(0.5, 3, 0.3), "b": learner(0.5, 3, 0.3)}
+
+
+def run(learners=CLEAR, budget=2000, journal=None, **settings):
+    settings = {"stop": "certified"} | settings
+    return race(learners, budget, journal=journal, progress=False, **settings)
+
+
+@pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh"])
+def test_a_clear_race_ends_when_its_winner_is_certified(policy):
+    verdict, whole = run(policy=policy), run(policy=policy, stop=None)
+    assert verdict.name == whole.name == "b" and verdict.over
+    assert verdict.certified and verdict.certificate.startswith("certified: b is best at 2000")
+    assert verdict.spent + verdict.unspent == 2000 and verdict.unspent > 200
+    assert verdict.reason == (
+        f"stopped after {verdict.spent} of 2000 pulls: b is certified the best, "
+        f"{verdict.unspent:,} of 2,000 pulls were not needed"
+    )
+    assert verdict.reason in str(verdict) and f'"unspent": {verdict.unspent}' in verdict.to_json()
+    assert whole.spent + whole.unspent == 2000 and whole.unspent < 5
+
+
+def test_a_close_race_takes_its_whole_budget():
+    verdict = run(CLOSE, 300)
+    assert (verdict.spent, verdict.unspent, verdict.certified) == (300, 0, False)
+
+
+def test_it_ends_at_a_look_and_looks_are_fixed_beforehand():
+    assert run().spent in set(islice(looks(arms=3), 100))
+    counts = list(islice(looks(arms=3), 100))
+    assert counts[0] == 9
+    assert all(a < b <= max(a + 1, np.ceil(1.1 * a)) for a, b in pairwise(counts))
+
+
+def test_the_verdict_is_the_same_from_the_journal(tmp_path):
+    verdict = run(journal=tmp_path / "race.db")
+    assert look(tmp_path / "race.db").summary() == verdict.summary()
+    assert resume(tmp_path / "race.db", CLEAR, progress=False).summary() == verdict.summary()
+
+
+@pytest.mark.parametrize("before", [0, 1, 50])
+def test_a_race_that_was_cut_ends_where_it_would_have(tmp_path, cut, before):
+    whole = run()  # cut at its last pull, the look itself has not been written
+    cut(whole.spent - before, lambda: run(journal=tmp_path / "race.db"))
+    assert resume(tmp_path / "race.db", CLEAR, progress=False).summary() == whole.summary()
+
+
+def test_losses_are_certified_too():
+    losses = {name: learner(-best, 3) for name, best in (("a", 0.9), ("b", 0.5), ("c", 0.2))}
+    verdict = run(losses, maximize=False)
+    assert verdict.name == "a" and verdict.certified and verdict.unspent > 0
+
+
+def test_the_winner_is_trained_on_with_what_was_set_aside(tmp_path, cut):
+    verdict = run(deliver=0.3, journal=tmp_path / "race.db")
+    assert verdict.delivered.since == 600 and verdict.named.at == verdict.spent - 600
+    assert verdict.unspent == 2000 - verdict.spent > 0
+    assert f"{verdict.unspent:,} of 2,000 were not needed" in verdict.reason
+    assert look(tmp_path / "race.db").summary() == verdict.summary()
+    for pulls in (verdict.named.at, verdict.named.at + 100):
+        path = tmp_path / f"{pulls}.db"
+        cut(pulls, lambda path=path: run(deliver=0.3, journal=path))
+        assert resume(path, CLEAR, progress=False).summary() == verdict.summary()
+
+
+def test_by_the_clock_the_time_is_reported():
+    slow = {name: learner(best, 1, 1e-4) for name, best in (("a", 0.9), ("b", 0.1))}
+    for horizon in (None, 200):
+        verdict = race(slow, seconds=600, stop="certified", horizon=horizon, journal=None,
+                       progress=False, callbacks=[end_at(2000)])  # fmt: skip
+        if horizon is not None:
+            assert "a is certified the best, " in verdict.reason
+            assert verdict.reason.endswith(" s of 600 were not needed") and verdict.certified
+        assert verdict.unspent == 0  # there are no pulls to count
+
+
+def end_at(pulls):
+    def end(event, view):
+        if view.spent >= pulls:
+            view.stop("enough")
+
+    return end
+
+
+@pytest.mark.parametrize(("kind", "goes_on"), [(FALLS, True), (BENDS_UP, True), (PLATEAU, False)])
+def test_curves_that_contradict_the_assumptions_are_not_certified_early(
+    monkeypatch, kind, goes_on
+):
+    found = (Finding("a", kind, 1, 20, 0.1, 5.0),)
+    monkeypatch.setattr("latebloomer.racing.stopping.check_curves", lambda *_: found)
+    assert (run().unspent == 0) is goes_on
+
+
+@pytest.mark.parametrize("stop", ["sure", "", True, 0.95])
+def test_nonsense_is_refused_before_anything_is_made(tmp_path, stop):
+    with pytest.raises(SettingError, match=r"stop=.*, but stop must be 'certified', or None"):
+        run(stop=stop, journal=tmp_path / "race.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_may_stop_when_it_is_sure():
+    X, y = load_iris(return_X_y=True)
+    models = {"bayes": GaussianNB(), "linear": SGDClassifier(alpha=10)}
+    found = RaceSearchCV(models, budget=40, batch=10, random_state=0, stop="certified").fit(X, y)
+    assert found.verdict_.settings["stop"] == "certified"
+
+
+# --- how often it is wrong ---
+
+
+def stopped_races(rng, runs, budget=150, noise=0.1, policy="r-sr"):
+    """Races between two learners that are equally good: whoever is certified, it is false."""
+    settings = Settings(policy=make_policy(policy), budget=budget, stop="certified")
+    wrong = 0
+    for _ in range(runs):
+        session = Session(settings.policy, ["a", "b"], budget)
+        rule, reason = StopWhenSure(session, settings), None
+        while not session.over and reason is None:
+            arm = session.ask()
+            n = session.pulls_of(arm) + 1
+            session.tell(arm, n / (n + 3) + noise * rng.normal())
+            reason = rule.reason(0.0)
+        if reason is not None:
+            session.apply(Stopped(reason, final=True))
+        proof = certificate_of(session, settings)
+        wrong += proof.certified(session.best_arm)
+    return wrong
+
+
+def test_of_equal_learners_none_is_certified_more_often_than_claimed(rng):
+    """Claim: at most 5 % over all looks together. A true claim fails this once in a million."""
+    runs, delta = 200, 0.05
+    wrong, limit = stopped_races(rng, runs), stats.binom.isf(1e-6, runs, delta)
+    assert wrong <= limit, f"{wrong} of {runs} certified; {delta:.0%} gives over {limit:.0f}"
+
+
+def told(verdict, upto):
+    """A session of the same budget that was told the first pulls of a race."""
+    session = Session(make_policy("foresight"), list(CLEAR), 2000)
+    for arm, score in zip(verdict.history.arms[:upto], verdict.history.scores[:upto], strict=True):
+        session.tell(int(arm), float(score))
+    return session
+
+
+def test_by_the_clock_each_look_has_a_share_of_its_own():
+    session = told(run(stop=None), 300)
+    timed = Settings(policy=session.policy, budget=None, seconds=60, stop="certified")
+    proof, once = certificate_of(session, timed), session.certificate()
+    number = sum(count <= 299 for count in islice(looks(arms=3), 100)) + 1
+    share = session.certificate(delta=0.05 / (number * (number + 1)))
+    assert (proof.upper == share.upper).all() and (proof.lower == share.lower).all()
+    assert (proof.upper - proof.lower > once.upper - once.lower).all() and proof.delta == 0.05
+
+
+def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
+    verdict = run()
+    narrow = told(verdict, verdict.spent).certificate(budget=verdict.spent)
+    assert all(arm.upper - arm.lower > width for arm, width in
+               zip(verdict.arms, narrow.upper - narrow.lower, strict=True))  # fmt: skip
+
+
+def test_by_the_clock_too_a_callback_does_not_make_the_certificate_narrower():
+    stopped = race(CLEAR, seconds=600, horizon=2000, policy="foresight", journal=None,
+                   progress=False, callbacks=[end_at(300)])  # fmt: skip
+    whole = certificate([stopped.curve(name) for name in CLEAR], None, horizon=2000)
+    assert [arm.upper for arm in stopped.arms] == whole.upper.tolist()
+
+
+def test_a_callback_that_stops_does_not_make_the_certificate_narrower():
+    stopped = run(stop=None, callbacks=[end_at(300)])
+    running = told(stopped, 300).certificate()
+    assert stopped.spent == 300
+    assert [arm.lower for arm in stopped.arms] == running.lower.tolist()
+    assert [arm.upper for arm in stopped.arms] == running.upper.tolist()

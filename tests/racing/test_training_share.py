@@ -1,0 +1,341 @@
+"""Pulls that are the same share of each learner's full training."""
+
+import sqlite3
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import latebloomer
+from latebloomer.core.ledger import SWEEPS, remember_rises
+from latebloomer.core.moves import lists_for
+from latebloomer.errors import SettingError
+from latebloomer.policies.adaptive_window import late_noise
+from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
+from latebloomer.racing import race, resume
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.training_share import Share, shares_of, units_of
+from latebloomer.racing.verdict.costs import unequal_costs
+from latebloomer.session.events import Created, Told
+from latebloomer.session.session import Session
+
+# --- the arithmetic ---
+
+
+@given(full=st.integers(1, 10**6), pulls=st.integers(1, 1000), n=st.integers(1, 1000))
+def test_pull_n_ends_at_the_step_nearest_to_its_share(full, pulls, n):
+    share, n = Share(full, pulls), min(n, pulls)
+    assert share.steps_after(pulls) == full
+    assert share.steps_after(n) >= 1  # the first pull has a score to show
+    exact = n * full / pulls
+    assert abs(share.steps_after(n) - exact) <= 0.5 or share.steps_after(n) == 1 > exact
+    assert share.steps_of(n) == share.steps_after(n) - share.steps_after(n - 1) >= 0
+
+
+def test_a_full_training_of_five_steps_in_twenty_pulls():
+    # 1, 1, 1, 1, 1, then a step at every fourth pull from the sixth (6 / 4 = 1.5, half up)
+    share = Share(5, 20)
+    steps = [n for n in range(1, 21) if share.steps_of(n)]
+    assert steps == [1, 6, 10, 14, 18] and share.coarse
+
+
+@pytest.mark.parametrize(
+    "full, pulls", [((7, 500), 100), ((10, 500), 10), ((60, 90), 60), ((3600, 200), 100)]
+)
+def test_a_training_has_100_pulls_or_as_many_as_the_shortest_has_steps(full, pulls):
+    shares = shares_of({"a": None, "b": None}, dict(zip("ab", full, strict=True)))
+    assert {share.pulls for share in shares.values()} == {pulls}
+
+
+# --- races ---
+
+
+class Counting:
+    """A learner that writes down how it was asked to train."""
+
+    def __init__(self, calls):
+        self.calls, self.n = calls, 0
+
+    def pull(self, steps=1):
+        self.calls.append(steps)
+        self.n += steps
+        return self.n / (self.n + 30)
+
+
+def rising(slow, last=10**9):
+    def scores():
+        for n in range(1, last + 1):
+            yield n / (n + slow)
+
+    return scores
+
+
+def quiet(learners, **settings):
+    return race(learners, progress=False, **{"journal": None} | settings)
+
+
+def test_two_trainings_are_two_hundred_pulls_and_each_pull_is_the_same_share():
+    calls = []
+    verdict = quiet(
+        {"net": lambda: Counting(calls), "tree": rising(5)}, trainings=2,
+        full={"net": 250, "tree": 100},
+    )  # fmt: skip
+    assert verdict.spent == verdict.budget == 200 and verdict.horizon == 100
+    assert calls == [Share(250, 100).steps_of(n) for n in range(1, 101)]
+    assert verdict["net"].steps == 250 and verdict["tree"].steps == 100
+
+
+def test_without_a_parameter_steps_a_learner_is_pulled_again_and_its_last_score_counts():
+    verdict = quiet({"a": rising(30), "b": rising(5)}, trainings=2, full={"a": 300, "b": 100})
+    assert verdict.curve("a") == [3 * n / (3 * n + 30) for n in range(1, 101)]
+
+
+def test_pulls_that_add_no_step_repeat_the_last_score_and_cost_nothing(tmp_path):
+    path = tmp_path / "race.db"
+    made = {"tiny": rising(2), "net": rising(30)}
+    quiet(made, trainings=2, full={"tiny": 5, "net": 100}, journal=path)
+    with sqlite3.connect(path) as db:
+        rows = db.execute("SELECT n, score, seconds, steps FROM pulls WHERE arm = 0").fetchall()
+    share = Share(5, 100)
+    assert [steps for *_, steps in rows] == [share.steps_of(n) for n, *_ in rows]
+    for n, score, _, _ in rows:
+        assert score == share.steps_after(n) / (share.steps_after(n) + 2)
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT sum(steps) FROM pulls WHERE arm = 0").fetchone() == (5,)
+
+
+def test_a_learner_that_ends_in_the_middle_of_a_pull_has_finished_and_keeps_its_last_score():
+    verdict = quiet({"short": rising(1, last=25), "net": rising(30)}, trainings=2, full=100,
+                    pulls_per_training=10)  # fmt: skip
+    # ten steps a pull: the third pull ends after five of them, and there is no fourth
+    assert verdict.curve("short") == [10 / 11, 20 / 21, 25 / 26]
+    assert verdict["short"].steps == 25 and "ended by itself after 3 pulls" in verdict["short"].why
+
+
+class Kept(Counting):
+    """With state that only a checkpoint carries."""
+
+    def __init__(self):
+        super().__init__([])
+
+    def save(self, folder):
+        (folder / "n").write_text(str(self.n))
+
+    def load(self, folder):
+        self.n = int((folder / "n").read_text())
+
+
+@pytest.mark.parametrize("stop", [1, 7, 41, 60, 88])
+def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
+    learners = {"kept": Kept, "stream": rising(12), "tiny": rising(2)}
+    asked = {"trainings": 1.5, "full": {"kept": 173, "stream": 91, "tiny": 7},
+             "pulls_per_training": 60, "checkpoint_every": 4}  # fmt: skip
+    whole = quiet(learners, journal=tmp_path / "whole.db", **asked)
+    path = tmp_path / "race.db"
+    cut(stop, lambda: quiet(learners, journal=path, **asked))
+    assert resume(path, learners, progress=False).summary() == whole.summary()
+    with sqlite3.connect(path) as db, sqlite3.connect(tmp_path / "whole.db") as other:
+        query = "SELECT t, arm, n, score, steps FROM pulls ORDER BY t"
+        assert db.execute(query).fetchall() == other.execute(query).fetchall()
+
+
+def test_a_process_for_each_learner_makes_the_same_steps():
+    learners, full = {"kept": Kept, "tiny": rising(2)}, {"kept": 173, "tiny": 7}
+    here = quiet(learners, trainings=0.3, full=full)
+    apart = quiet(learners, trainings=0.3, full=full, isolate=True)
+    assert [arm.steps for arm in here.arms] == [arm.steps for arm in apart.arms]
+    assert here.curve("kept") == apart.curve("kept")
+
+
+# --- who says how long a full training is ---
+
+
+def test_full_is_read_from_an_object_a_class_a_function_and_a_partial():
+    @latebloomer.full(40)
+    def stream():
+        yield 0.5
+
+    @latebloomer.full(50)
+    class Model:
+        def pull(self):
+            return 0.5
+
+    def build(rounds, full):
+        return rounds, full
+
+    learners = {
+        "function": stream, "class": Model, "object": Model(),
+        "partial": partial(build, 3, full=70), "partial of a class": partial(Model),
+    }  # fmt: skip
+    found = {name: share.full for name, share in shares_of(learners).items()}
+    assert found == {"function": 40, "class": 50, "object": 50, "partial": 70,
+                     "partial of a class": 50}  # fmt: skip
+
+
+def test_nothing_is_built_to_ask_for_a_full_training():
+    class Model:
+        def __init__(self):
+            raise AssertionError("built")
+
+        @property
+        def full(self):
+            return 100
+
+    with pytest.raises(SettingError, match="a full training of model is not known"):
+        shares_of({"model": Model, "other": Model}, {"other": 10})
+
+
+@pytest.mark.parametrize(
+    "settings, text",
+    [
+        ({"trainings": 3, "full": {"a": 10}}, "a full training of b is not known, but every"),
+        ({"trainings": 3}, r"a full training of a, b is not known.*full=\{'a': 200\}"),
+        ({"trainings": 3, "full": 0}, "full of 'a'=0, but full of 'a' must be a whole number"),
+        ({"trainings": 3, "full": {"a": 10, "b": -5}}, "full of 'b'=-5"),
+        ({"trainings": 3, "full": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
+        ({"trainings": 3, "full": {"a": 10, "b": 20, "c": 5}}, "full names c, but the learners"),
+        ({"trainings": 3, "budget": 10, "full": 10}, "trainings=3 and budget=10, but trainings="),
+        ({"trainings": 3, "horizon": 10, "full": 10}, "trainings=3 and horizon=10"),
+        ({"trainings": 3, "seconds": 10, "full": 10}, "trainings=3 and seconds=10, but a race"),
+        ({"trainings": 0, "full": 10}, "trainings=0, but trainings must be above 0"),
+        ({"trainings": "two", "full": 10}, "trainings='two', but trainings must be a number"),
+        ({"budget": 30, "pulls_per_training": 5}, "that is for trainings= or full="),
+        ({"trainings": 3, "full": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
+        ({"budget": 30, "full": 20, "horizon": 21}, "horizon must be at most 20"),
+    ],
+)
+def test_bad_units_are_said_before_anything_is_made(tmp_path, settings, text):
+    with pytest.raises(SettingError, match=text):
+        race({"a": rising(1), "b": rising(2)}, journal=tmp_path / "race.db", **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_budget_in_pulls_and_a_race_by_the_clock_can_have_shares_too():
+    learners = {"a": rising(1), "b": rising(2)}
+    units = units_of(learners, 30, None, None, 20, None)
+    assert (units.budget, units.horizon, units.shares["a"]) == (30, 20, Share(20, 20))
+    assert units_of(learners, None, None, None, 20, None).horizon == 20
+
+
+# --- what repeats is no new measurement ---
+
+
+def test_an_arm_that_repeats_its_rewards_leaves_the_noise_estimate_as_it_is():
+    noisy = [0.3, 0.5, 0.4, 0.7, 0.55, 0.6, 0.8, 0.7]
+    steps = [0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9]
+
+    def certificate(coarse):
+        session = Session("r-sr", ["noisy", "other", "steps"], 60, coarse=coarse)
+        for n, score in enumerate(noisy):
+            for arm, own in enumerate((score, score + 0.1, steps[n])):
+                session.tell(arm, own)
+        return session.certificate()
+
+    alone = Session("r-sr", ["noisy", "other"], 60)
+    for score in noisy:
+        alone.tell(0, score)
+        alone.tell(1, score + 0.1)
+    assert certificate(["steps"]).noise == pytest.approx(alone.certificate().noise)
+    assert certificate([]).noise > certificate(["steps"]).noise
+    assert certificate(["steps"]).lower[2] == float("-inf")
+
+
+NOISY = [[0.3, 0.5, 0.4, 0.7, 0.55, 0.6], [0.2, 0.1, 0.4, 0.3, 0.5, 0.4]]
+STAIRS = [0.1, 0.1, 0.1, 0.9, 0.9, 0.9]
+
+
+def ledger_of(curves, coarse=()):
+    ledger = lists_for(len(curves))
+    for i in coarse:
+        ledger.coarse[i] = 1
+    for n in range(1, len(curves[0]) + 1):
+        for i, curve in enumerate(curves):
+            ledger.S[i].append(0.0)
+            ledger.Q[i].append(0.0)
+            ledger.n[i], ledger.last[i] = n, curve[n - 1]
+            ledger.cursor[SWEEPS] = n
+            remember_rises(ledger, i, n, curve[n - 1])
+            watch_noise(ledger, i)
+    return ledger
+
+
+def test_policies_read_no_noise_from_an_arm_that_repeats_its_rewards():
+    alone, both = ledger_of(NOISY), ledger_of([*NOISY, STAIRS], coarse=[2])
+    assert late_noise(both, 6, 3) == late_noise(alone, 6, 2) > 0
+    assert both.pool[SIGMA] == alone.pool[SIGMA] > 0
+    assert late_noise(ledger_of([*NOISY, STAIRS]), 6, 3) != late_noise(both, 6, 3)
+    assert late_noise(ledger_of([STAIRS, STAIRS], coarse=[0, 1]), 6, 2) == 0.0
+
+
+def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shaken_by_it():
+    """Smooth curves beside a staircase: belief is as without it, and the staircase gains none."""
+
+    def believed(coarse):
+        session = Session(
+            "foresight", ["slow", "quick", "stairs"], 200, horizon=100, coarse=coarse
+        )
+        while not session.over:
+            arm = session.ask()
+            n = session.pulls[arm] + 1
+            session.tell(arm, (n / (n + 40), 0.6 * n / (n + 8), 0.1 * ((n + 19) // 20))[arm])
+        return session.explain("stairs").remark
+
+    assert "stairs was at 0.3 and expected to gain 0 by pull" in believed(["stairs"])
+    assert "expected to gain 0 by pull" not in believed([])
+
+
+# --- time that is seen ---
+
+
+def with_times(seconds, full=None):
+    settings = {
+        "policy": {"name": "r-sr", "settings": {}, "repr": "RisingSR()"}, "budget": 40,
+        "full": full, "pulls_per_training": 20 if full else None,
+    }  # fmt: skip
+    state = RaceState(Created("id", settings, ("dear", "cheap")))
+    for _ in range(10):
+        for arm in (0, 1):
+            state.apply(Told(arm, 0.5, seconds[arm]))
+    return unequal_costs(state)
+
+
+def test_pulls_ten_times_apart_are_a_warning_with_numbers_and_what_to_set():
+    (text,) = with_times((2.0, 0.1))
+    assert text.startswith("dear took 20 of the 21 s of training, 2 s a pull; cheap took 0.1 s")
+    assert "trainings=3 with full={...}" in text
+    (text,) = with_times((2.0, 0.1), full={"dear": 20, "cheap": 20})
+    assert "the same share of a full training" in text
+
+
+def test_alike_costs_and_short_races_are_no_warning():
+    assert with_times((2.0, 1.0)) == [] and with_times((0.02, 0.001)) == []
+
+
+# --- more of it ---
+
+
+def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(tmp_path):
+    path, first = tmp_path / "race.db", {"kept": Kept, "stream": rising(12)}
+    full = {"kept": 173, "stream": 91}
+    quiet(first, trainings=1, full=full, pulls_per_training=60, journal=path)
+    with pytest.raises(SettingError, match="a full training of late is not known"):
+        resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
+    more = resume(
+        path, first, trainings=3, add={"late": rising(2)}, full={"late": 20}, progress=False
+    )
+    assert more.budget == 180 and more.spent == sum(more.pulls.values()) <= 180
+    share = Share(20, 60)
+    assert more["late"].steps == share.steps_after(more.pulls["late"])
+    assert more.curve("late")[0] == more.curve("late")[1] == 1 / 3  # it repeats between its steps
+    again = resume(path, first | {"late": rising(2)}, progress=False)
+    assert again.summary() == more.summary() and again["late"].steps == more["late"].steps
+
+
+def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
+    path, learners = tmp_path / "race.db", {"a": rising(1), "b": rising(2)}
+    quiet(learners, budget=20, journal=path)
+    with pytest.raises(SettingError, match="in this race a pull is one step: give budget= in"):
+        resume(path, learners, trainings=3, progress=False)
+    with pytest.raises(SettingError, match="trainings=3 and budget=30, but one of them"):
+        resume(path, learners, trainings=3, budget=30, progress=False)

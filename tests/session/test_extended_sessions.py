@@ -1,0 +1,300 @@
+"""Sessions that are given more: a larger budget, another horizon, newcomers."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latebloomer.errors import LatebloomerError, SettingError, TellError
+from latebloomer.policies import REGISTRY, UCBE
+from latebloomer.policies.registry import label_of
+from latebloomer.session.events import (
+    FAILED,
+    FINISHED,
+    Extended,
+    HandedOut,
+    Joined,
+    Left,
+    Named,
+    Planned,
+    Stopped,
+)
+from latebloomer.session.session import Session
+
+ARMS, BUDGET = 5, 60
+SPECS = [label_of(kind.examples()[0]) for kind in REGISTRY.values()]
+# By their rules the budget need not be used up.
+STOPPING = ("asha", "hyperband", "i-epoch")
+policies = pytest.mark.parametrize("policy", SPECS)
+
+
+def reward(arm, n):
+    """Rises, crosses and never ties."""
+    return (0.4 + 0.11 * arm) * n / (n + 1 + 3 * arm) + 1e-3 * ((7 * n + arm) % 5)
+
+
+def play(session, stop=None):
+    made = 0
+    while not session.over and made != stop:
+        arm = session.ask()
+        session.tell(arm, reward(arm, session.pulls[arm] + 1))
+        made += 1
+    return session
+
+
+def extend(session, budget, horizon=None, revive=True):
+    horizon = session.horizon if horizon is None else horizon
+    session.apply(Extended(budget, budget, horizon, revive))
+    return session
+
+
+def one_by_one(policy):
+    return Session(policy, ARMS, BUDGET).decides_every_pull
+
+
+# --- decisions are those of the larger budget ---
+
+
+@policies
+@pytest.mark.parametrize("pulls", [0, 7, 31, None])
+@pytest.mark.parametrize("budget", [BUDGET, 75, 150, 400])
+def test_it_decides_as_if_the_budget_had_been_that_large_from_the_start(policy, pulls, budget):
+    extended = play(extend(play(Session(policy, ARMS, BUDGET, 40), pulls), budget))
+    fresh = play(Session(policy, ARMS, budget, 40))
+    assert extended.spent <= budget and extended.over
+    before = play(Session(policy, ARMS, BUDGET, 40), pulls).pulls
+    wasted = sum(max(0, had - n) for had, n in zip(before, fresh.pulls, strict=True))
+    if one_by_one(policy) or wasted:
+        assert policy in STOPPING or extended.spent >= min(fresh.spent, budget - ARMS)
+    else:
+        assert extended.pulls == fresh.pulls
+        assert extended.recommend().arm == fresh.recommend().arm
+        assert extended.recommend().estimates == fresh.recommend().estimates
+        assert sorted(extended.racing) == sorted(fresh.racing)
+
+
+def test_who_the_new_plan_still_has_at_its_level_comes_back():
+    session = play(Session("r-sr", ARMS, BUDGET))
+    assert len(session.racing) == 1 and min(session.pulls) == 7
+    extend(session, 2 * BUDGET)
+    # log_bar(5) = 107/60, so N_1 was ceil(60 55 / (107 5)) = 7 and is ceil(60 115 / (107 5)) = 13
+    assert session.racing == list(range(ARMS))
+    assert session.ask_phase() == {i: 13 - n for i, n in enumerate(session.pulls) if n < 13}
+
+
+def test_nobody_comes_back_where_that_is_not_wanted():
+    session = play(Session("r-sr", ARMS, BUDGET))
+    racing, pulls = session.racing, session.pulls
+    play(extend(session, 100, horizon=100, revive=False))
+    assert session.racing == racing and session.spent == 100
+    others = [i for i in range(ARMS) if i not in racing]
+    assert [session.pulls[i] for i in others] == [pulls[i] for i in others]
+
+
+def test_arms_that_are_ahead_wait_and_are_compared_by_what_they_showed_at_the_same_pulls():
+    # "early" is best up to its 30th pull and falls then; "late" overtakes at 20.
+    def score(arm, n):
+        return (0.5 if n <= 30 else 0.0, 0.4 + 0.02 * min(n, 12), 0.1, 0.1)[arm]
+
+    session = Session("sh:judge=latest", ["early", "late", "c", "d"], 40, 100)
+    while not session.over:
+        arm = session.ask()
+        session.tell(arm, score(arm, session.pulls[arm] + 1))
+    extend(session, 64)
+    ahead = session.pulls
+    asked = session.ask_phase()
+    assert all(n >= max(ahead[i] for i in asked) for i, n in enumerate(ahead) if i not in asked)
+
+
+# --- the horizon, the certificate, what was said before ---
+
+
+@policies
+def test_the_horizon_stays_unless_given(policy):
+    session = play(Session(policy, ARMS, BUDGET))
+    assert extend(session, 100).horizon == BUDGET
+    assert extend(session, 140, horizon=140).horizon == 140
+    play(session)
+    assert session.spent <= 140 and max(session.pulls) <= 140
+
+
+def test_the_certificate_covers_all_pull_counts_up_to_the_horizon():
+    from latebloomer.theory.certificate import certificate
+
+    session = play(extend(play(Session("r-sr", 3, 30, 200)), 60))
+    rewards = [session.rewards(i) for i in range(3)]
+    mine, whole = session.certificate(0.01), certificate(rewards, 0.01, 200)
+    assert mine.lower.tolist() == whole.lower.tolist()
+    assert mine.upper.tolist() == whole.upper.tolist()
+    narrower = certificate(rewards, 0.01, 200, budget=60)
+    assert (mine.upper > narrower.upper).all()
+
+
+def test_a_race_that_was_stopped_or_delivered_goes_on():
+    stopped = play(Session("r-sr", ARMS, BUDGET), 20)
+    stopped.apply(Stopped("enough", final=True))
+    assert play(extend(stopped, 90)).spent == 90 and "spent" in stopped.reason
+    named = play(Session("r-sr", ARMS, BUDGET, deliver=0.5))
+    named.apply(Named(named.best_arm, BUDGET))
+    play(named)
+    named.apply(Extended(120, 90, 60))
+    assert named.winner is None
+    play(named)
+    assert named.delivery_pending and named.spent <= 90
+    named.apply(Named(named.best_arm, 120))
+    assert play(named).over and named.spent <= 120
+
+
+def test_arms_that_have_left_stay_away():
+    session = play(Session("r-sr", ARMS, BUDGET), 12)
+    session.apply(Left(4, FAILED))
+    session.apply(Left(0, FINISHED))
+    play(session)
+    before = session.pulls
+    play(extend(session, 150))
+    assert 4 not in session.racing and session.spent == 150
+    assert (session.pulls[0], session.pulls[4]) == (before[0], before[4])
+
+
+# --- newcomers ---
+
+
+@pytest.mark.parametrize("policy", ["r-sr", "sh", "auto", "rr", "r-ucbe", "rest-sure"])
+def test_a_newcomer_catches_up_from_the_new_budget(policy):
+    session = play(Session(policy, ["a", "b", "c"], 90, 200))
+    session.apply(Joined(3, "new"))
+    assert session.names == ("a", "b", "c")  # not yet
+    extend(session, 200)
+    assert session.names == ("a", "b", "c", "new") and session.is_racing(3)
+    assert session.ask() == 3
+    play(session)
+    assert session.spent >= 199 and session.pulls[3] >= min(min(session.pulls[:3]), 4)
+
+
+def test_an_extended_session_with_a_newcomer_is_the_session_of_four():
+    session = play(Session("r-sr", ["a", "b", "c"], 30, 60))
+    session.apply(Joined(3, "new"))
+    play(extend(session, 200))
+    four = play(Session("r-sr", ["a", "b", "c", "new"], 200, 60))
+    assert session.pulls == four.pulls and session.best_arm == four.best_arm
+
+
+def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
+    session = play(Session(UCBE(gaps=(0.0, 0.1, 0.2)), 3, 30))
+    session.apply(Joined(3, "new"))
+    before = pickle.dumps(session)
+    with pytest.raises(SettingError, match="4 arms"):
+        extend(session, 60)
+    assert pickle.loads(before) == session
+
+
+# --- bad input changes nothing ---
+
+
+@pytest.mark.parametrize(
+    "event, error",
+    [
+        (Extended(59, 59, 60), SettingError),
+        (Extended(100, 59, 60), TellError),
+        (Extended(100, 101, 60), TellError),
+        (Extended(100, 100, 5), SettingError),
+        (Extended("100", 100, 60), SettingError),
+        (Extended(100, 100, None), SettingError),
+        (Joined(5, "1"), TellError),
+        (Joined(6, "x"), TellError),
+        (Joined(5, 7), SettingError),
+    ],
+)
+def test_what_makes_no_sense_changes_nothing(event, error):
+    session = play(Session("r-sr", ARMS, BUDGET))
+    before = pickle.dumps(session)
+    with pytest.raises(error):
+        session.apply(event)
+    assert pickle.loads(before) == session
+
+
+@pytest.mark.parametrize("policy", ["asha", "hyperband", "prob-1"])
+def test_rules_that_have_no_room_for_a_newcomer_say_so(policy):
+    with pytest.raises(TellError, match="cannot join"):
+        play(Session(policy, ARMS, BUDGET)).apply(Joined(ARMS, "new"))
+
+
+# --- whatever happens ---
+
+happenings = st.lists(
+    st.one_of(
+        st.tuples(st.just("pull"), st.integers(1, 30)),
+        st.tuples(st.just(FAILED), st.integers(0, ARMS + 1)),
+        st.tuples(st.just(FINISHED), st.integers(0, ARMS + 1)),
+        st.tuples(st.just("plan"), st.integers(1, 60)),
+        st.tuples(st.just("phase"), st.integers(1, 3)),
+        st.tuples(st.just("extend"), st.integers(0, 90)),
+        st.tuples(st.just("survivors"), st.integers(0, 90)),
+        st.tuples(st.just("join"), st.integers(0, 90)),
+        st.tuples(st.just("stop"), st.integers(0, 1)),
+        st.tuples(st.just("name"), st.integers(0, 40)),
+        st.tuples(st.just("horizon"), st.integers(0, 40)),
+    ),
+    max_size=9,
+)
+
+
+def live_through(session, happened):
+    for kind, value in happened:
+        try:
+            one_thing(session, kind, value)
+        except LatebloomerError:
+            continue
+        phase = session.ask_phase()
+        assert (not phase) == session.over
+        assert sum(phase.values()) <= session.budget - session.spent
+        assert session.spent == sum(session.pulls) == len(session.history)
+    return play(session)
+
+
+def one_thing(session, kind, value):
+    more = session.budget + value
+    if kind == "pull":
+        play(session, value)
+    elif kind == "phase":
+        for arm, pulls in reversed(session.ask_phase(value).items()):
+            for _ in range(pulls):
+                session.tell(arm, reward(arm, session.pulls[arm] + 1))
+    elif kind == "plan":
+        session.apply(Planned(session.spent + value, session.spent + value))
+    elif kind in (FAILED, FINISHED):
+        session.apply(Left(value, kind))
+    elif kind == "stop":
+        session.apply(Stopped("enough", bool(value)))
+    elif kind == "name":
+        session.apply(Named(session.best_arm, more))
+    elif kind == "join":
+        session.apply(Joined(len(session.names), f"new {len(session.names)}"))
+        extend(session, more)
+    elif kind == "horizon":
+        extend(session, more, horizon=session.horizon + value)
+    else:
+        extend(session, more, revive=kind == "extend")
+
+
+@given(policy=st.sampled_from(SPECS), happened=happenings)
+def test_whatever_happens_it_is_the_same_again_and_within_its_budget(policy, happened):
+    first, second = (live_through(Session(policy, ARMS, BUDGET), happened) for _ in range(2))
+    assert first == second and first.spent <= first.budget
+    assert first.over and not first.ask_phase()
+    assert pickle.loads(pickle.dumps(first)) == first
+    assert first.replay(first.history) == first
+    again = first.fresh()
+    for event in first.events:
+        again.apply(event)
+    assert again == first
+    if any(first.pulls[i] for i in first.racing):
+        assert first.recommend().arm in first.racing
+
+
+def test_arms_handed_out_before_are_not_awaited_any_more():
+    session = play(Session("r-ucbe", ARMS, BUDGET), 25)
+    session.apply(HandedOut(3))
+    assert len(session.handed_out) == 3
+    assert extend(session, 90).handed_out == () and play(session).spent == 90
