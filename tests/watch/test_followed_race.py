@@ -168,3 +168,13 @@ def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
     assert page.state == FINISHED and page.best == look(path).name == "new"
     assert {one.name for one in page.learners} == {*LEARNERS, "new"}
     assert [one.curve.pulls for one in page.learners] == [one.pulls for one in page.learners]
+    assert "new" in " ".join(one.text for one in page.happenings)  # it is said that it joined
+
+
+def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):
+    path = tmp_path / "race.db"
+    learners = {name: LEARNERS[name] for name in ("late", "early")}
+    race(learners, trainings=1.5, full={"late": 300, "early": 200}, journal=path, progress=False)
+    page = watched(path).page()
+    assert all(one.steps and one.steps >= one.pulls for one in page.learners)
+    assert "steps of its own training" in race_html(page)

@@ -293,6 +293,8 @@ def _more(one: LearnerOnPage, rest: str) -> str:
     texts = [rest] if rest else []
     if one.pulls:
         texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
+    if one.steps is not None:
+        texts.append(f"{one.steps:,} steps of its own training")
     if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
         texts.append(f"at the horizon between {_number(one.lower)} and {_number(one.upper)}")
     texts += one.failures

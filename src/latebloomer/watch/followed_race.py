@@ -40,6 +40,7 @@ from latebloomer.session.events import (
     Created,
     Decided,
     Event,
+    Extended,
     Left,
     Named,
     PullFailed,
@@ -145,6 +146,8 @@ class FollowedRace:
         self._make_room(self.state)
         if isinstance(event, PullFailed | Left | Named):
             self._happen(event)
+        elif isinstance(event, Extended):
+            self._add(Happening(self.state.session.spent, event.why))
 
     def _note(self, entry: Entry) -> None:
         self._number, self._newest = entry.number, entry.at
@@ -277,6 +280,7 @@ class FollowedRace:
             score=self._last[arm], estimate=row.estimate, seconds=state.seconds[arm], why=why,
             curve=self._curves[arm], dropped=not racing and left is None, failed=left == FAILED,
             lower=lower, upper=upper, fan=_fan(state, arm, row),
+            steps=state.steps[arm] if state.shares else None,
         )  # fmt: skip
 
     def _reason(self, state: RaceState, row: Standing) -> str:
