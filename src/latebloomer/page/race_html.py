@@ -56,7 +56,7 @@ def race_html(page: RacePage) -> str:
 def race_cell(page: RacePage) -> str:
     """What a notebook shows: the verdict, the curves and the learners, in a style of their own."""
     style = stylesheet("race_page.css")
-    own = style.replace(":root", "&").replace("body {", "& {").replace("header {", "& {")
+    own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
         f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
