@@ -96,7 +96,7 @@ def test_the_learning_rate_is_the_one_of_the_full_training():
 def test_the_iterations_of_params_are_the_full_training():
     assert learner(full=None, n_estimators=40).full == 40
     assert learner(full=None).full == 1000  # CatBoost's own
-    with pytest.raises(SettingError, match="full=9, but params has 40 iterations: say it once"):
+    with pytest.raises(SettingError, match="full=9, but params has 40 rounds: say it once"):
         learner(full=9, iterations=40)
 
 

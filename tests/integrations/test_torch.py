@@ -20,6 +20,9 @@ EPOCH = 7  # batches of 32 rows
 @pytest.fixture(autouse=True)
 def one_thread():
     torch.set_num_threads(1)
+    yield
+    # What workers shared is let go of now: at the end of the process torch complains of it.
+    torch.multiprocessing.reductions.shared_cache.clear()
 
 
 def loss_of(model):

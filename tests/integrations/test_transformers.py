@@ -103,6 +103,19 @@ def test_the_trainer_s_own_metric_is_used(tmp_path):
     assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
 
 
+def test_a_callback_that_stops_ends_the_learner():
+    class Stop(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **more):
+            control.should_training_stop = state.global_step == 7
+
+    one = learner()
+    one.trainer.add_callback(Stop())
+    one.pull()
+    with pytest.raises(StopIteration):
+        one.pull()
+    assert one.steps == 1
+
+
 def test_what_is_wrong_is_said_in_one_line():
     with pytest.raises(
         LearnerError, match=r"trainer=3, but trainer must be a transformers\.Trainer"

@@ -184,6 +184,11 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
     ("settings", "text"),
     [
         ({"budget": 30}, "budget=30, but the race of race.db was begun with budget=20"),
+        (
+            {"budget": 30},
+            r"resume\('race.db', learners, budget=...\) to give it more, or if_exists",
+        ),
+        ({"budget": None, "trainings": 2, "full": 20}, "trainings=2, but .* trainings=None: give"),
         ({"seed": 1}, "seed=1, but the race of race.db was begun with seed=0"),
         ({"maximize": False}, "maximize=False, but .* maximize=True: give the same"),
         ({"score_range": (0, 1)}, r"score_range=\(0.0, 1.0\), but .* score_range=None"),

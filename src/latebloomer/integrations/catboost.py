@@ -19,7 +19,7 @@ from latebloomer.core.text import brief
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,
-    checked_full,
+    full_said_once,
     library,
     metric_named_once,
     need_valid,
@@ -60,10 +60,7 @@ class CatBoostLearner:
         full: int | None = None,
     ) -> None:
         self._catboost = library("catboost", "CatBoost learners", "catboost")
-        own = next((params[name] for name in ITERATIONS if name in params), None)
-        if full is not None and own not in (None, full):
-            raise SettingError(f"full={full}, but params has {own} iterations: say it once")
-        self.full = checked_full(own if full is None else full) or MOST
+        self.full = full_said_once(full, params, ITERATIONS) or MOST
         need_valid(self, valid)
         self._metric = metric_named_once(metric, params, ["eval_metric"])
         self._sign = sign(self._metric, maximize, self._higher_is_better)

@@ -72,6 +72,18 @@ def checked_full(full: Any) -> int | None:
     return number
 
 
+def full_said_once(full: Any, params: Mapping[str, Any], names: Iterable[str]) -> int | None:
+    """The steps of a full training, from `full` or from the library's own setting.
+
+    >>> full_said_once(None, {"n_estimators": 40}, ["num_iterations", "n_estimators"])
+    40
+    """
+    own = next((params[name] for name in names if name in params), None)
+    if full is not None and own not in (None, full):
+        raise SettingError(f"full={full}, but params has {own} rounds: say it once")
+    return checked_full(own if full is None else full)
+
+
 def steps_left(steps: Any, done: int, full: int | None) -> int:
     """How many of `steps` can be taken now; `StopIteration` where the training is over.
 

@@ -21,7 +21,7 @@ from latebloomer.core.text import brief
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,
-    checked_full,
+    full_said_once,
     library,
     metric_named_once,
     need_valid,
@@ -70,7 +70,11 @@ class LightGBMLearner:
     ) -> None:
         self._lightgbm = library("lightgbm", "LightGBM learners", "lightgbm")
         need_valid(self, valid)
-        self.full = checked_full(_rounds_said_once(params, full))
+        self.full = full_said_once(full, params, ITERATIONS)
+        if any(name in params for name in STOPPING):
+            raise SettingError(
+                "params stops early, but in a race the race decides who stops: leave it out"
+            )
         self._metric = metric_named_once(metric, params, METRIC)
         named = self._metric if isinstance(self._metric, str) else "None"
         kept = {name: params[name] for name in params if name not in METRIC + ITERATIONS}
@@ -159,17 +163,6 @@ class LightGBMLearner:
         read_label(folder, self, self._params)
         self.model = self._lightgbm.Booster(model_file=Path(folder) / FILE)
         self._live = False
-
-
-def _rounds_said_once(params: Mapping[str, Any], full: Any) -> Any:
-    own = next((params[name] for name in ITERATIONS if name in params), None)
-    if full is not None and own not in (None, full):
-        raise SettingError(f"full={full}, but params has {own} rounds: say it once")
-    if any(name in params for name in STOPPING):
-        raise SettingError(
-            "params stops early, but in a race the race decides who stops: leave it out"
-        )
-    return own if full is None else full
 
 
 def _settings_of(booster: Any) -> dict[str, str]:

@@ -16,6 +16,7 @@ from latebloomer.session.events import Created, Told
 
 # The policy is compared when the journal is replayed; the others change no decision.
 NOT_COMPARED = {"policy", "auto", "timeout", "retries", "checkpoint_every", "durability"}
+MORE = ("trainings", "budget")  # looked at first: the second follows from the first
 
 
 def holds_race(journal: Place | None) -> bool:
@@ -42,14 +43,20 @@ def need_same_settings(journal: Place, given: Settings, policy: Policy | str) ->
     if not isinstance(first, Created):
         raise OtherRace(f"{journal} does not begin with a race: it is not one of ours")
     begun = Settings.from_dict(dict(first.settings), policy)
-    for name in (field.name for field in fields(Settings)):
+    for name in (*MORE, *(field.name for field in fields(Settings))):
         was, now = getattr(begun, name), getattr(given, name)
         if name not in NOT_COMPARED and _plain(was) != _plain(now):
             raise OtherRace(
                 f"{name}={now!r}, but the race of {near(Path(journal).absolute())} was begun with "
-                f'{name}={was!r}: give the same to go on with it, or if_exists="new" for a race '
-                "of its own"
+                f"{name}={was!r}: give the same to go on with it{_more(name, journal)}, or "
+                'if_exists="new" for a race of its own'
             )
+
+
+def _more(name: str, journal: Place) -> str:
+    """How a race is given more, where that is what differs."""
+    call = f"resume({near(Path(journal).absolute())!r}, learners, {name}=...)"
+    return f", {call} to give it more" if name in MORE else ""
 
 
 def _plain(value: Any) -> Any:
