@@ -24,7 +24,20 @@ def test_every_public_name_is_there_and_documented():
     assert latebloomer.__all__ == sorted(latebloomer.__all__, key=lambda n: (not n.isupper(), n))
 
 
-@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"])
+@pytest.mark.parametrize(
+    "heavy",
+    [
+        "numba",
+        "matplotlib",
+        "sklearn",
+        "ray",
+        "pandas",
+        "scipy",
+        "starlette",
+        "uvicorn",
+        "IPython",
+    ],
+)
 def test_importing_the_package_loads_no_heavy_one(heavy):
     code = f"import sys, latebloomer; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -91,10 +91,10 @@ def test_it_runs_while_a_process_has_it(tmp_path, cut):
 
     def ask(event, view):
         if not seen:
-            seen.append((files.is_in_use(path), watched(path).page().state))
+            seen.append((files.is_held(path), watched(path).page().state))
 
     run(path, callbacks=[ask])
-    assert seen == [(True, RUNNING)] and not files.is_in_use(path)
+    assert seen == [(True, RUNNING)] and not files.is_held(path)
 
 
 def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cut):
@@ -152,14 +152,29 @@ def test_what_cannot_be_read_says_why(tmp_path):
 def test_the_list_escapes_names(tmp_path):
     path = tmp_path / "<b>race.db"
     race({"<i>": curve(1, 1), "b": curve(1, 0.5)}, 40, journal=path, progress=False)
-    html = list_html(RaceFolder(tmp_path).races(), {path: "race/x"})
+    html = list_html(RaceFolder(tmp_path).races(), {str(path): "race/x"})
     assert "&lt;b&gt;race.db" in html and "&lt;i&gt;" in html and "<b>race" not in html
 
 
-def test_a_glance_is_what_reading_all_of_it_tells(tmp_path, cut):
-    cut(100, lambda: run(tmp_path / "cut.db"))
-    run(tmp_path / "over.db")
-    for name in ("cut.db", "over.db"):
-        journal = files.read(tmp_path / name)
-        assert journal.glance() == super(type(journal), journal).glance()
-        journal.close()
+def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
+    path = tmp_path / "race.db"
+    run(path, 200)
+    followed = watched(path)
+    assert followed.page().state == FINISHED
+    newcomer = {"new": curve(2, 2.0)}
+    resume(path, LEARNERS, progress=False, budget=600, add=newcomer)
+    assert followed.update()
+    page = followed.page()
+    assert page.state == FINISHED and page.best == look(path).name == "new"
+    assert {one.name for one in page.learners} == {*LEARNERS, "new"}
+    assert [one.curve.pulls for one in page.learners] == [one.pulls for one in page.learners]
+    assert "new" in " ".join(one.text for one in page.happenings)  # it is said that it joined
+
+
+def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):
+    path = tmp_path / "race.db"
+    learners = {name: LEARNERS[name] for name in ("late", "early")}
+    race(learners, trainings=1.5, full={"late": 300, "early": 200}, journal=path, progress=False)
+    page = watched(path).page()
+    assert all(one.steps and one.steps >= one.pulls for one in page.learners)
+    assert "steps of its own training" in race_html(page)

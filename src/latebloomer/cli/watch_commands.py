@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from latebloomer.cli.terminal_output import say
+from latebloomer.racing.journal.names import RACES
+
+PLACE_HELP = "A journal, or a folder of them; races/ if it is there, else this folder."
 
 
 def watch(
-    place: Annotated[Path, typer.Argument(help="A journal, or a folder of them.")] = Path("."),
+    place: Annotated[Path | None, typer.Argument(help=PLACE_HELP)] = None,
     port: Annotated[int, typer.Option(help="Of this machine; 0 takes a free one.")] = 0,
     leave_after: Annotated[
         float | None,
@@ -25,6 +28,8 @@ def watch(
     """
     from latebloomer.watch import serve
 
+    if place is None:
+        place = Path(RACES) if Path(RACES).is_dir() else Path(".")
     try:
         serve(
             place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"), leave_after

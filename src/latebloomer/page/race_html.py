@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import isinf, isnan
+from math import isinf
 from time import localtime, strftime
 
-from latebloomer.citation import cite
 from latebloomer.core.text import span_of_time
 from latebloomer.page.html_document import (
-    as_sentence,
     html_document,
-    names_and_values,
     section,
     sentence_list,
     stylesheet,
@@ -20,10 +17,17 @@ from latebloomer.page.html_document import (
 from latebloomer.page.race_page import (
     FINISHED,
     RUNNING,
-    Certainty,
-    Happening,
     LearnerOnPage,
     RacePage,
+)
+from latebloomer.page.race_sections import (
+    COLOURS,
+    about_html,
+    feed_html,
+    number_text,
+    others_html,
+    sure_html,
+    warnings_html,
 )
 from latebloomer.page.svg import (
     View,
@@ -32,16 +36,11 @@ from latebloomer.page.svg import (
     draw_axes,
     draw_curves,
     draw_fans,
-    draw_interval,
-    draw_interval_axis,
     draw_marks,
-    interval_ends,
     view_of,
 )
 
-COLOURS = 10  # learners with a colour of their own; the others are grey
 WITH_RAW = 24  # learners up to which the scores themselves can be shown too
-MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser asks the server for one
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
@@ -56,7 +55,7 @@ def race_html(page: RacePage) -> str:
 def race_cell(page: RacePage) -> str:
     """What a notebook shows: the verdict, the curves and the learners, in a style of their own."""
     style = stylesheet("race_page.css")
-    own = style.replace(":root", "&").replace("body {", "& {").replace("header {", "& {")
+    own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
         f'<div class="latebloomer">{RaceDrawing(page).brief()}</div>'
@@ -79,7 +78,9 @@ class RaceDrawing:
         self.raw = len(page.learners) <= WITH_RAW
         self._most_rows = most_rows  # None: all
         known = before is not None and before.page.certainty is page.certainty
-        self.sure: str = before.sure if before is not None and known else _sure(page, self.looks)
+        self.sure: str = (
+            before.sure if before is not None and known else sure_html(page, self.looks)
+        )
 
     def _look(self, one: LearnerOnPage) -> str:
         """The classes of a learner: its colour, and that it is the best."""
@@ -109,11 +110,11 @@ class RaceDrawing:
             "title": f"<h1>{escape(_title(page))}</h1>",
             "why": _why(page),
             "progress": _progress(page),
-            "feed": _feed(page.happenings, page.state == RUNNING),
+            "feed": feed_html(page.happenings, page.state == RUNNING),
             "sure": self.sure,
-            "others": _others(page),
-            "warnings": _warnings(page),
-            "about": _about(page),
+            "others": others_html(page),
+            "warnings": warnings_html(page),
+            "about": about_html(page),
         }
 
     # --- the curves ---
@@ -281,8 +282,8 @@ def _row(one: LearnerOnPage, look: str, most: int) -> list[str]:
     first, _, rest = one.why.partition("; ")
     return [
         f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
-        f'<td class="num" data-is="last score">{_number(one.score)}</td>',
-        f'<td class="num" data-is="estimate">{_number(one.estimate)}</td>',
+        f'<td class="num" data-is="last score">{number_text(one.score)}</td>',
+        f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
         f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
         f'<td class="num" data-is="seconds">{_short_seconds(one.seconds)}</td>',
         f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>',
@@ -293,8 +294,12 @@ def _more(one: LearnerOnPage, rest: str) -> str:
     texts = [rest] if rest else []
     if one.pulls:
         texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
+    if one.steps is not None:
+        texts.append(f"{one.steps:,} steps of its own training")
     if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
-        texts.append(f"at the horizon between {_number(one.lower)} and {_number(one.upper)}")
+        texts.append(
+            f"at the horizon between {number_text(one.lower)} and {number_text(one.upper)}"
+        )
     texts += one.failures
     if not texts:
         return ""
@@ -305,12 +310,6 @@ def _more(one: LearnerOnPage, rest: str) -> str:
     )
 
 
-def _number(value: float) -> str:
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
-
-
 def _short_seconds(seconds: float) -> str:
     """
     >>> _short_seconds(0.00042), _short_seconds(0.042), _short_seconds(4200.4)
@@ -319,107 +318,3 @@ def _short_seconds(seconds: float) -> str:
     if 0 < seconds < 0.01:
         return "&lt;0.01"
     return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:,.0f}"
-
-
-# --- what comes after ---
-
-
-def _feed(happenings: Sequence[Happening], live: bool) -> str:
-    if not happenings:
-        return ""
-    lines = "".join(
-        f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
-        f"{escape(one.text)}</li>"
-        for one in happenings[:MOST_HAPPENINGS]
-    )
-    items = f'<ol class="feed" reversed role="log" aria-label="what happened">{lines}</ol>'
-    return _folded("What happened", len(happenings), items, live)
-
-
-def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
-    shown = " open" if is_open else ""
-    return (
-        f'<section><details{shown} data-key="{escape(title)}"><summary><h2>{escape(title)} '
-        f'<span class="count">{count:,}</span></h2></summary>{content}</details></section>'
-    )
-
-
-def _sure(page: RacePage, looks: dict[int, str]) -> str:
-    sure = page.certainty
-    if sure is None:
-        return ""
-    note = (
-        f"Below is where each learner's curve can be at {page.horizon:,} pulls: all intervals "
-        f"hold together with probability 95 % if curves {_shape(page)}. Dots are the last "
-        "scores seen; an arrow means that the interval goes on; a dot alone, that the curve "
-        "contradicts the assumption."
-    )
-    so_far = "" if page.final else f"<p class='soft small'>After {sure.as_of:,} pulls.</p>"
-    return (
-        f"<section><h2>How sure is this?</h2>{so_far}<p>{escape(as_sentence(sure.certificate))}"
-        f'</p><p class="soft small">{escape(note)}</p>{_intervals(page, looks)}'
-        f"{_assumptions(sure)}</section>"
-    )
-
-
-def _intervals(page: RacePage, looks: dict[int, str]) -> str:
-    shown = page.learners[:COLOURS] if len(page.learners) > 2 * COLOURS else page.learners
-    low, high = interval_ends(shown)
-    lines = "".join(
-        f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
-        + draw_interval(one, low, high, looks[one.arm], _interval_text(one, page))
-        for one in shown
-    )
-    axis = f"<span></span>{draw_interval_axis(low, high)}"
-    return f'<div class="intervals">{lines}{axis}</div>'
-
-
-def _shape(page: RacePage) -> str:
-    return "rise and are concave" if page.higher_is_better else "fall and are convex"
-
-
-def _interval_text(one: LearnerOnPage, page: RacePage) -> str:
-    if one.lower > one.upper:
-        return f"{one.name}: no curves that {_shape(page)} fit what was seen"
-    return f"{one.name}: {_number(one.lower)} to {_number(one.upper)}"
-
-
-def _assumptions(sure: Certainty) -> str:
-    against = sure.contradictions
-    text = sentence_list(against) if against else "<p>No curve contradicts them.</p>"
-    text += sentence_list(sure.plateaus) if sure.plateaus else ""
-    return (
-        "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
-        f'<p class="soft small">A test that raises a false alarm in at most '
-        f"{sure.false_alarm:.0%} of races (docs/race.md).</p>{text}"
-    )
-
-
-def _others(page: RacePage) -> str:
-    if page.certainty is None:
-        return ""
-    return section(
-        "What would others have kept?",
-        "Played on the recorded curves, as far as they are known.",
-        sentence_list(page.certainty.hindsight),
-    )
-
-
-def _warnings(page: RacePage) -> str:
-    if not page.warnings:
-        return ""
-    return _folded("Warnings", len(page.warnings), sentence_list(page.warnings))
-
-
-def _about(page: RacePage) -> str:
-    record = "".join(f"<p>{escape(text)}</p>" for text in page.record)
-    columns = names_and_values(page.settings) + names_and_values(page.versions)
-    resume = "<p>This race had no journal; with journal=... it can be resumed.</p>"
-    if page.resume_code is not None:
-        again = "Get the trained winner again, or go on after an interruption:"
-        resume = f"<p>{again}</p><pre>{escape(page.resume_code)}</pre>"
-    return (
-        f'<section><details data-key="about"><summary><h2>For the record</h2></summary>{record}'
-        f'<div class="two">{columns}</div>{resume}<pre>{escape(cite("Mussi24").strip())}</pre>'
-        "</details></section>"
-    )

@@ -54,6 +54,7 @@ class LearnerOnPage:
     failed: bool = False
     lower: float = -inf  # its score at the horizon lies between these;
     upper: float = inf  # lower > upper: the curve contradicts the assumptions
+    steps: int | None = None  # of its own, where pulls are shares of a full training
     fan: Fan | None = None
     failures: Sequence[str] = ()  # pulls that failed, in sentences
 

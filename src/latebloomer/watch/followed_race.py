@@ -35,7 +35,17 @@ from latebloomer.racing.verdict.page_data import (
     shown_settings,
 )
 from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.session.events import FAILED, Created, Left, Named, PullFailed, Told
+from latebloomer.session.events import (
+    FAILED,
+    Created,
+    Decided,
+    Event,
+    Extended,
+    Left,
+    Named,
+    PullFailed,
+    Told,
+)
 from latebloomer.session.reasons import Standing
 
 FIRST, CHUNK = 4_000, 20_000  # events taken in at once: a long journal shows something soon
@@ -69,7 +79,7 @@ class FollowedRace:
         self._asked_at, self._asked_again = 0, inf  # pulls then; not before this time
         self._versions: dict[str, str] = {}
         self._reasons: dict[int, tuple[object, str]] = {}  # why an arm is out, as of when
-        self._finished: RacePage | None = None
+        self._finished: tuple[Decided, RacePage] | None = None
 
     # --- reading ---
 
@@ -110,9 +120,14 @@ class FollowedRace:
         self._start_over()
         self.state = RaceState.replayed([first])
         self._note(first)
-        arms = len(self.state.names)
-        self._curves = [ThinnedCurve(points_for(arms)) for _ in range(arms)]
-        self._last, self._racing = [nan] * arms, set(range(arms))
+        self._make_room(self.state)
+        self._racing = set(self.state.session.racing)
+
+    def _make_room(self, state: RaceState) -> None:
+        """A curve for each learner; there may be newcomers."""
+        for _ in range(len(state.names) - len(self._curves)):
+            self._curves.append(ThinnedCurve(points_for(len(state.names))))
+            self._last.append(nan)
 
     def _noted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The same; each is noted when the race has taken it in."""
@@ -123,8 +138,16 @@ class FollowedRace:
             if type(event) is Told:
                 self._curves[event.arm].add(event.score)
                 self._last[event.arm] = event.score
-            elif isinstance(event, PullFailed | Left | Named):
-                self._happen(event)
+            else:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
+        assert self.state is not None
+        self._make_room(self.state)
+        if isinstance(event, PullFailed | Left | Named):
+            self._happen(event)
+        elif isinstance(event, Extended):
+            self._add(Happening(self.state.session.spent, event.why))
 
     def _note(self, entry: Entry) -> None:
         self._number, self._newest = entry.number, entry.at
@@ -143,10 +166,8 @@ class FollowedRace:
 
     def _note_drops(self, state: RaceState) -> None:
         session = state.session
-        if session.racing_count == len(self._racing):
-            return
-        gone = [arm for arm in self._racing if not session.is_racing(arm)]
-        self._racing.difference_update(gone)
+        racing = set(session.racing)
+        gone, self._racing = self._racing - racing, racing
         dropped = [arm for arm in gone if arm not in state.departures]
         for told in sorted((session.explain(arm) for arm in dropped), key=lambda told: told.at):
             text = f"{told.name}: {why_it_stands_there(session, told.arm)}"
@@ -172,20 +193,18 @@ class FollowedRace:
         if state is None:
             raise JournalError(self.wrong or f"no race has begun in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
-            return self._final_page(state)
+            return self._final_page(state, state.verdict)
         if self._asked_again < inf:
             self._ask_how_sure(state)
         else:  # the first sight of a race does not wait for that
             self._asked_again = 0.0
         return self._live_page(state)
 
-    def _final_page(self, state: RaceState) -> RacePage:
-        if self._finished is None:
-            self._finished = replace(
-                page_data(build_verdict(state, self.path), FINISHED),
-                happenings=list(self._happenings),
-            )
-        return self._finished
+    def _final_page(self, state: RaceState, decided: Decided) -> RacePage:
+        if self._finished is None or self._finished[0] is not decided:
+            page = page_data(build_verdict(state, self.path), FINISHED)
+            self._finished = decided, replace(page, happenings=list(self._happenings))
+        return self._finished[1]
 
     def _ask_how_sure(self, state: RaceState) -> None:
         """Certificate and hindsight look at all pulls: now and then is enough."""
@@ -255,18 +274,20 @@ class FollowedRace:
         if session.winner == arm:
             why = "named the best, is trained on"
         elif not racing or left is not None:
-            why = self._reason(state, arm)
+            why = self._reason(state, row)
         return LearnerOnPage(
             arm=arm, name=row.name, state=left or row.state, pulls=row.pulls,
             score=self._last[arm], estimate=row.estimate, seconds=state.seconds[arm], why=why,
             curve=self._curves[arm], dropped=not racing and left is None, failed=left == FAILED,
             lower=lower, upper=upper, fan=_fan(state, arm, row),
+            steps=state.steps[arm] if state.shares else None,
         )  # fmt: skip
 
-    def _reason(self, state: RaceState, arm: int) -> str:
+    def _reason(self, state: RaceState, row: Standing) -> str:
         """Why an arm is out; that stays, so it is looked up once."""
-        when = (state.session.is_racing(arm), state.departures.get(arm))
-        if when[0] or arm not in self._reasons or self._reasons[arm][0] != when:
+        arm = row.arm
+        when = (row.out_at, state.departures.get(arm))
+        if row.out_at is None or arm not in self._reasons or self._reasons[arm][0] != when:
             text = why_it_stands_there(state.session, arm, when[1])
             self._reasons[arm] = when, text
         return self._reasons[arm][1]

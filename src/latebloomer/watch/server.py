@@ -17,7 +17,7 @@ from urllib.parse import quote
 from latebloomer.errors import JournalError, SettingError, extra
 from latebloomer.page.html_document import html_document, stylesheet
 from latebloomer.page.race_html import NO_ICON
-from latebloomer.page.race_page import RUNNING
+from latebloomer.racing.journal.listing import RUNNING
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
 from latebloomer.watch.race_list import RaceFolder, list_html
@@ -53,7 +53,8 @@ class Watch:
 
     def _list(self) -> str:
         races = self.folder.races()
-        return list_html(races, {race.path: f"race/{quote(race.path.name)}" for race in races})
+        links = {race.path: f"race/{quote(Path(race.path).name)}" for race in races}
+        return list_html(races, links)
 
     def race(self, name: str) -> LivePage | None:
         """The page of a journal of this place, by the name of its file; never of another."""

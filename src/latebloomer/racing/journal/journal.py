@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError
@@ -30,7 +30,7 @@ from latebloomer.racing.journal.schema import (
     row_of,
     told_checksum,
 )
-from latebloomer.session.events import Created, Decided, Event, Told
+from latebloomer.session.events import Event, Told
 
 INSERT_TOLD = (
     "INSERT INTO events (id, kind, arm, score, seconds, steps, at, elapsed, checksum) "
@@ -46,17 +46,6 @@ DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError,
 PAGE = 512  # bytes: no SQLite file is shorter
 
 
-class Glance(NamedTuple):
-    """A race in a few facts, without reading all of its journal."""
-
-    created: Created
-    started: float  # seconds since 1970
-    newest: float  # the same, of the newest event
-    elapsed: float  # seconds of the race so far
-    pulls: int  # that were counted
-    decided: Decided | None
-
-
 class Journal(ABC):
     """Appends events and reads them back; it knows nothing else of races."""
 
@@ -69,17 +58,6 @@ class Journal(ABC):
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
         """The entries beyond number `after`, in order."""
-
-    def glance(self) -> Glance | None:
-        """The race in a few facts; None where there is none."""
-        entries = list(self.read())
-        if not entries or not isinstance(entries[0].event, Created):
-            return None
-        first, last = entries[0], entries[-1]
-        pulls = sum(isinstance(entry.event, Told) for entry in entries)
-        verdicts = [entry.event for entry in entries if isinstance(entry.event, Decided)]
-        decided = verdicts[-1] if verdicts else None
-        return Glance(entries[0].event, first.at, last.at, last.elapsed, pulls, decided)
 
     def is_in_place(self) -> bool:
         """Whether what was written can still be found where it was put."""
@@ -200,22 +178,6 @@ class FileJournal(Journal):
                 raise ValueError(f"those up to {last} are missing")
         except DAMAGE as error:
             raise damaged(self.path, number, pulls, error) from error
-
-    def glance(self) -> Glance | None:
-        """By a few questions to SQLite: a million pulls take a twentieth of a second."""
-        columns = ", ".join(COLUMNS)
-        ends = f"SELECT {columns} FROM events ORDER BY id {{}} LIMIT 1"
-        verdicts = f"SELECT {columns} FROM events WHERE kind = 'decided' ORDER BY id DESC LIMIT 1"
-        try:
-            first, last = (self._db.execute(ends.format(way)).fetchone() for way in ("", "DESC"))
-            found = self._db.execute(verdicts).fetchone()
-            created = None if first is None else event_of(first)
-            decided = None if found is None else event_of(found)
-        except DAMAGE as error:
-            raise damaged(self.path, 0, 0, error) from error
-        if not isinstance(created, Created) or not isinstance(decided, Decided | None):
-            return None
-        return Glance(created, first[14], last[14], last[15], self._pulls(), decided)
 
     def _checksum_at(self, number: int) -> int:
         query = "SELECT checksum FROM events WHERE id = ?"

@@ -66,12 +66,12 @@ class _Known:
 
 def list_races(folder: Place) -> list[ListedRace]:
     """Every journal of a folder, the one written last at the end; a bad one is listed as such."""
-    found = (_listed(path) for path in journal_files(folder))
+    found = (listed_race(path) for path in journal_files(folder))
     return [race for race in found if race is not None]
 
 
-def _listed(path: Path) -> ListedRace | None:
-    """None for a file that is not ours."""
+def listed_race(path: Path) -> ListedRace | None:
+    """One journal; None for a file that is not ours."""
     sizes = written_at(path), _journal_bytes(path), _folder_bytes(_checkpoints(path))
     try:
         return _with_race(path, _at_a_glance(path), *sizes)

@@ -115,6 +115,7 @@ def _learner(verdict: Verdict, arm: ArmResult) -> LearnerOnPage:
         failed=arm.state == FAILED,
         lower=arm.lower,
         upper=arm.upper,
+        steps=arm.steps,
     )
 
 
