@@ -68,6 +68,8 @@ def reset(ledger: Ledger) -> None:
         ledger.coarse[i] = 0
     for j in range(len(ledger.pool)):
         ledger.pool[j] = 0.0
+    for j in range(len(ledger.work)):  # a tournament looks at winners that are not known yet
+        ledger.work[j] = 0
     for j in range(CELLS):
         ledger.cursor[j] = 0
     ledger.cursor[RACERS] = len(ledger.n)
