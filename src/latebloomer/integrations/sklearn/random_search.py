@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -157,11 +158,22 @@ def _checked_spaces(distributions: Any, estimator: Any) -> list[dict[str, Any]]:
 
 
 def _need_setting(name: Any, spaces: Any, estimator: Any) -> None:
-    known = estimator.get_params(deep=True)
     part, nested, _ = str(name).partition("__")
     replaced = nested and any(part in space for space in spaces)  # as a step of a pipeline may be
-    if name not in known and not replaced:
+    if not replaced and not _takes(estimator, str(name)):
+        known = estimator.get_params(deep=True)
         raise unknown(f"setting of {type(estimator).__name__}", str(name), known)
+
+
+def _takes(estimator: Any, name: str) -> bool:
+    """Whether an estimator, or a part of it, has a setting; boosters do not list all of theirs."""
+    known = estimator.get_params(deep=True)
+    owner, nested, last = name.rpartition("__")
+    holder = known.get(owner) if nested else estimator
+    if name in known or not hasattr(holder, "get_params"):
+        return name in known
+    own = inspect.signature(type(holder).__init__).parameters
+    return last in own or any(one.kind is one.VAR_KEYWORD for one in own.values())
 
 
 def _need_values(name: str, values: Any) -> None:
