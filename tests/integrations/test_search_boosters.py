@@ -66,9 +66,12 @@ def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
     assert type(pulled.model) is type(booster(name))
 
 
-@pytest.mark.parametrize("sampled", [False, True])
-def test_a_resumed_learner_is_the_same_bit_for_bit(name, sampled):
-    given = booster(name, **SAMPLED[name] if sampled else {})
+DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}, "catboost": {}}
+
+
+@pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
+def test_a_resumed_learner_is_the_same_bit_for_bit(name, more):
+    given = booster(name, **more.get(name, {}))
     check = check_learner(lambda: learner(given), pulls=4)
     assert check.saves and check.exact, str(check)
 

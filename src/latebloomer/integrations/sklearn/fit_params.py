@@ -85,11 +85,16 @@ def score_params(search: Any, params: Params) -> Params:
 
 def takes_weights(scorer: Any) -> bool:
     """Whether a scorer can be given `sample_weight`; of several metrics, whether one can."""
-    own = getattr(scorer, "_accept_sample_weight", None)  # of scikit-learn's own
+    own = getattr(scorer, "_accept_sample_weight", None)  # of scikit-learn's own, from 1.7 on
     if own is not None:
         return bool(own())
+    several = getattr(scorer, "_scorers", None)
+    if several is not None:  # older ones hand weights to all of them
+        return all(takes_weights(one) for one in several.values())
+    estimator = getattr(scorer, "_estimator", None)  # whose own `score` it is
+    called = getattr(scorer, "_score_func", scorer) if estimator is None else estimator.score
     try:
-        return "sample_weight" in inspect.signature(scorer).parameters
+        return "sample_weight" in inspect.signature(called).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
 
