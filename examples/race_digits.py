@@ -53,7 +53,7 @@ def data(seed: int) -> list[Any]:
 
 def search(seed: int, verbose: bool = False) -> RaceSearchCV:
     return RaceSearchCV(
-        learners(), trainings=TRAININGS, validation=VALIDATION, random_state=seed, verbose=verbose
+        learners(), trainings=TRAININGS, cv=VALIDATION, random_state=seed, verbose=verbose
     )
 
 

@@ -19,7 +19,7 @@ from latebloomer.version import __version__
 if TYPE_CHECKING:
     from latebloomer.citation import cite
     from latebloomer.errors import LatebloomerError
-    from latebloomer.integrations.sklearn import RaceSearchCV
+    from latebloomer.integrations.sklearn import RaceRandomSearchCV, RaceSearchCV
     from latebloomer.policies import (
         UCBE,
         AdaptiveRejects,
@@ -50,6 +50,7 @@ __all__ = [
     "LatebloomerError",
     "ProbOne",
     "Problem",
+    "RaceRandomSearchCV",
     "RaceSearchCV",
     "RayRunner",
     "RestSure",
@@ -78,6 +79,7 @@ __all__ = [
 HOMES = {
     "cite": "latebloomer.citation",
     "LatebloomerError": "latebloomer.errors",
+    "RaceRandomSearchCV": "latebloomer.integrations.sklearn",
     "RaceSearchCV": "latebloomer.integrations.sklearn",
     "UCBE": "latebloomer.policies",
     "AdaptiveRejects": "latebloomer.policies",

@@ -118,7 +118,7 @@ def test_a_refit_to_a_horizon_is_set_aside_too():
 
 
 def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
-    found = search(refit="extra", verbose=True).fit(X, Y)
+    found = search(extra_refit=True, verbose=True).fit(X, Y)
     pulls = found.results_["pulls"][found.best_index_]
     assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
     said = capsys.readouterr().err.splitlines()
@@ -166,7 +166,13 @@ def test_a_race_by_the_clock_sets_time_aside():
 @pytest.mark.parametrize(
     "settings, error, text",
     [
-        ({"refit": "yes"}, SettingError, "refit must be True, False or 'extra'"),
+        (
+            {"refit": "yes"},
+            SettingError,
+            "refit='yes', but refit must be True or False",
+        ),
+        ({"extra_refit": 2}, SettingError, "extra_refit must be True or False"),
+        ({"refit": False, "extra_refit": True}, SettingError, "without a refit nothing is spent"),
         ({"trainings": 3}, SettingError, "trainings=3, but a search has one budget"),
         ({"budget": None, "trainings": 1}, BudgetError, "one training is set aside to refit"),
         ({"budget": None, "trainings": 3, "horizon": 9}, SettingError, "that is for budget="),
@@ -388,7 +394,7 @@ def test_wrong_estimators_are_named(estimators, error, words):
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be from 1 on, or from -"),
         ({"n_jobs": 1.5}, SettingError, "n_jobs=1.5, but n_jobs must be a whole number"),
-        ({"validation": (X, Y)}, SettingError, "a share of the rows, such as 0.2, or a splitter"),
+        ({"cv": (X, Y)}, SettingError, "a split must be two lists of row numbers below 150"),
         ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
         ({"step": 0}, SettingError, "step=0, but step must be at least 1"),
     ],
