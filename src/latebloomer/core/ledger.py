@@ -146,6 +146,17 @@ def close_ranks(ledger: Ledger) -> None:
 
 
 @kernel
+def sort_best_first(ledger: Ledger, size: int) -> None:
+    """Fill `work` with the racing arms, the best-rated first."""
+    heapify_worst(ledger, size)
+    for left in range(size - 1, 0, -1):
+        worst = ledger.work[0]
+        ledger.work[0] = ledger.work[left]
+        ledger.work[left] = worst
+        sift(ledger, 0, left)
+
+
+@kernel
 def heapify_worst(ledger: Ledger, size: int) -> None:
     """Make `work` a heap of the racing arms with the worst on top."""
     for place in range(size):
