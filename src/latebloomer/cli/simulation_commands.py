@@ -14,7 +14,7 @@ from latebloomer.core.atomic_files import make_folder, need_folder, write_file
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
 from latebloomer.policies.registry import policy_for
-from latebloomer.racing.share_text import plan_in_trainings
+from latebloomer.racing.brief_plan import plan_in_trainings
 from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)

@@ -12,6 +12,7 @@ from typing import Any
 from latebloomer.errors import JournalError, NothingYet, OtherRace
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
+from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
@@ -33,7 +34,7 @@ from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.runners.resident import keep_resident
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
+from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -60,7 +61,7 @@ def race(
     if_exists: str = ERROR,
     runner: str | Runner = "local",
     seed: int = 0,
-    progress: bool = True,
+    progress: bool | str = True,
     maximize: bool = True,
     timeout: float | None = None,
     retries: int = 1,
@@ -101,6 +102,8 @@ def race(
     `stop="certified"` ends the race once its winner is certified, which holds for all looks
     together; the verdict says what was not needed.
     With `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
+    `progress="running"` shows the race here and leaves the verdict to you, `progress=False` shows
+    nothing.
 
     >>> def learner(speed, best):
     ...     def scores():
@@ -162,7 +165,7 @@ def resume(
     full: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
-    progress: bool = True,
+    progress: bool | str = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     watch: bool = False,
@@ -269,38 +272,35 @@ def _run(
 
 def _announce(driver: Driver, progress: Progress) -> None:
     """The plan before the first pull; what a resume costs before it is paid."""
-    session, settings = driver.session, driver.settings
+    session = driver.session
     crashing = driver.race.crashing_learner()
     if crashing is not None:
         driver.record(Noted(crashing, CRASHES))
     if session.spent:
         progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
-    elif settings.seconds is not None:
-        progress.say(
-            f"{settings.rule} over {len(session.names)} learners for "
-            f"{settings.seconds:g} s{_set_aside(driver)}: the first sweep measures how many "
-            "pulls that is"
-        )
     else:
-        auto = "auto: " if settings.auto else ""
-        arms, budget = len(session.names), session.deciding_budget
-        plan = session.policy.describe(arms, budget, session.horizon, session.grace)
-        if settings.shares:
-            said = plan_in_trainings(plan, settings.trainings, settings.rule)
-            progress.say(f"{said}{_set_aside(driver)}\n{pull_in_words(settings.shares)}")
-        else:
-            progress.say(f"{auto}{plan}{_set_aside(driver)}")
+        progress.say(_plan(driver))
     if driver.journal.path is not None:
         progress.say(f"journal: {near(driver.journal.path)}")
 
 
-def _set_aside(driver: Driver) -> str:
-    """What comes after the plan."""
-    session, share = driver.session, driver.settings.deliver
-    if driver.settings.seconds is not None:
-        return f", {share:.0%} of them for the winner" if share else ""
-    pulls = session.budget - session.deciding_budget
-    return f"\nThen {pulls} of {session.budget} pulls train the winner on." if share else ""
+def _plan(driver: Driver) -> str:
+    """The plan in a few lines."""
+    session, settings = driver.session, driver.settings
+    if settings.seconds is not None:
+        share = settings.deliver
+        of_it = f", {share:.0%} of them for the winner" if share else ""
+        return (
+            f"{settings.rule} over {len(session.names)} learners for {settings.seconds:g} s{of_it}"
+            ": the first sweep measures how many pulls that is"
+        )
+    arms, budget = len(session.names), session.deciding_budget
+    plan = session.policy.describe(arms, budget, session.horizon, session.grace)
+    aside = session.budget - budget
+    if not settings.shares:
+        return plan_in_pulls(plan, settings.rule, aside)
+    said = plan_in_trainings(plan, settings.trainings, settings.rule, aside)
+    return f"{said}\n{pull_in_words(settings.shares)}"
 
 
 def _repeats(driver: Driver) -> str:

@@ -56,5 +56,6 @@ class NotebookDisplay:
             for row in progress.rows[:MOST]
         ]  # fmt: skip
         title = f"pull {session.spent:,} of {session.budget:,} · {progress.time_left()}"
+        title += f" · {progress.waiting}" if progress.waiting else ""
         head = ["learner", "curve", "pulls", "estimate", "state"]
         return html_table(title, head, rows, self._lines)
