@@ -49,7 +49,7 @@ NOTES = {
     ),
     "ucb-e": Note(
         "The upper-confidence rule for arms that do not change.",
-        "Learners that improve, as ``sr``; and its exploration needs the gaps, which nobody knows.",
+        "Learners that improve, as ``sr``; and its bonus needs the gaps, which nobody knows.",
         "ucb-e:exploration=2",
     ),
     "rr": Note(

@@ -1,4 +1,4 @@
-"""A page for each policy of the registry: picture, plan, formula, when it fails, how to cite it."""
+"""A page for each policy of the registry: picture, plan, formula, when it fails, whom to cite."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def page(name: str) -> str:
 .. figure:: {name}.png
    :alt: the five curves of the paper's setting A as {name} saw them, and who was pulled when
 
-   400 pulls over the five curves of the paper's setting A, noise .01. Above: what the rule has seen of
-   each curve; the rest is dotted. Below: whose turn it was. Here it keeps *{kept(name)}*; at
+   400 pulls over the five curves of the paper's setting A, noise .01. Above: what the rule has
+   seen of each curve; the rest is dotted. Below: whose turn it was. Here it keeps *{kept(name)}*; at
    the horizon *late* is the best.
 
 When it fails

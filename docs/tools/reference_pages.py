@@ -96,9 +96,9 @@ def modules_of(package: str) -> list[ModuleType]:
 def first_home(thing: object, name: str) -> str:
     """The first page that lists this very thing."""
     for package in PACKAGES:
-        if name in public_names(package):
-            if getattr(import_module(package), name) is thing:
-                return package
+        listed = name in public_names(package)
+        if listed and getattr(import_module(package), name) is thing:
+            return package
     raise LookupError(name)
 
 
