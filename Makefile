@@ -17,6 +17,10 @@ INTEGRATIONS := .venv-integrations
 INTEGRATIONS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(EXTRA)-%=constraints/integrations-%))
 TORCH ?=
 
+# The site has an environment of its own too: Sphinx, and what the gallery and the comparison run.
+DOCS := .venv-docs
+DOCS_KNOWN := $(wildcard $(CONSTRAINTS:constraints/$(EXTRA)-%=constraints/docs-%))
+
 # Recorded curves that some tests read; a folder `shared` beside the checkout is found by itself.
 export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 
@@ -26,6 +30,7 @@ help:
 	@echo "make test               lint, types, import rules, tests and doctests"
 	@echo "make test-integrations  what is made for XGBoost, PyTorch, MLflow and others, with the real ones"
 	@echo "make test-browser       the live page and the report in a headless Chromium"
+	@echo "make docs               the site, in docs/_build/html: warnings are errors, every link is checked"
 	@echo "make format             rewrite the sources in the house style"
 	@echo "make bench              measure what the library costs on this machine"
 	@echo "make storm              kill races at random moments and resume them (up to an hour)"
@@ -73,6 +78,19 @@ test-browser: $(READY)
 	@sh tests/browser/install_chromium.sh
 	LATEBLOOMER_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
+$(DOCS)/.ready: pyproject.toml $(DOCS_KNOWN)
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python constraints/environments.py install docs '$(DOCS_KNOWN)'
+	@touch $@
+
+# Formulas, fonts and scripts lie beside the pages: they open from the file system.
+.PHONY: docs
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/codespell
+	MPLBACKEND=Agg OMP_NUM_THREADS=1 $(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet \
+	  -b html -d docs/_build/cache docs docs/_build/html
+	$(DOCS)/bin/python docs/tools/check_site.py docs/_build/html
+
 .PHONY: format
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -100,4 +118,4 @@ upgrade:
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(INTEGRATIONS) $(DOCS) docs/_build docs/_made .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,7 +6,7 @@ Random instances, sd .01, the noise estimated, horizons of 100 and 400 pulls, th
 can have show what is in reach: *one look* has lines with the noise known and no price for looking
 often; *exact* knows the means themselves up to each arm's last pull, where a rising concave curve
 can still end anywhere from its last value to where its last step leads. The five families that
-rise and are concave, as certificates assume; S-shaped curves apart. docs/race.md has the numbers.
+rise and are concave, as certificates assume; S-shaped curves apart. docs/verdict.md has them.
 """
 
 from __future__ import annotations

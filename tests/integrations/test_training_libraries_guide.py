@@ -1,4 +1,4 @@
-"""docs/training-libraries.md: every example runs, and the table has every learner."""
+"""The pages of training libraries: every example runs, and the table has every learner."""
 
 import contextlib
 import io
@@ -12,10 +12,20 @@ from libraries import library
 
 from latebloomer.racing.learner import ADAPTERS
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "training-libraries.md").read_text(encoding="utf-8")
-DATA, *EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [
+    (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("training-libraries", "boosting", "pytorch", "loggers")
+]
+GUIDE = "\n".join(PAGES)
+ROWS, *EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+EXAMPLES = [example for example in EXAMPLES if example != ROWS]
 OURS = re.compile(r"^from latebloomer\.integrations\.(\w+) import (\w+)", re.MULTILINE)
 TITLES = [OURS.search(example)[1] for example in EXAMPLES]
+
+
+def test_the_pages_race_on_the_same_rows():
+    assert [page.count(ROWS) for page in PAGES] == [0, 1, 1, 0]
 
 
 def test_there_is_an_example_for_each_learner_and_a_line_in_the_table():
@@ -36,7 +46,7 @@ def test_an_example_runs_and_names_a_learner(title, tmp_path, monkeypatch):
     example = EXAMPLES[TITLES.index(title)]
     said: dict = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(DATA, said)
+        exec(ROWS, said)
         exec(example, said)
     if title != "standard_logging":
         kind = getattr(import_module(f"latebloomer.integrations.{title}"), OURS.search(example)[2])

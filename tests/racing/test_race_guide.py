@@ -1,4 +1,4 @@
-"""docs/race.md: its example of callbacks runs, and its tables name all that there is."""
+"""docs/callbacks.md and docs/budget.md: examples say what they say, tables name all there is."""
 
 import contextlib
 import dataclasses
@@ -10,11 +10,12 @@ from typing import get_args
 from latebloomer.racing.callbacks import RaceView
 from latebloomer.session import events
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "race.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def section(title):
-    return GUIDE.split(f"\n## {title}")[1].split("\n## ")[0]
+def section(title, page="callbacks.md"):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.split(f"\n## {title}")[1].split("\n## ")[0]
 
 
 def test_the_example_of_callbacks_prints_what_it_says(tmp_path, monkeypatch):
@@ -30,7 +31,7 @@ def test_the_example_of_callbacks_prints_what_it_says(tmp_path, monkeypatch):
 
 def test_the_example_of_full_trainings_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", section("The budget"), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", section("Full trainings", "budget.md"), re.DOTALL)
     made = {}
     exec(code, made)
     assert (made["verdict"].name, made["verdict"].spent) == ("net", 150)

@@ -89,7 +89,7 @@ def _assumptions(sure: Certainty) -> str:
     return (
         "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
         f'<p class="soft small">A test that raises a false alarm in at most '
-        f"{sure.false_alarm:.0%} of races (docs/race.md).</p>{text}"
+        f"{sure.false_alarm:.0%} of races (docs/verdict.md).</p>{text}"
     )
 
 

@@ -1,0 +1,101 @@
+"""Sphinx's settings; `make docs` builds the site into docs/_build/html.
+
+Everything a page loads lies beside it: the site opens from the file system, without a network.
+Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the licence are in
+`_static/mathjax`. What is made while building (policies, reference, gallery) goes to `_made`.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "tools"))
+
+import cooldown_picture  # noqa: E402
+from idea_pictures import draw_all  # noqa: E402
+from policy_pages import write_policy_pages  # noqa: E402
+from reference_pages import write_reference  # noqa: E402
+
+from latebloomer import __version__  # noqa: E402
+
+project = "latebloomer"
+author = "latebloomer developers"
+copyright = "latebloomer developers, MIT licence"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/**", "tools", "**sg_execution_times.rst"]
+suppress_warnings = ["config.cache"]
+
+# --- what pages are written in ---
+
+myst_heading_anchors = 4  # links to headings as on GitHub
+myst_enable_extensions = ["colon_fence", "deflist"]
+default_role = "py:obj"  # `race` in a docstring is a link where there is such a name
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # signatures show types; a paragraph of them helps nobody
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_preprocess_types = False
+
+# --- how they look ---
+
+html_theme = "furo"
+html_title = f"latebloomer {__version__}"
+html_static_path = ["_static"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_css_files = ["site.css"]
+mathjax_path = "mathjax/tex-svg.js"
+
+# --- the gallery: scripts that run while the site is built ---
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "_made/gallery",
+    "filename_pattern": r"\.py$",
+    "download_all_examples": False,
+    "show_memory": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "notebook_images": False,
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("matplotlib",),
+    "capture_repr": ("__repr__",),
+    "doc_module": (),
+}
+
+
+OPTIONAL = ("hosts", "performance")  # pages that are listed where they are there
+
+
+def from_the_repository(app, name, source):
+    """Links out of this folder, which GitHub follows, lead to the pages made of those files."""
+    if name == "index":
+        for page in OPTIONAL:
+            if not (HERE / f"{page}.md").exists():
+                source[0] = source[0].replace(f"\n{page}\n", "\n")
+    for file, page in (
+        ("../CONTRIBUTING.md", "contributing.md"),
+        ("../CHANGELOG.md", "changelog.md"),
+    ):
+        up = "../" * name.count("/")
+        source[0] = source[0].replace(f"({up}{file}", f"({up}{page}")
+
+
+def setup(app):
+    made = HERE / "_made"
+    cooldown_picture.check()
+    draw_all(made / "idea")
+    write_policy_pages(made / "policies")
+    write_reference(made / "reference")
+    app.connect("source-read", from_the_repository)

@@ -1,0 +1,44 @@
+"""
+Full trainings: comparing a net with a forest
+=============================================
+
+An epoch of a net and a tree of a forest have nothing in common. A hundredth of each one's *full
+training* is a fair unit: after any number of pulls, all have had the same share.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+
+from latebloomer import full, race
+
+X, y = load_digits(return_X_y=True)
+X, X_val, y, y_val = train_test_split(X / 16, y, random_state=0)
+
+
+@full(60)  # epochs
+def net():
+    model = MLPClassifier((48, 48), random_state=0)
+    for _ in range(60):
+        model.partial_fit(X, y, classes=np.arange(10))
+        yield model.score(X_val, y_val), model
+
+
+@full(30)  # trees
+def forest():
+    model = RandomForestClassifier(0, max_depth=7, warm_start=True, random_state=0)
+    for trees in range(1, 31):
+        model.set_params(n_estimators=trees).fit(X, y)
+        yield model.score(X_val, y_val), model
+
+
+verdict = race({"net": net, "forest": forest}, trainings=1.5, journal=None, progress=False)
+print(verdict)
+
+# %%
+
+verdict.plot()
+plt.show()

@@ -1,0 +1,39 @@
+"""
+How sure is it? Intervals, and a race that stops when it is sure
+================================================================
+
+The certificate has an interval for every learner's score at the horizon. They hold together with
+probability 95 % if curves rise and are concave. ``stop="certified"`` ends the race when the
+winner's interval is above all others.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from latebloomer import race
+
+
+def noisy(best, slow):
+    def learner(seed):
+        rng = np.random.default_rng(seed)
+        for n in range(1, 10_000):
+            yield best * n / (n + slow) + rng.normal(0, 0.005)
+
+    return learner
+
+
+learners = {"good": noisy(0.9, 4), "fair": noisy(0.7, 4), "poor": noisy(0.5, 4)}
+verdict = race(learners, budget=1500, horizon=500, stop="certified", journal=None, progress=False)
+print(verdict.reason)
+print(verdict.unspent, "pulls were not needed")
+
+# %%
+
+for place, row in enumerate(verdict.arms):
+    low, high = row.lower, row.upper
+    plt.plot([low, high], [place, place], lw=6, solid_capstyle="butt")
+    plt.text(high, place, f"  {row.name}", va="center")
+plt.yticks([])
+plt.xlabel("score at the horizon, 95 % together")
+plt.xlim(0, 1.2)
+plt.show()

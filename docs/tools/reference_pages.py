@@ -1,0 +1,121 @@
+"""The reference: a page for each public package, with every name that its `__all__` lists."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+from policy_pages import write
+
+PACKAGES = {  # in the order of the reference, with what a reader looks for there
+    "latebloomer": "what most programs need",
+    "latebloomer.racing": "races of real learners",
+    "latebloomer.session.session": "ask and tell",
+    "latebloomer.session.events": "what can happen to a race",
+    "latebloomer.integrations.sklearn": "scikit-learn",
+    "latebloomer.integrations.optuna": "Optuna",
+    "latebloomer.policies": "policies and their registry",
+    "latebloomer.problems": "curves and noise to simulate with",
+    "latebloomer.simulation": "simulations and their results",
+    "latebloomer.bench": "policies on recorded curves",
+    "latebloomer.theory": "bounds, budgets, certificates",
+    "latebloomer.errors": "errors",
+}
+
+
+def write_reference(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in PACKAGES:
+        write(folder / f"{package}.rst", page(package))
+    write(folder / "index.rst", index())
+
+
+def public_names(package: str) -> list[str]:
+    """What `__all__` lists; without one, what the module itself defines."""
+    module = import_module(package)
+    listed = getattr(module, "__all__", None)
+    if listed is None:
+        listed = [
+            name
+            for name, thing in vars(module).items()
+            if getattr(thing, "__module__", None) == package and not name.startswith("_")
+        ]
+    return [name for name in listed if name != "__version__"]
+
+
+def page(package: str) -> str:
+    """Each name at its home; where another page has it already, a line that leads there."""
+    parts = [package, "=" * len(package), "", f".. automodule:: {package}", "   :no-members:", ""]
+    for name in public_names(package):
+        parts += entry(package, name)
+    return "\n".join(parts)
+
+
+def entry(package: str, name: str) -> list[str]:
+    thing = getattr(import_module(package), name)
+    first = first_home(thing, name)
+    if inspect.ismodule(thing):
+        return [f".. automodule:: {thing.__name__}", "   :members:", ""]
+    if first != package:
+        return [f"`{name}`: see :doc:`{first}`", ""]
+    if inspect.isclass(thing):
+        exception = issubclass(thing, BaseException)
+        kind, members = "autoexception" if exception else "autoclass", not exception
+        more = ["   :members:"] if members else []
+        return [f".. {kind}:: {package}.{name}", *more, ""]
+    if callable(thing) and hasattr(thing, "__name__"):
+        return [f".. autofunction:: {package}.{name}", ""]
+    return [f".. py:data:: {package}.{name}", "", f"   {comment_on(package, name)}", ""]
+
+
+def comment_on(package: str, name: str) -> str:
+    """What a value is, as the line says where it is made; its type where there is no comment."""
+    thing = getattr(import_module(package), name)
+    for module in modules_of(package):
+        made = re.search(
+            rf"^{name}\b[^\n]* = [^\n]*?  # ([^\n]+)$", inspect.getsource(module), re.MULTILINE
+        )
+        if made:
+            return made[1]
+    if isinstance(thing, dict):
+        return f"The names: {', '.join(f'``{one}``' for one in thing)}."
+    return f"A {type(thing).__name__}: ``{thing!r}``."
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """A package and the modules in it."""
+    module = import_module(package)
+    inside = iter_modules(getattr(module, "__path__", []))
+    return [module, *(import_module(f"{package}.{found.name}") for found in inside)]
+
+
+def first_home(thing: object, name: str) -> str:
+    """The first page that lists this very thing."""
+    for package in PACKAGES:
+        listed = name in public_names(package)
+        if listed and getattr(import_module(package), name) is thing:
+            return package
+    raise LookupError(name)
+
+
+def index() -> str:
+    rows = "\n".join(f"   * - :doc:`{name}`\n     - {what}" for name, what in PACKAGES.items())
+    tree = "\n".join(f"   {name}" for name in PACKAGES)
+    return f"""Reference
+=========
+
+Every public name, with its parameters, what it returns and raises, and an example.
+
+.. list-table::
+
+{rows}
+
+.. toctree::
+   :hidden:
+
+{tree}
+"""
