@@ -3,8 +3,8 @@
 `python -m benchmarks.search_comparison [seeds]`. Nine full trainings for each, one of them the
 refit on all rows. `RandomizedSearchCV` trains eight candidates in full. `HalvingRandomSearchCV` by
 iterations, factor 3, has 54: all for 1/27 of a full training, 18 for 1/9, 6 for 1/3 and 2 in full,
-each time from scratch, which is two full trainings a rung. `RaceRandomSearchCV` has the same 54, or
-16 of them: half a training for each, which is its budget where none is given. Candidates are
+each time from scratch, which is two full trainings a rung. `RaceRandomSearchCV` has the same 54,
+or 16 of them: half a training for each, which is its budget where none is given. Candidates are
 drawn with the same seed and scored on the same three folds; the pick is scored on test rows. No
 estimator stops early, so that each costs what is asked for; it is counted all the same. Time is
 that of the processor.

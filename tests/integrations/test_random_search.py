@@ -223,13 +223,6 @@ def test_searches_over_named_estimators_have_several_metrics_too():
     assert np.isfinite(found.results_["mean_test_accuracy"]).all()
 
 
-@pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
-def test_other_metrics_are_known_from_other_processes_too():
-    one, two = (search(n_candidates=2, n_jobs=n, **TWO).fit(X, Y) for n in (1, 2))
-    for column in ("mean_test_f1_macro", "mean_test_accuracy", "split0_test_accuracy"):
-        assert np.array_equal(one.cv_results_[column], two.cv_results_[column])
-
-
 def test_a_search_goes_on_with_its_own_journal(tmp_path):
     journal = tmp_path / "search.db"
     first = search(journal=journal, **TWO).fit(X, Y)

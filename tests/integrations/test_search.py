@@ -445,11 +445,14 @@ def test_a_search_splits_as_a_learner_does():
 @pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 def test_several_jobs_find_what_one_finds():
     models = {name: MODELS[name] for name in ("bayes", "linear")}  # each costs a process's start
-    one = search(models, budget=24, n_jobs=1).fit(X, Y)
-    two = search(models, budget=24, n_jobs=2).fit(X, Y)
+    asked = {"budget": 24, "scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+    one = search(models, n_jobs=1, **asked).fit(X, Y)
+    two = search(models, n_jobs=2, **asked).fit(X, Y)
     assert two.verdict_.summary() == one.verdict_.summary()
     assert np.array_equal(two.predict(X), one.predict(X))
     assert two.refit_pulls_ == one.refit_pulls_ and two.best_score_ == one.best_score_
+    for column in ("mean_test_f1_macro", "mean_test_accuracy", "split0_test_accuracy"):
+        assert np.array_equal(one.results_[column], two.results_[column])
 
 
 def test_several_jobs_without_ray_say_what_to_install(monkeypatch):

@@ -177,16 +177,19 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         best = verdict.learner
         if self.refit:
             best = tasks.refit(lambda: self._refit(learners, verdict, budget))
-        self.best_index_ = list(raced).index(verdict.name)
-        self.best_score_ = verdict.score
-        self.best_estimator_ = best.model
-        self.n_splits_ = learners.n_splits
-        self.multimetric_ = metrics.leading != ONE
-        self.scorer_ = metrics.scorers(self.best_estimator_)
-        self.verdict_ = replace(verdict, learner=None)
-        self._publish(verdict, learners)
+        self._become(best.model, verdict, learners)
         tasks.end()
         return self
+
+    def _become(self, best: Any, verdict: Verdict, learners: SearchLearners) -> None:
+        """Set what a fitted search has."""
+        self.best_estimator_, self.best_score_ = best, verdict.score
+        self.best_index_ = list(learners.estimators).index(verdict.name)
+        self.n_splits_ = learners.n_splits
+        self.multimetric_ = learners.metrics.leading != ONE
+        self.scorer_ = learners.metrics.scorers(best)
+        self.verdict_ = replace(verdict, learner=None)
+        self._publish(verdict, learners)
 
     def batch_rows(self) -> int | None:
         """Rows of a batch; None where a pull is a share of a full training."""

@@ -50,10 +50,6 @@ class Metrics(NamedTuple):
         leading = self.scoring[self.leading] if self.several else self.scoring
         return score_range_of(estimator, leading)
 
-    def leading_value(self, scored: Any) -> float:
-        """The score that counts, of what a scorer returned: a number, or a dict of them."""
-        return self.by_fold([scored])[self.leading][0]
-
     def by_fold(self, scored: list[Any]) -> FoldScores:
         """The scores on each fold by metric, of what a scorer returned for each."""
         if not isinstance(scored[0], Mapping):
