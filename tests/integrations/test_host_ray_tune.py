@@ -139,6 +139,82 @@ def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):
     same_verdict(our_race(NAMES, **ASKED), verdict)
 
 
+class Controller:
+    """What a scheduler sees of Ray Tune, without Ray: one trial at a time."""
+
+    def __init__(self, scheduler, configs):
+        self.scheduler, self.trials, self.search_alg = scheduler, [], self
+        scheduler.set_search_properties("score", "max")
+        for k, config in configs.items():
+            self.trials.append(Trial(f"id{k}", config))
+            scheduler.on_trial_add(self, self.trials[-1])
+
+    def is_finished(self):
+        return True
+
+    def get_trials(self):
+        return self.trials
+
+    def stop_trial(self, trial):
+        trial.status = trial.TERMINATED
+        self.scheduler.on_trial_remove(self, trial)
+
+    def run(self, results=1000):
+        choose = self.scheduler.choose_trial_to_run  # asked again and again, as Ray does
+        while results and (trial := choose(self) or choose(self)):
+            trial.status, said = trial.RUNNING, "CONTINUE"
+            while said == "CONTINUE" and results:
+                trial.n, results = trial.n + 1, results - 1
+                result = {"score": trial.score(), "training_iteration": trial.n}
+                said = self.scheduler.on_trial_result(self, trial, result)
+            if said == "STOP":
+                self.scheduler.on_trial_complete(self, trial, result)
+            trial.status = trial.PAUSED if said == "PAUSE" else trial.TERMINATED
+
+
+class Trial:
+    """What a scheduler sees of a trial."""
+
+    PENDING, RUNNING, PAUSED = "PENDING", "RUNNING", "PAUSED"
+    TERMINATED, ERROR = "TERMINATED", "ERROR"
+
+    def __init__(self, name, config):
+        self.trial_id, self.config, self.n, self.status = name, config, 0, self.PENDING
+
+    def score(self):
+        return value(*CURVES[self.config["curve"]], self.n)
+
+    def set_status(self, status):
+        self.status = status
+
+    def is_finished(self):
+        return self.status in (self.TERMINATED, self.ERROR)
+
+
+def test_trials_that_ray_lost_and_made_with_other_settings_are_others(tmp_path):
+    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    Controller(scheduler, {k: {"curve": k} for k in range(6)}).run(results=50)
+    scheduler.race.close()
+    again = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    configs = {k: {"curve": k} for k in range(5)} | {5: {"curve": 5, "lr": 0.1}}
+    Controller(again, configs).run()
+    verdict = again.verdict()
+    assert verdict.over and verdict.arms[5].state in ("failed", "out")
+    assert any("beyond n_trials did not race" in text for text in verdict.warnings)
+
+
+def test_too_few_trials_and_a_stopper_of_the_user(tmp_path):
+    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    run = Controller(scheduler, {k: {"curve": k} for k in range(5)})
+    last = {"score": 0.1, "training_iteration": 1}
+    scheduler.on_trial_complete(run, run.trials[0], last)  # Ray has not told it before
+    run.trials[0].status = Trial.TERMINATED
+    run.run()
+    verdict = scheduler.verdict()
+    assert verdict.over and verdict.pulls["trial 0"] == 1 and verdict.unspent < 6
+    assert "trial 5 failed: no trial came for it" in verdict.warnings
+
+
 class Kill(tune.Callback):
     """Ends the driver after so many results; restored with it, it does so no more."""
 

@@ -169,7 +169,7 @@ def victim(folder, pulls):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     scheduler = make(Path(folder), SHORT)
-    local(scheduler, kill=Kill())
+    local(scheduler, workers=1, kill=Kill())  # the script that reported ends long before another
 
 
 if __name__ == "__main__":

@@ -8,7 +8,15 @@ from hosts import BUDGET, CURVES, HORIZON, our_race, same_verdict, value
 
 from latebloomer import look
 from latebloomer.errors import AllFailed, BudgetError, LearnerError, OtherRace, SettingError
-from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace
+from latebloomer.integrations.hosted_race import (
+    END,
+    GO_ON,
+    WAIT,
+    HostedRace,
+    need_count,
+    need_maximize,
+    need_reported,
+)
 from latebloomer.session.events import FAILED, FINISHED
 
 NAMES = [f"trial {k}" for k in range(6)]
@@ -53,6 +61,26 @@ def test_a_new_process_goes_on_by_the_journal_whatever_order_its_trials_come_in(
     assert [again.assign(f"id{k}", {"curve": k}) for k in (4, 2, 0, 5, 1, 3)] == [4, 2, 0, 5, 1, 3]
     train(again)
     same_verdict(our_race(NAMES, **ASKED), again.verdict())
+
+
+@pytest.mark.parametrize("policy", ["auto", "sh"])
+def test_killed_after_any_pull_and_trained_again_from_the_start(tmp_path, policy):
+    ours = our_race(NAMES, policy=policy, **ASKED)
+    for pulls in range(1, BUDGET, 6):
+        folder = tmp_path / str(pulls)
+        race = hosted(folder, policy=policy)
+        begin(race)
+        train(race, random.Random(pulls), pulls)
+        race.close()
+        again = hosted(folder, policy=policy)
+        begin(again)
+        for arm in range(6):  # the other tool has kept no checkpoint
+            for n in range(1, again.session.pulls_of(arm) + 1):
+                again.hear(arm, n, value(*CURVES[arm], n))
+        assert again.session.spent == pulls
+        train(again, random.Random(1))
+        same_verdict(ours, again.verdict())
+        assert again.verdict().warnings == ours.warnings
 
 
 def test_what_is_trained_again_is_not_counted_and_must_be_the_same(tmp_path):
@@ -115,6 +143,7 @@ def test_a_trial_that_was_made_anew_with_other_settings_is_another(tmp_path):
     again = hosted(tmp_path)
     assert again.assign("id0", {"curve": 77}) == 5  # the last that was free
     assert again.assign("id1", {"curve": 88}) is None
+    assert "id1 and other trials beyond n_trials did not race" in again.verdict().warnings
     assert again.assign("other", {"curve": 0}) == 0  # the same settings under another name
 
 
@@ -132,6 +161,17 @@ def test_a_budget_in_full_trainings(tmp_path):
     race = HostedRace(6, tmp_path / "race.db", trainings=2.5, full=60)
     assert race.settings.budget == 150 and race.session.horizon == 60
     race.close()
+
+
+def test_what_a_trial_reports_is_checked():
+    assert need_count(3.0, "epoch") == 3 and need_maximize("max") and not need_maximize("min")
+    for wrong in (0, 1.5, "many", None, float("nan"), float("inf")):
+        with pytest.raises(SettingError, match="but epoch must be a whole number from 1 on"):
+            need_count(wrong, "epoch")
+    with pytest.raises(SettingError, match="mode='up', but mode must be 'max' or 'min'"):
+        need_maximize("up")
+    with pytest.raises(LearnerError, match="'acc' is not reported: a trial's results have loss"):
+        need_reported("acc", {"loss": 1})
 
 
 def test_what_cannot_be_is_said_in_words(tmp_path):

@@ -91,6 +91,7 @@ class HostedRace:
         self._journal: Journal | None = None
         self._clock = Stopwatch()
         self._seen: set[int] = set()  # arms whose trials were met in this process
+        self._crowded = False  # whether there were more trials than arms
         self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
         need_phases(RaceState(self._created(), self.settings.policy).session)
 
@@ -172,6 +173,9 @@ class HostedRace:
             self.record(Assigned(arm, trial, plain))
         if arm is not None:
             self._seen.add(arm)
+        elif not self._crowded and not self.over:
+            self._crowded = True
+            self.record(Noted(None, f"{trial} and other trials beyond n_trials did not race"))
         return arm
 
     def hear(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
@@ -269,8 +273,8 @@ def need_count(value: Any, name: str) -> int:
         number = float(value)
     except (TypeError, ValueError):
         number = inf
-    require(number == round(min(number, 1e9)) and number >= 1, name, value,
-            "a whole number from 1 on", "it counts a trial's results")  # fmt: skip
+    require(number.is_integer() and number >= 1, name, value, "a whole number from 1 on",
+            "it counts a trial's results")  # fmt: skip
     return int(number)
 
 

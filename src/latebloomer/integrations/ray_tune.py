@@ -123,6 +123,9 @@ class RaceScheduler(Base):  # type: ignore[misc]
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:
         """A trial that ends by itself keeps its place by what it has shown."""
+        told = {self._time_attr, self._metric} <= set(result)
+        if told and self._next_of(trial) != END:  # the last one, where a stopper ended it
+            self.on_trial_result(tune_controller, trial, result)
         self._leave(trial, FINISHED, "ended by itself")
 
     def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
@@ -158,7 +161,8 @@ class RaceScheduler(Base):  # type: ignore[misc]
         met = {self._arms.get(trial.trial_id) for trial in trials if not trial.is_finished()}
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
-                self.race.leave(arm, FAILED, GONE)
+                came = arm in self.race.state.trials
+                self.race.leave(arm, FAILED, GONE if came else "no trial came for it")
 
     def debug_string(self) -> str:
         """How far the race is."""
