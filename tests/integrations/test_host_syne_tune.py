@@ -27,6 +27,7 @@ SHORT = {"budget": 60, "horizon": 20, "policy": "sh"}  # few phases: a process f
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SYNETUNE_FOLDER", str(tmp_path / "syne"))
     monkeypatch.setenv("HOST_LOG", str(tmp_path / "log"))
 
