@@ -156,8 +156,10 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
         race_study(make_study(), objective, 1, **ASKED)
     with pytest.raises(SettingError, match="objective=3, but objective must be a function"):
         race_study(make_study(), 3, 6, **ASKED)
-    with pytest.raises(SettingError, match="maximize is given, but it follows from the study"):
+    with pytest.raises(SettingError, match="maximize is given, but it follows from the study's"):
         race_study(make_study(), objective, 6, maximize=True, **ASKED)
+    with pytest.raises(SettingError, match="runner is given, but it is this process"):
+        race_study(make_study(), objective, 6, runner="ray", **ASKED)
     study = make_study()
     race_study(study, objective, 6, journal=tmp_path / "a.db", **ASKED)
     with pytest.raises(SettingError, match="n_configs=5, but 'race' of this study has 6 trials"):

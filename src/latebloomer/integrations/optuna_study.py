@@ -35,7 +35,12 @@ from latebloomer.session.reasons import OUT
 
 KEY = "latebloomer"  # of what a race keeps in the attributes of a study and of its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
-OURS = ("maximize", "if_exists")  # settings of a race that follow from the study
+OURS = {  # settings of a race that are not the caller's here, and why
+    "maximize": "follows from the study's direction",
+    "if_exists": "follows from the study",
+    "runner": "is this process: what a trial is given must reach the study",
+    "isolate": "would have trials ask for their settings where the study does not hear it",
+}
 
 
 def race_study(
@@ -87,7 +92,7 @@ def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, An
             "with one there is nothing to choose")  # fmt: skip
     given = [one for one in OURS if one in settings]
     if given:
-        raise SettingError(f"{given[0]} is given, but it follows from the study: leave it out")
+        raise SettingError(f"{given[0]} is given, but it {OURS[given[0]]}: leave it out")
 
 
 class TrialBuilder:

@@ -23,6 +23,7 @@ from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
+    Assigned,
     Began,
     Created,
     Decided,
@@ -67,6 +68,7 @@ class RaceState:
         self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
+        self.trials: dict[int, Assigned] = {}  # of another tool, where that trains the arms
         self.verdict: Decided | None = None
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
@@ -141,6 +143,8 @@ class RaceState:
                 self._count_crash()
             case Ended():
                 self._under_way = False
+            case Assigned():
+                self.trials[event.arm] = event
             case Decided():
                 self.verdict = event
 

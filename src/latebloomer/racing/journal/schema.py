@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from latebloomer.session.events import (
+    Assigned,
     Began,
     Created,
     Decided,
@@ -53,7 +54,8 @@ TABLES = f"""
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, -- 1, 2, 3, ... without a gap
     kind TEXT NOT NULL, -- created, began, told, handed out, pull failed, left, planned, stopped,
-                        -- named, joined, extended, noted, saved, restored, decided, ended
+                        -- named, joined, extended, noted, saved, restored, assigned,
+                        -- decided, ended
     arm INTEGER, -- the learner it concerns, from 0
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
     score REAL, -- told: what the learner returned
@@ -65,7 +67,8 @@ CREATE TABLE events (
     size INTEGER, -- handed out: arms at once; saved: bytes
     word TEXT, -- left: failed or finished; pull failed: what kind; handed out: more
                -- stopped: final; saved: SHA-256 of the files; extended: survivors
-    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints; joined: the name
+    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints; joined: the name,
+               -- assigned: the trial
     data TEXT, -- all the rest, as JSON
     at REAL NOT NULL, -- when, in seconds since 1970
     elapsed REAL NOT NULL, -- seconds of the race so far, by a clock that is never set
@@ -192,6 +195,9 @@ WRITERS: dict[type, tuple[str, Columns]] = {
                    "seconds": e.seconds},
     ),
     Restored: ("restored", lambda e: {"arm": e.arm, "n": e.n, "seconds": e.seconds}),
+    Assigned: (
+        "assigned", lambda e: {"arm": e.arm, "text": e.trial, "data": _json(dict(e.config))},
+    ),
     Decided: ("decided", lambda e: {"data": _json(dict(e.summary))}),
     Ended: ("ended", lambda e: {}),
 }  # fmt: skip
@@ -229,6 +235,8 @@ def event_of(row: tuple[Any, ...]) -> Event:
             return Saved(arm, n, text, word, size, seconds)
         case "restored":
             return Restored(arm, n, seconds)
+        case "assigned":
+            return Assigned(arm, text, json.loads(data))
     return _once_per_race(kind, text, data)
 
 
