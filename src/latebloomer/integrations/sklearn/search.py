@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
@@ -33,6 +32,7 @@ from latebloomer.integrations.sklearn.search_learners import (
 )
 from latebloomer.integrations.sklearn.sklearn_learner import batch_rows, scorer_for
 from latebloomer.racing.api import race, resume
+from latebloomer.racing.notebook_display import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
@@ -184,7 +184,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         pulls_in_words = learners.pulls_in_words()
         budget = search_budget(self, learners.full)
         if self.verbose and budget.said:
-            print(budget.said, file=sys.stderr)
+            print_aside(budget.said)
         verdict = self._race(learners, runner, budget)
         best = self._refit(learners, verdict, budget) if self.refit else verdict.learner
         self.best_name_ = verdict.name
@@ -211,7 +211,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         made = learners.refit(name, steps, seconds)
         self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
         if self.verbose and self.refit == EXTRA:
-            print(f"refitted {name} on all rows: {self.refit_pulls_} pulls", file=sys.stderr)
+            print_aside(f"refitted {name} on all rows: {self.refit_pulls_} pulls")
         return made
 
     def _race(
