@@ -11,6 +11,8 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import HalvingGridSearchCV
 
+from latebloomer.racing.journal.listing import list_races
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -31,6 +33,9 @@ def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path, monkeyp
     assert "deep net, refitted on all rows, gets 98.6% of 500 images" in said.out
     assert "Halving as in scikit-learn, for as much training, keeps forest" in said.out
     assert "deep net" in (tmp_path / "race.html").read_text()
+    *_, page, watch = said.out.splitlines()
+    assert str(tmp_path / "race.html") in page or " race.html " in page
+    assert watch.endswith("latebloomer watch") and list_races("races/")[0].winner == "deep net"
     # A terminal shows the table of learners in the place of the lines about each.
     about_each = sum(line.startswith(("  ", *load("race_digits").learners())) for line in
                      said.err.splitlines())  # fmt: skip

@@ -32,6 +32,7 @@ from latebloomer.integrations.sklearn.search_learners import (
 )
 from latebloomer.integrations.sklearn.sklearn_learner import batch_rows, scorer_for
 from latebloomer.racing.api import race, resume
+from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.notebook_display import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.training_share import Share
@@ -219,7 +220,8 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Verdict:
         made, progress = learners.factories(), bool(self.verbose)
         self.refit_pulls_ = 0
-        if self.journal is not None and Path(self.journal).exists():
+        named = self.journal is not None and not names_folder(self.journal)
+        if named and Path(self.journal).exists():
             learners.need_own_journal(self.journal, budget.race)
             return resume(
                 self.journal, made, policy=self.policy, runner=runner, progress=progress,
