@@ -112,8 +112,8 @@ def main(seed: int = 0) -> None:
           f"{TEST} images that nobody has seen.")  # fmt: skip
     print(f"Halving as in scikit-learn, for as much training, keeps {pick}: "
           f"{fully_trained(pick, rows, seed):.1%}.")  # fmt: skip
-    print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all)")
-    print(f"To watch it live, run it again and in another terminal: {watch_command()}")
+    print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all). To watch it "
+          f"live, run it again and, in another terminal: {watch_command()}")  # fmt: skip
 
 
 def watch_command() -> str:

@@ -199,8 +199,10 @@ class Progress:
             return
         if self.mode == "notebook":
             self.say(verdict.sentence)
+        elif self.mode == "live":  # below its table
+            self.say(brief(verdict, table=False))
         else:
-            self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
+            self.say(f"\n{brief(verdict)}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
