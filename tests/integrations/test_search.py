@@ -301,6 +301,13 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     assert sum(look(journal).pulls.values()) == 60 - first.refit_pulls_
 
 
+def test_a_search_may_have_a_new_journal_in_a_folder_each_time(tmp_path):
+    for count in (1, 2):
+        found = search(journal=f"{tmp_path}/races/").fit(X, Y)
+        assert len(list((tmp_path / "races").glob("*.db"))) == count
+    assert look(tmp_path / "races").name == found.best_name_
+
+
 def test_a_search_leaves_others_journals_alone(tmp_path):
     journal = tmp_path / "search.db"
     search(journal=journal).fit(X, Y)

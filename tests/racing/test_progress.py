@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import time
 from functools import partial
 from itertools import count, repeat
 
@@ -17,6 +18,7 @@ from latebloomer.racing.brief_plan import plan_in_pulls
 from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import WIDTH, Progress, Trace
+from latebloomer.racing.runners.contract import Begun
 from latebloomer.session.events import FAILED, Left, Told
 from latebloomer.session.session import Session
 
@@ -124,6 +126,7 @@ def test_a_verdict_has_at_most_eleven_lines_and_says_where_the_rest_is():
 def impatient(monkeypatch):
     monkeypatch.setattr(long_pulls, "LONG", 0.0)
     monkeypatch.setattr(long_pulls, "TICK", 0.001)
+    monkeypatch.setattr(progress_module, "EVERY", 0.0)
 
 
 class Late:
@@ -163,6 +166,21 @@ class Counter:
     def pull(self):
         self.n += 1
         return float(self.n)
+
+
+def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
+    progress, session = show()
+    said, now = [], time.monotonic()
+    progress.say = said.append
+    progress.mode = "lines"
+    with progress.shown(session, None):
+        progress.seconds[0] = 60.0
+        progress._said = now - 100
+        progress._long_pull(Begun(0, 2, now - 100))  # its first took 60 s
+        assert not said
+        progress._long_pull(Begun(0, 2, now - 130))
+        progress._long_pull(Begun(0, 3, now - 130))  # not so soon after the last line
+    assert said == ["waiting for a (its pull 2)"]
 
 
 def test_the_live_table_says_whom_it_waits_for_until_the_pull_is_made():

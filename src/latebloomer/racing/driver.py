@@ -320,7 +320,7 @@ class Driver:
                 Trouble(arm, "score", "it ended before its first score", hopeless=True)
             )
             return
-        self.record(Left(arm, FINISHED, f"ended by itself after {n} pulls"))
+        self.record(Left(arm, FINISHED, f"ended by itself after {n} pull{'s' * (n != 1)}"))
         self._release_dropped()
 
     # --- saving ---

@@ -32,9 +32,7 @@ class LongPulls:
         self._thread.join()
 
     def _look(self) -> None:
-        said: Begun | None = None
         while not self._over.wait(TICK):
             pull = self._newest()
-            if pull is not None and pull is not said and monotonic() - pull.at >= LONG:
-                said = pull
+            if pull is not None and monotonic() - pull.at >= LONG:
                 self._say(pull)

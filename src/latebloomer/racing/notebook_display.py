@@ -22,6 +22,11 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
+def print_aside(text: str) -> None:
+    """A line that is no result: on the error stream, which a notebook would show in red."""
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
 class NotebookDisplay:
     """The standings and what was said last."""
 

@@ -94,6 +94,7 @@ class Progress:
         self.winner: Standing | None = None  # while it is trained on
         self.waiting = ""  # for whom, when a pull is long
         self._waited_for: tuple[int, ...] = ()
+        self._long: Begun | None = None  # the newest that was said to take long
         self._next = 0.0
         self._racing = len(names)
         self._said = self._began = time.monotonic()
@@ -181,8 +182,13 @@ class Progress:
             self._wait_for(session, [(arm, session.pulls_of(arm) + 1) for arm in arms])
 
     def _long_pull(self, pull: Begun) -> None:
-        if self._session is not None:
-            self._wait_for(self._session, [(pull.arm, pull.n)])
+        """A pull takes long; lines are for those that are longer than the learner's others."""
+        now, pace = time.monotonic(), self.seconds[pull.arm] / max(1, pull.n - 1)
+        early = now - self._said < EVERY or now - pull.at < 2 * pace
+        if self._session is None or pull is self._long or (self.mode == "lines" and early):
+            return
+        self._long, self._said = pull, now
+        self._wait_for(self._session, [(pull.arm, pull.n)])
 
     def _wait_for(self, session: Session, pulls: Sequence[tuple[int, int]]) -> None:
         names = [f"{short_name(session.names[arm])} (its pull {n})" for arm, n in pulls]
@@ -199,8 +205,10 @@ class Progress:
             return
         if self.mode == "notebook":
             self.say(verdict.sentence)
+        elif self.mode == "live":  # below its table
+            self.say(brief(verdict, table=False))
         else:
-            self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
+            self.say(f"\n{brief(verdict)}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""

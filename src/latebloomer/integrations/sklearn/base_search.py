@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,6 +43,8 @@ from latebloomer.integrations.sklearn.search_scoring import ONE, metrics_of
 from latebloomer.integrations.sklearn.sklearn_learner import batch_rows
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
+from latebloomer.racing.journal.names import names_folder
+from latebloomer.racing.notebook_display import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
@@ -171,7 +172,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         learners = SearchLearners(self, raced, metrics, X, y, self._routed(params, raced, X))
         budget = search_budget(self, learners.full)
         if self.verbose and budget.said:
-            print(budget.said, file=sys.stderr)
+            print_aside(budget.said)
         tasks = FitTasks(self, X, y)
         verdict = self._race(learners, runner, budget, tasks)
         best = verdict.learner
@@ -208,7 +209,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         self.refit_time_ = perf_counter() - began
         self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
         if self.verbose and self.extra_refit:
-            print(f"refitted {name} on all rows: {self.refit_pulls_} pulls", file=sys.stderr)
+            print_aside(f"refitted {name} on all rows: {self.refit_pulls_} pulls")
         return made
 
     def _race(
@@ -221,7 +222,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         made, progress = learners.factories(), bool(self.verbose)
         callbacks = tasks.listeners(self.callbacks)
         self.refit_pulls_, self.refit_time_ = 0, 0.0
-        if self.journal is not None and Path(self.journal).exists():
+        named = self.journal is not None and not names_folder(self.journal)
+        if named and Path(self.journal).exists():
             learners.need_own_journal(self.journal, budget.race)
             return resume(
                 self.journal, made, policy=self.policy, runner=runner, progress=progress,
