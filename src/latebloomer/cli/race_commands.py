@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +18,10 @@ from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import ERROR, RACES, journal_at
 from latebloomer.racing.learner import Given, can_save
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.verdict.verdict import Verdict
+
+if TYPE_CHECKING:
+    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.verdict.verdict import Verdict
 
 LEARNERS_HELP = (
     "module:function or path/to/file.py:function that returns the learners, a dict of names."
