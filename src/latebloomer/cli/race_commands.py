@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,10 +19,10 @@ from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import ERROR, RACES, journal_at
 from latebloomer.racing.learner import Given, can_save
-from latebloomer.racing.progress import WHILE_RUNNING, display_mode
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.racing.verdict.verdict_text import brief
+
+if TYPE_CHECKING:
+    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.verdict.verdict import Verdict
 
 LEARNERS_HELP = (
     "module:function or path/to/file.py:function that returns the learners, a dict of names."
@@ -274,11 +274,16 @@ def runner_at(
 
 def shown_while_running(quiet: bool, json: bool) -> bool | str:
     """What `race` shows on stderr: the verdict only where stdout has it in another form."""
+    from latebloomer.racing.progress import WHILE_RUNNING
+
     return False if quiet else True if json else WHILE_RUNNING
 
 
 def say_verdict(verdict: Verdict, quiet: bool, json: bool, verbose: bool) -> None:
     """The verdict on stdout, once: learners that a live table has shown are not listed again."""
+    from latebloomer.racing.progress import display_mode
+    from latebloomer.racing.verdict.verdict_text import brief
+
     if json or verbose:
         say(verdict.to_json() if json else verdict.details())
         return

@@ -189,7 +189,7 @@ def resume(
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
-        state = RaceState.replayed(opened.read(), policy)
+        state = RaceState.replayed(opened.read_in_batches(), policy)
         given = with_newcomers(learners, more, state.names, state.created.names)
         extension = plan_extension(more, state)
         names = state.names if extension is None else (*state.names, *extension.newcomers)
@@ -212,7 +212,7 @@ def look(journal: Place | None = None, policy: Policy | str | None = None) -> Ve
     """
     opened = files.read(journal_at(journal))
     try:
-        state = RaceState.replayed(opened.read(), policy)
+        state = RaceState.replayed(opened.read_in_batches(), policy)
     finally:
         opened.close()
     if state.session.spent == 0 and not state.session.over:
