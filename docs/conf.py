@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "tools"))
+sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchmarks`
 
 import cooldown_picture  # noqa: E402
 from idea_pictures import draw_all  # noqa: E402

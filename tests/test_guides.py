@@ -22,7 +22,7 @@ PART = re.compile(
 )
 PAGES = sorted(
     page
-    for page in ROOT.glob("docs/*.md")
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
     if page.name not in ELSEWHERE and "```python" in page.read_text(encoding="utf-8")
 )
 
