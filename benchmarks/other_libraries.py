@@ -342,17 +342,20 @@ def lost(table: list[dict[str, Any]]) -> str:
 def draw(table: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.6, 4), layout="constrained")
-    for player in PLAYERS:
+    figure, axes = plt.subplots(figsize=(8.6, 4), layout="constrained")
+    inks = plt.get_cmap("tab20")(np.linspace(0, 1, len(PLAYERS)))
+    for player, ink in zip(PLAYERS, inks, strict=True):
         losses = [mean(table, player, "rank_loss", budget=str(budget)) for budget in BUDGETS]
         ours = player == BEST
-        (line,) = axes.plot(BUDGETS, losses, marker="o", lw=2.6 if ours else 1.2,
-                            color="#c1272d" if ours else None, label=player)  # fmt: skip
-        line.set_zorder(3 if ours else 2)
+        axes.plot(
+            BUDGETS, losses, marker="o", lw=2.8 if ours else 1.3, zorder=3 if ours else 2,
+            color="#c1272d" if ours else ink, ls="--" if "side by side" in player else "-",
+            label=player,
+        )  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_xticks(BUDGETS, [f"{budget}" for budget in BUDGETS])
     axes.set(xlabel="budget, in full trainings", ylabel="rank loss (0 is best)", ylim=(0, 0.52))
-    axes.legend(fontsize=7, frameon=False, ncols=2)
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(DOCS / "comparison.png", dpi=130)
 

@@ -40,7 +40,6 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 default_role = "py:obj"  # `race` in a docstring is a link where there is such a name
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures show types; a paragraph of them helps nobody
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_preprocess_types = False
