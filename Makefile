@@ -31,6 +31,7 @@ help:
 	@echo "make test-integrations  what is made for XGBoost, PyTorch, MLflow and others, with the real ones"
 	@echo "make test-browser       the live page and the report in a headless Chromium"
 	@echo "make docs               the site, in docs/_build/html: warnings are errors, every link is checked"
+	@echo "make release-check      sdist and wheel: built, checked, installed elsewhere, README run"
 	@echo "make format             rewrite the sources in the house style"
 	@echo "make bench              measure what the library costs on this machine"
 	@echo "make storm              kill races at random moments and resume them (up to an hour)"
@@ -90,6 +91,11 @@ docs: $(DOCS)/.ready
 	MPLBACKEND=Agg OMP_NUM_THREADS=1 $(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet \
 	  -b html -d docs/_build/cache docs docs/_build/html
 	$(DOCS)/bin/python docs/tools/check_site.py docs/_build/html
+
+# LATEBLOOMER_HOME is the repository's address, for the links of the README on PyPI.
+.PHONY: release-check
+release-check:
+	$(PYTHON) tests/release_check.py
 
 .PHONY: format
 format: $(READY)

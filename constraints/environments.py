@@ -69,11 +69,11 @@ def environment() -> Iterator[Callable[..., str]]:
         # Compiled code that numba keeps is of one version: not that of the other environments.
         own = os.environ | {"NUMBA_CACHE_DIR": f"{folder}/numba", "PYTHONPATH": ""}
 
-        def run(*words: str, show: bool = False) -> str:
+        def run(*words: str, show: bool = False, cwd: str | Path = ROOT) -> str:
             command = [str(python), "-m", *words]
             output = None if show else subprocess.PIPE
             return subprocess.run(
-                command, cwd=ROOT, env=own, stdout=output, text=True, check=True
+                command, cwd=cwd, env=own, stdout=output, text=True, check=True
             ).stdout
 
         run("pip", "install", "--quiet", "--upgrade", "pip")

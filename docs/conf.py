@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "tools"))
+sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchmarks`
 
 import cooldown_picture  # noqa: E402
 from idea_pictures import draw_all  # noqa: E402
@@ -40,7 +40,6 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 default_role = "py:obj"  # `race` in a docstring is a link where there is such a name
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures show types; a paragraph of them helps nobody
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_preprocess_types = False

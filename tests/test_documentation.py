@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "latebloomer"
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-SCRIPTS = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/*.py")]
+SCRIPTS = [*ROOT.glob("examples/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/**/*.py")]
 IMPORT = re.compile(r"^ *from (latebloomer[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 FILE = re.compile(r"`([\w./-]+\.(?:py|bib|toml|md))`")
 MADE_UP = {  # by examples, for which tests make them

@@ -3,8 +3,10 @@
 import inspect
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
+import types
 from importlib import import_module
 from pathlib import Path
 
@@ -94,3 +96,23 @@ def test_the_demo_finds_the_late_bloomer():
     assert ran.returncode == 0, ran.stderr
     assert "r-ucbe:noise=0.01 with 800 pulls keeps: late" in ran.stdout
     assert "right" in ran.stdout
+
+
+def test_the_readme_on_pypi_has_addresses_where_the_repository_has_one(monkeypatch):
+    interface = types.ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object
+    for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    absolute = runpy.run_path(str(ROOT / "hatch_build.py"))["absolute"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert absolute(text, "") == text
+    made = absolute(text, "https://host/it")
+    assert "![" in text and "](https://host/it/raw/HEAD/docs/late-bloomer.png)" in made
+    assert not re.findall(r"\]\((?!https?:|#)", made)
+
+
+def test_the_changelog_begins_with_this_version():
+    versions = re.findall(r"^## \[(.+)\]$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[0] in (latebloomer.__version__, "Unreleased")
+    assert latebloomer.__version__ in versions

@@ -1,6 +1,6 @@
 """
-Nine scikit-learn models, one budget
-====================================
+Six scikit-learn models, one budget
+===================================
 
 Is a handwritten digit even or odd? Simple models learn at once what a straight cut can tell; a
 deep net is behind at first. A race with a budget of three full trainings.

@@ -54,8 +54,8 @@ def page(name: str) -> str:
    :alt: the five curves of the paper's setting A as {name} saw them, and who was pulled when
 
    400 pulls over the five curves of the paper's setting A, noise .01. Above: what the rule has
-   seen of each curve; the rest is dotted. Below: whose turn it was. Here it keeps *{kept(name)}*; at
-   the horizon *late* is the best.
+   seen of each curve; the rest is dotted. Below: whose turn it was. Here it keeps
+   *{kept(name)}*; at the horizon *late* is the best.
 
 When it fails
 -------------

@@ -19,6 +19,23 @@ def references() -> dict[str, str]:
 def cite(what: Policy | str = "Mussi24") -> str:
     """The BibTeX of a policy (by object or name) or of a key.
 
+    Parameters
+    ----------
+    what : Policy | str
+        A policy, its name, or a key of refs.bib.
+
+    Returns
+    -------
+    str
+        BibTeX.
+
+    Raises
+    ------
+    UnknownName
+        No such policy or key.
+
+    Examples
+    --------
     >>> print(cite("sr").splitlines()[0])
     @inproceedings{Audibert10,
     """

@@ -29,15 +29,33 @@ PANELS_A_ROW = 3
 
 @dataclass(frozen=True)
 class BenchReport:
-    """What a bench found."""
+    """What a bench found.
+
+    Attributes
+    ----------
+    lines : list[Line]
+        One for each policy, set and budget.
+    skipped : list[Skipped]
+        Files and sets that could not be read, with the reason.
+    baseline : str
+        The policy that others are compared with.
+    draws : int
+        Of each problem.
+    seconds : float
+        That it took.
+    drawn : str
+        What was drawn, in words: `what_is_drawn`.
+    notes : list[str]
+        On problems that are not quite as they were recorded.
+    """
 
     lines: list[Line]
     skipped: list[Skipped]
     baseline: str
     draws: int
     seconds: float
-    drawn: str  # what was drawn, in words: `what_is_drawn`
-    notes: list[str]  # on problems that are not quite as they were recorded
+    drawn: str
+    notes: list[str]
 
     def __str__(self) -> str:
         return markdown(self)

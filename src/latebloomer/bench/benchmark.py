@@ -38,6 +38,41 @@ def bench(
     Each problem has K arms of L recorded pulls; a budget of c full trainings is T = c L pulls, and
     arms are compared at the horizon H = L. `sigma` adds Gaussian noise to a folder's curves;
     `arms` are those of each problem of TaskSet and YAHPO.
+
+    Parameters
+    ----------
+    where : Sequence[str] | Path
+        Names of sets, or a folder of curves.
+    policies : Sequence[str | Policy]
+        Policies or their names.
+    budgets : Sequence[float]
+        In full trainings.
+    draws : int
+        Of the noise and the order of arms, for each problem.
+    baseline : str
+        The policy that others are compared with.
+    seed : int
+        Of the draws.
+    sigma : float | None
+        Standard deviation of noise that is added; none if None.
+    arms : Sequence[int]
+        Of each problem of TaskSet and YAHPO.
+    threads : int | None
+        At most so many, all cores if None.
+    shown : bool
+        Whether progress is shown.
+
+    Returns
+    -------
+    BenchReport
+        Rank loss, regret and error; `print` it.
+
+    Raises
+    ------
+    UnknownName
+        No such set or policy.
+    CurveError
+        Nothing could be read.
     """
     players = _policies(policies, baseline)
     _check(budgets, draws)

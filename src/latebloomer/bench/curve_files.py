@@ -27,7 +27,20 @@ RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
 
 
 def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:
-    """The problems of a folder, and what was skipped."""
+    """The problems of a folder, and what was skipped.
+
+    Parameters
+    ----------
+    folder : Path
+        With a file for each past race.
+    sigma : float | None
+        Standard deviation of noise that is added; none if None.
+
+    Returns
+    -------
+    tuple
+        Problems, and what was skipped with its reason.
+    """
     if not folder.is_dir():
         raise CurveError(f"{folder}: there is no such folder")
     found: list[Curves] = []

@@ -32,15 +32,32 @@ class Curves:
     Rewards are the curves themselves where neither `sd` (Gaussian noise, one standard deviation
     for all or one per arm and pull) nor `outcomes` (the mean of that many right-or-wrong outcomes)
     nor `runs` (recorded runs, whose mean the curves are) is given.
+
+    Attributes
+    ----------
+    group : str
+        The set that the problem belongs to.
+    name : str
+        Of the problem.
+    means : Floats
+        (arms, pulls).
+    sd : Any
+        Gaussian noise: one standard deviation, or one per arm and pull.
+    outcomes : int
+        Right-or-wrong outcomes that a reward is the mean of; 0 for none.
+    runs : Floats | None
+        (arms, runs, pulls).
+    note : str
+        For the report: what is not as recorded.
     """
 
-    group: str  # the set that the problem belongs to
+    group: str
     name: str
-    means: Floats  # (arms, pulls)
+    means: Floats
     sd: Any = None
     outcomes: int = 0
-    runs: Floats | None = None  # (arms, runs, pulls)
-    note: str = ""  # for the report: what is not as recorded
+    runs: Floats | None = None
+    note: str = ""
 
     @property
     def arms(self) -> int:
@@ -293,6 +310,23 @@ GROUPS = {"public": PUBLIC, "random": RANDOM, "paper": PAPER, "all": SETS}
 def names_of(words: Iterable[str]) -> list[str]:
     """The sets that are meant; public, random, paper and all stand for several.
 
+    Parameters
+    ----------
+    words : Iterable[str]
+        Names of sets, or public, random, paper, all.
+
+    Returns
+    -------
+    list[str]
+        The sets.
+
+    Raises
+    ------
+    UnknownName
+        No such set.
+
+    Examples
+    --------
     >>> names_of(["taskset", "paper"])
     ['taskset', 'paper-a', 'paper-b', 'imdb']
     """
@@ -310,6 +344,18 @@ def read_sets(
     """The problems of the sets, and the sets whose data are not there.
 
     TaskSet and YAHPO are read once for each number of `arms`.
+
+    Parameters
+    ----------
+    names : Sequence[str]
+        Of sets.
+    arms : Sequence[int]
+        Of each problem of TaskSet and YAHPO.
+
+    Returns
+    -------
+    tuple
+        Problems, and sets whose data are not there.
     """
     found: list[Curves] = []
     skipped: list[Skipped] = []

@@ -17,6 +17,18 @@ def log_bar(arms: int) -> float:
 
     Phases of successive rejects are shared out by it [Mussi24, below Eq. (chosen_values_nj)].
 
+    Parameters
+    ----------
+    arms : int
+        K, how many arms there are.
+
+    Returns
+    -------
+    float
+        The constant.
+
+    Examples
+    --------
     >>> log_bar(3)  # 1/2 + 1/2 + 1/3
     1.3333333333333333
     """
@@ -32,6 +44,20 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
 
     The ceiling is exact: where the quotient is a whole number no rounding makes it one more.
 
+    Parameters
+    ----------
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, pulls in all.
+
+    Returns
+    -------
+    list[int]
+        One for each phase.
+
+    Examples
+    --------
     >>> phase_lengths(arms=3, budget=12)  # log_bar = 4/3: ceil(9 / 4), ceil(27 / 8)
     [3, 4]
     """

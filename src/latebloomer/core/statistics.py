@@ -212,6 +212,18 @@ def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
 
     A smooth curve adds next to nothing to it (it is right to 1e-4 on the recorded IMDB curves).
 
+    Parameters
+    ----------
+    rewards : Iterable[ArrayLike]
+        Of each arm, in the order they came.
+
+    Returns
+    -------
+    float
+        A standard deviation.
+
+    Examples
+    --------
     >>> pooled_noise([[0.0, 1.0, 0.0], [2.0]])  # d = -2: sqrt(4 / 6)
     0.816496580927726
     """

@@ -24,6 +24,24 @@ class TunerLearner:
     `sampler` (TPE if None, seeded by `seed`). Scores are higher for better: with
     `direction="minimize"` they are the values' negatives, so race it with `maximize=True`. A trial
     that is pruned or ends in NaN is a pull, too, and leaves the best value as it was.
+
+    Parameters
+    ----------
+    objective : Callable[[Any], float]
+        `objective(trial)`, as Optuna wants it.
+    study : Any
+        One of yours; made in memory if None.
+    sampler : Any
+        Of a study that is made; TPE if None.
+    direction : str
+        "maximize" or "minimize", of a study that is made.
+    seed : int | None
+        Of TPE.
+
+    Raises
+    ------
+    MissingExtra
+        Optuna is not installed.
     """
 
     def __init__(

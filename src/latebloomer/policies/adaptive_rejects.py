@@ -58,12 +58,21 @@ class AdaptiveRejects(Policy):
     guarantee is wanted without such a setting, use `RisingSR`. The evidence is `latebloomer bench`
     and docs/which-policy.md.
 
+    Parameters
+    ----------
+    power : float
+        Q: how steeply levels rise as arms drop out; R-SR's is 1.
+    shortest : float
+        Share of its pulls that an arm is judged on at the least.
+
+    Examples
+    --------
     >>> AdaptiveRejects().plan(arms=4, budget=40, horizon=20)  # C = 5.1: 4 x 5, 3 x 2, 2 x 7
     Plan(keep=array([4, 3, 2, 1]), upto=array([ 5,  7, 14, 14]))
     """
 
-    power: float = 1.5  # q: how steeply levels rise as arms drop out; R-SR's is 1
-    shortest: float = 0.0  # share of its pulls that an arm is judged on at the least
+    power: float = 1.5
+    shortest: float = 0.0
 
     name: ClassVar[str] = "adaptive-rejects"
     remember = staticmethod(remember_rises)

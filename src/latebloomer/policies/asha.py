@@ -29,13 +29,24 @@ class ASHA(Policy):
     horizon, a small budget ends before all arms were tried, a large one is not used up. Several
     pulls at once (`Session.ask_phase`) are several workers.
 
+    Parameters
+    ----------
+    eta : int
+        One in eta goes on.
+    grace : int
+        Pulls before the first rung.
+    workers : int
+        Arms in training at a time, pulled in turns.
+
+    Examples
+    --------
     >>> ASHA().describe(arms=8, budget=100, horizon=50).phases[0].pulls
     100
     """
 
-    eta: int = 4  # one in eta goes on
-    grace: int = 1  # pulls before the first rung
-    workers: int = 1  # arms in training at a time, pulled in turns
+    eta: int = 4
+    grace: int = 1
+    workers: int = 1
 
     name: ClassVar[str] = "asha"
     cites: ClassVar[tuple[str, ...]] = ("Li20",)

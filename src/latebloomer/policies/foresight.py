@@ -68,11 +68,18 @@ class Foresight(Policy):
 
     *Guarantee.* None.
 
+    Parameters
+    ----------
+    power : float | None
+        How steeply levels rise as arms drop out; by the rule if None.
+
+    Examples
+    --------
     >>> Foresight().plan(arms=4, budget=40, horizon=20)
     Plan(keep=array([4, 3, 2, 1]), upto=array([ 5,  7, 14, 14]))
     """
 
-    power: float | None = None  # how steeply levels rise as arms drop out; by the rule if None
+    power: float | None = None
 
     name: ClassVar[str] = "foresight"
     remember = staticmethod(remember_rises)

@@ -45,12 +45,21 @@ class Hybrid(Policy):
     text was not at hand beyond that rule: the horizon in the place of T, steps below 0 taken as 0,
     and what is said at `PTRR`.
 
+    Parameters
+    ----------
+    alpha : float
+        The exponent of PTRR's threshold.
+    best : float
+        M of PTRR: where the best arm is expected to end.
+
+    Examples
+    --------
     >>> Hybrid().plan(arms=3, budget=60)
     Plan(keep=array([ 3, -1]), upto=array([ 2, 60]))
     """
 
     alpha: float = 1.0
-    best: float = 1.0  # m of PTRR: where the best arm is expected to end
+    best: float = 1.0
 
     name: ClassVar[str] = "hybrid"
     cites: ClassVar[tuple[str, ...]] = ("Blum25",)

@@ -48,13 +48,20 @@ class Hyperband(Policy):
     the largest value up to H that the budget pays for; the rest is not spent. The recommendation
     is the best latest value.
 
+    Parameters
+    ----------
+    eta : int
+        One in eta goes on.
+
+    Examples
+    --------
     >>> deal(arms=8, longest=52, eta=3)  # s = 3, 2, 1, 0
     [4, 2, 1, 1]
     >>> Hyperband().brackets(arms=8, budget=208, horizon=52)[:2]  # four arms and two
     [Bracket(upto=(1, 5, 16, 50), keep=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), keep=(2, 1, 1))]
     """
 
-    eta: int = 3  # one in eta goes on
+    eta: int = 3
 
     name: ClassVar[str] = "hyperband"
     cites: ClassVar[tuple[str, ...]] = ("Li18",)

@@ -24,11 +24,18 @@ class IEpoch(ByWindow):
     and the best i-epoch value so far is kept; here the arms are given, so all of them are brought
     to i pulls, and what is left is the leader's. The form for a fixed budget is ours.
 
+    Parameters
+    ----------
+    i : int
+        Pulls that every arm gets.
+
+    Examples
+    --------
     >>> IEpoch(i=2).plan(arms=4, budget=20)
     Plan(keep=array([4, 1]), upto=array([ 2, 20]))
     """
 
-    i: int = 1  # pulls that every arm gets
+    i: int = 1
 
     name: ClassVar[str] = "i-epoch"
     cites: ClassVar[tuple[str, ...]] = ("Egele24",)

@@ -27,6 +27,13 @@ class MaxUCB(Policy):
     with noise a maximum favours who was pulled often. The index and alpha are those of the
     authors' public code; what is recommended is ours: there the best trial counts, not an arm.
 
+    Parameters
+    ----------
+    alpha : float
+        How much exploration.
+
+    Examples
+    --------
     >>> MaxUCB().plan(arms=3, budget=100)
     Plan(keep=array([ 3, -1]), upto=array([  1, 100]))
     """

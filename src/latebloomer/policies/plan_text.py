@@ -35,7 +35,31 @@ class Phase:
 
 @dataclass(frozen=True)
 class Description:
-    """What a policy will do with a budget. `print` it."""
+    """What a policy will do with a budget. `print` it.
+
+    Attributes
+    ----------
+    policy : Policy
+        That was asked.
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, pulls in all.
+    horizon : int
+        The pull at which arms are compared.
+    phases : tuple[Phase, ...]
+        One by one.
+    unspent : int
+        Pulls that no phase needs.
+    advised_budget : int
+        The least at which its ratings mean something.
+    why : str
+        That is so.
+    last_seen : tuple[int, int, int] | None
+        (n, m, k): after n pulls m of k arms are dropped first.
+    advised_grace : int | None
+        A grace that the budget can pay; None where none is advised.
+    """
 
     policy: Policy
     arms: int
@@ -45,8 +69,8 @@ class Description:
     unspent: int
     advised_budget: int
     why: str
-    last_seen: tuple[int, int, int] | None = None  # (n, m, k): after n pulls m of k arms go first
-    advised_grace: int | None = None  # that the budget can pay
+    last_seen: tuple[int, int, int] | None = None
+    advised_grace: int | None = None
 
     @property
     def outlook(self) -> list[str]:
@@ -122,7 +146,31 @@ class Description:
 def describe(
     policy: Policy, arms: int, budget: int, horizon: int | None = None, grace: int = 1
 ) -> Description:
-    """The phases, who survives them, pulls each, and what is left."""
+    """The phases, who survives them, pulls each, and what is left.
+
+    Parameters
+    ----------
+    policy : Policy
+        With its settings.
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, pulls in all.
+    horizon : int | None
+        The budget if None.
+    grace : int
+        The pull before which no arm is dropped.
+
+    Returns
+    -------
+    Description
+        The plan; `print` it.
+
+    Raises
+    ------
+    BudgetError
+        The budget is too small for the policy.
+    """
     horizon = budget if horizon is None else horizon
     plan = policy.plan(arms, budget, horizon, grace)
     phases, left, before = [], budget, 0

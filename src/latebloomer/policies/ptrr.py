@@ -39,12 +39,21 @@ class PTRR(Policy):
     paper estimates it); the horizon in tau; the best latest value is recommended; pulls that are
     left when all arms had their turn go to it. Rewards below 0 are abandoned at once.
 
+    Parameters
+    ----------
+    alpha : float
+        The exponent of the threshold.
+    best : float
+        M: where the best arm is expected to end.
+
+    Examples
+    --------
     >>> PTRR().settings(arms=4, budget=100, horizon=100)
     Numbers(alpha=1.0, best=1.0, tau=96.0)
     """
 
     alpha: float = 1.0
-    best: float = 1.0  # m: where the best arm is expected to end
+    best: float = 1.0
 
     name: ClassVar[str] = "ptrr"
     cites: ClassVar[tuple[str, ...]] = ("Blum25",)

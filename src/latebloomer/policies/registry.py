@@ -101,6 +101,25 @@ ORDER = {name: place for place, name in enumerate(REGISTRY)}
 def make_policy(text: str | Policy) -> Policy:
     """The policy that a name with settings means; a policy itself is returned as it is.
 
+    Parameters
+    ----------
+    text : str | Policy
+        Such as "r-ucbe:noise=0.01", or a policy.
+
+    Returns
+    -------
+    Policy
+        With these settings.
+
+    Raises
+    ------
+    UnknownName
+        No policy or setting of that name.
+    SettingError
+        A setting is outside its range.
+
+    Examples
+    --------
     >>> make_policy("r-ucbe:exploration=100,noise=0.01")
     RisingUCBE(exploration=100, noise=0.01, window=0.25, recommend='estimate', delta=0.05)
     >>> make_policy("r-usr")
@@ -153,6 +172,18 @@ def _value(text: str) -> Any:
 def split_policies(text: str) -> list[str]:
     """Policies between commas; a part with = but no : belongs to the settings before it.
 
+    Parameters
+    ----------
+    text : str
+        Policies between commas.
+
+    Returns
+    -------
+    list[str]
+        One text for each.
+
+    Examples
+    --------
     >>> split_policies("r-sr,r-ucbe:exploration=100,noise=0.01,sh")
     ['r-sr', 'r-ucbe:exploration=100,noise=0.01', 'sh']
     """
@@ -179,6 +210,22 @@ def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     its plan is follows from K, T and H. It claims no bound on its error; where one is asked for,
     say `policy="r-sr"`.
 
+    Parameters
+    ----------
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, pulls in all.
+    horizon : int
+        H, the pull at which arms are compared.
+
+    Returns
+    -------
+    Policy
+        What "auto" is.
+
+    Examples
+    --------
     >>> choose_policy(arms=8, budget=400, horizon=100)
     Foresight(power=None)
     """

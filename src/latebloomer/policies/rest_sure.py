@@ -33,6 +33,15 @@ class RestSure(PowerLawPolicy):
     2. commits to the best one when :math:`\min \mu(m - |A| + 1) - 2 CB > \min \mu(m)`;
     3. drops i if for some active j :math:`\mu_i(s) - \mu_j(s) > 2 CB` for all s in
        :math:`[\tau, m]`; a difference of two such laws is monotone, so its ends decide.
+
+    Parameters
+    ----------
+    rho : float
+        The exponent of the power law.
+    largest_alpha : float
+        U of [Cella21], a bound on every alpha.
+    width_scale : float
+        Multiplies the confidence width, which is 24 to 257 on losses up to 1.
     """
 
     name: ClassVar[str] = "rest-sure"

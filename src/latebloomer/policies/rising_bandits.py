@@ -25,11 +25,18 @@ class RisingBandits(Policy):
     here they are the rewards as they come. The text was not at hand: the bounds and C = 7 are as
     others quote it, and that the leader stays where equal arms would drop each other is ours.
 
+    Parameters
+    ----------
+    span : int
+        C: pulls over which the slope is taken.
+
+    Examples
+    --------
     >>> print(RisingBandits().describe(arms=3, budget=60).phases[0])
            60 pulls  bring 3 arms to 20 pulls each
     """
 
-    span: int = 7  # C: pulls over which the slope is taken
+    span: int = 7
 
     name: ClassVar[str] = "rising-bandits"
     cites: ClassVar[tuple[str, ...]] = ("LiJiang20",)

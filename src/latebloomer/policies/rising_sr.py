@@ -23,12 +23,21 @@ class RisingSR(ByWindow):
     [Eq. (mu_hat)]. It needs no knowledge of the problem and comes with a bound on its error
     (`latebloomer.theory.rising_sr`).
 
+    Parameters
+    ----------
+    window : float
+        Share of its pulls that an arm is judged on.
+    leftover : str
+        Who gets the 1 to K pulls that the phases leave, or "unspent".
+
+    Examples
+    --------
     >>> RisingSR().plan(arms=3, budget=12)  # 3 arms to 3 pulls, 2 to 4, the last to the end
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
     """
 
-    window: float = 0.25  # share of its pulls that an arm is judged on
-    leftover: str = "survivor"  # who gets the 1 to K pulls that the phases leave, or "unspent"
+    window: float = 0.25
+    leftover: str = "survivor"
 
     name: ClassVar[str] = "r-sr"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)

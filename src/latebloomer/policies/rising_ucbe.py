@@ -60,15 +60,30 @@ class RisingUCBE(Policy):
     .01, T = 3200 and the authors' a it errs in 44 % of runs, against none of 5000 with argmax
     of the estimate ("estimate"), which the published figures and the authors' code use too.
 
+    Parameters
+    ----------
+    exploration : float | str
+        A number, or "theory".
+    noise : float | None
+        Sigma; estimated if None.
+    window : float
+        Share of its pulls that an arm is judged on; twice that is looked at.
+    recommend : str
+        "estimate" or "bound": see above.
+    delta : float
+        With exploration="theory": the error that its bound allows.
+
+    Examples
+    --------
     >>> RisingUCBE().plan(arms=3, budget=100)  # 4 pulls each, then whoever has the highest bound
     Plan(keep=array([ 3, -1]), upto=array([  4, 100]))
     """
 
     exploration: float | str = "theory"
     noise: float | None = None
-    window: float = 0.25  # share of its pulls that an arm is judged on; twice that is looked at
+    window: float = 0.25
     recommend: str = "estimate"
-    delta: float = 0.05  # with exploration="theory": the error that its bound allows
+    delta: float = 0.05
 
     name: ClassVar[str] = "r-ucbe"
     picks_by_rating: ClassVar[bool] = True

@@ -16,11 +16,18 @@ class RoundRobinWindow(ByWindow):
     The recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
     rewards. What is left of the budget after N pulls each is not spent.
 
+    Parameters
+    ----------
+    window : float
+        Share of its pulls that an arm is judged on.
+
+    Examples
+    --------
     >>> RoundRobinWindow().plan(arms=3, budget=10)
     Plan(keep=array([3]), upto=array([3]))
     """
 
-    window: float = 0.25  # share of its pulls that an arm is judged on
+    window: float = 0.25
 
     name: ClassVar[str] = "rr-sw"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)

@@ -23,12 +23,21 @@ class SuccessiveHalving(ByWindow):
     more times and keeps the better :math:`\lceil |A|/2 \rceil`, by the latest value (the form
     that tuners ship) or by the mean of a window of late rewards.
 
+    Parameters
+    ----------
+    judge : str
+        "latest" value, or mean of a "window".
+    window : float
+        With judge="window": share of its pulls that an arm is judged on.
+
+    Examples
+    --------
     >>> SuccessiveHalving().plan(arms=5, budget=60)  # 3 rounds of 20: 5 x 4, 3 x 6, 2 x 10
     Plan(keep=array([5, 3, 2, 1]), upto=array([ 4, 10, 20, 20]))
     """
 
     judge: str = "latest"
-    window: float = 0.25  # with judge="window": share of its pulls that an arm is judged on
+    window: float = 0.25
 
     name: ClassVar[str] = "sh"
     cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")

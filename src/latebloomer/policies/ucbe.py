@@ -30,6 +30,15 @@ class UCBE(Policy):
     The prescribed :math:`a` needs the gaps (at the horizon), so give either `exploration`, a
     number, or `gaps`, one per arm with 0 for the best.
 
+    Parameters
+    ----------
+    exploration : float | None
+        A; either this or `gaps` is given.
+    gaps : tuple[float, ...] | None
+        Of the arms at the horizon, 0 for the best: a is then as prescribed.
+
+    Examples
+    --------
     >>> UCBE(gaps=(0, 0.5, 0.5)).settings(arms=3, budget=75, horizon=75)  # 25 * 72 / (36 * 8)
     Numbers(exploration=6.25)
     """

@@ -9,20 +9,48 @@ from latebloomer.theory.inputs import Floats
 
 @dataclass(frozen=True)
 class AssumptionReport:
-    """The paper's assumptions, the gaps and who is best when, up to a budget; `print` it."""
+    """The paper's assumptions, the gaps and who is best when, up to a budget; `print` it.
+
+    Attributes
+    ----------
+    label : str
+        Of the problem.
+    names : tuple[str, ...]
+        Of the arms, in order.
+    budget : int
+        T, pulls in all.
+    falls : tuple[int | None, ...]
+        By arm, the first n with mu(n + 1) < mu(n).
+    bends_up : tuple[int | None, ...]
+        By arm, the first n at which the next increment is larger.
+    c : float
+        Given, for `largest_beta`.
+    largest_beta : float | None
+        With this c; None where the first increment exceeds c.
+    beta : float
+        Given, for `smallest_c`.
+    smallest_c : float
+        With this beta.
+    best : int
+        The arm that is best at the budget.
+    gaps : Floats
+        Of the arms at the budget.
+    changes : tuple[tuple[int, int], ...]
+        (first horizon, arm that is best from there).
+    """
 
     label: str
     names: tuple[str, ...]
     budget: int
-    falls: tuple[int | None, ...]  # by arm, the first n with mu(n + 1) < mu(n)
-    bends_up: tuple[int | None, ...]  # by arm, the first n at which the next increment is larger
+    falls: tuple[int | None, ...]
+    bends_up: tuple[int | None, ...]
     c: float
-    largest_beta: float | None  # with this c; None where the first increment exceeds c
+    largest_beta: float | None
     beta: float
-    smallest_c: float  # with this beta
+    smallest_c: float
     best: int
     gaps: Floats
-    changes: tuple[tuple[int, int], ...]  # (first horizon, arm that is best from there)
+    changes: tuple[tuple[int, int], ...]
 
     @property
     def assumption_1(self) -> bool:

@@ -49,12 +49,23 @@ class PaperF(Curve):
     Rising and concave for every psi > 0; its increments fall as n^-(psi + 1). With b = 0, which
     the paper allows, it is c from the first pull on, and 0 before it, as for every other b.
 
+    Parameters
+    ----------
+    b : float
+        The larger, the later: at psi = 1 half of c is reached at n = b.
+    c : float
+        The limit.
+    psi : float
+        The exponent.
+
+    Examples
+    --------
     >>> PaperF(b=10, c=0.88)([10, 90])
     array([0.44 , 0.792])
     """
 
-    b: float  # the larger, the later: at psi = 1 half of c is reached at n = b
-    c: float  # the limit
+    b: float
+    c: float
     psi: float = 1.0
 
     def __post_init__(self) -> None:
@@ -76,12 +87,23 @@ class Exponential(Curve):
 
     .. math:: \mu(n) = s + (l - s)(1 - e^{-n/\tau})
 
+    Parameters
+    ----------
+    limit : float
+        Where the curve ends.
+    tau : float
+        Pulls in which the distance to the limit shrinks to 37 %.
+    start : float
+        The mean before the first pull.
+
+    Examples
+    --------
     >>> Exponential(limit=0.8, tau=5)([5, 500]).round(4)
     array([0.5057, 0.8 ])
     """
 
     limit: float
-    tau: float  # pulls in which the distance to the limit shrinks to 37 %
+    tau: float
     start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -100,12 +122,23 @@ class PowerLaw(Curve):
 
     .. math:: \mu(n) = l - a\,n^{-\rho}
 
+    Parameters
+    ----------
+    limit : float
+        Where the curve ends.
+    drop : float
+        Missing to the limit at the first pull.
+    rate : float
+        The power.
+
+    Examples
+    --------
     >>> PowerLaw(limit=0.9, drop=0.4, rate=0.5)([1, 4, 100])
     array([0.5 , 0.7 , 0.86])
     """
 
     limit: float
-    drop: float  # missing to the limit at the first pull
+    drop: float
     rate: float
 
     def __post_init__(self) -> None:
@@ -121,6 +154,13 @@ class PowerLaw(Curve):
 class PiecewiseLinear(Curve):
     """Straight between its knots (n, mean), level before the first and after the last.
 
+    Parameters
+    ----------
+    knots : tuple[tuple[float, float], ...]
+        Pairs (n, mean), n rising.
+
+    Examples
+    --------
     >>> PiecewiseLinear(((0, 0.0), (175, 0.7)))([1, 100, 175, 900])
     array([0.004, 0.4  , 0.7  , 0.7  ])
     """
@@ -148,6 +188,13 @@ class PiecewiseLinear(Curve):
 class Stationary(Curve):
     """The same mean at every pull: an arm of the ordinary bandit.
 
+    Parameters
+    ----------
+    mean : float
+        Of every pull.
+
+    Examples
+    --------
     >>> Stationary(0.3)([1, 2])
     array([0.3, 0.3])
     """
@@ -167,13 +214,26 @@ class SShaped(Curve):
 
     .. math:: \mu(n) = s + \frac{l - s}{1 + e^{-(n - m)/w}}
 
+    Parameters
+    ----------
+    limit : float
+        Where the curve ends.
+    middle : float
+        The pull of the steepest rise.
+    width : float
+        In pulls; most of the rise is within 4 widths of the middle.
+    start : float
+        The mean before the first pull.
+
+    Examples
+    --------
     >>> SShaped(limit=0.8, middle=50, width=10)(50)
     array(0.4)
     """
 
     limit: float
-    middle: float  # the pull of the steepest rise
-    width: float  # in pulls; most of the rise is within 4 widths of the middle
+    middle: float
+    width: float
     start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -194,6 +254,17 @@ class LowerBound(Curve):
     With gap 0 it is the best arm; `capped=False` drops the second term, which makes this arm the
     best of all once it has been pulled often enough to tell.
 
+    Parameters
+    ----------
+    beta : float
+        How fast increments fall.
+    gap : float
+        How far below the best it ends.
+    capped : bool
+        Whether it stops there.
+
+    Examples
+    --------
     >>> LowerBound(beta=2)([1, 2, 4]), LowerBound(beta=2, gap=0.25)([1, 2, 4])
     (array([0.   , 0.25 , 0.375]), array([0.  , 0.25, 0.25]))
     """

@@ -37,7 +37,28 @@ def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
 
 @kernel
 def variate(kind: int, shape: float, seed: int, run: int, arm: int, pull: int) -> float:
-    """The random part of a reward, which depends neither on the mean nor on the scale."""
+    """The random part of a reward, which depends neither on the mean nor on the scale.
+
+    Parameters
+    ----------
+    kind : int
+        The number of the kind of noise.
+    shape : float
+        The second number that some kinds need.
+    seed : int
+        Of the random numbers.
+    run : int
+        The number of the run.
+    arm : int
+        The number of the arm.
+    pull : int
+        The number of the pull, from 0.
+
+    Returns
+    -------
+    float
+        The random part.
+    """
     if kind == GAUSSIAN:
         return normal(seed, run, arm, pull)
     if kind == BERNOULLI:
@@ -54,6 +75,23 @@ def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, s
     """Fill `out` with the variates of the pulls `start`, `start` + 1, ...; `start` is even.
 
     Faster than one by one where the noise is Gaussian.
+
+    Parameters
+    ----------
+    out : Any
+        An array to fill.
+    kind : int
+        The number of the kind of noise.
+    shape : float
+        The second number that some kinds need.
+    seed : int
+        Of the random numbers.
+    run : int
+        The number of the run.
+    arm : int
+        The number of the arm.
+    start : int
+        The first pull, an even number.
     """
     if kind == GAUSSIAN:
         normals(out, seed, run, arm, start)
@@ -66,6 +104,24 @@ def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, s
 def reward(kind: int, scale: float, mean: float, value: float) -> float:
     """The reward of a pull whose variate is `value`.
 
+    Parameters
+    ----------
+    kind : int
+        The number of the kind of noise.
+    scale : float
+        How large the noise is.
+    mean : float
+        The mean of the reward.
+    value : float
+        The variate.
+
+    Returns
+    -------
+    float
+        The reward.
+
+    Examples
+    --------
     >>> reward(GAUSSIAN, 0.5, 1.0, -3.0), reward(BERNOULLI, 1.0, 0.75, 0.7)
     (-0.5, 1.0)
     """
@@ -80,6 +136,32 @@ def draw(
 ) -> float:
     """The reward of one pull (0 is the first) of an arm whose mean there is `mean`.
 
+    Parameters
+    ----------
+    kind : int
+        The number of the kind of noise.
+    scale : float
+        How large the noise is.
+    shape : float
+        The second number that some kinds need.
+    mean : float
+        The mean of the reward.
+    seed : int
+        Of the random numbers.
+    run : int
+        The number of the run.
+    arm : int
+        The number of the arm.
+    pull : int
+        The number of the pull, from 0.
+
+    Returns
+    -------
+    float
+        The reward.
+
+    Examples
+    --------
     >>> draw(GAUSSIAN, 0.01, 0.0, 0.5, seed=0, run=0, arm=0, pull=0)
     0.49707660863802067
     """
@@ -112,6 +194,13 @@ class Noise(ABC):
 class Gaussian(Noise):
     """Gaussian rewards with one standard deviation, or one for each arm.
 
+    Parameters
+    ----------
+    sd : Scale
+        One, or one for each arm.
+
+    Examples
+    --------
     >>> Gaussian(0.01).scales(2), Gaussian((0.1, 0.2)).scales(2)
     (array([0.01, 0.01]), array([0.1, 0.2]))
     """
@@ -153,6 +242,13 @@ class Bernoulli(Noise):
 class Uniform(Noise):
     """Rewards uniform within `half_width` of the mean.
 
+    Parameters
+    ----------
+    half_width : Scale
+        One, or one for each arm.
+
+    Examples
+    --------
     >>> Uniform.of_sd(1.0)
     Uniform(half_width=1.7320508075688772)
     """
@@ -180,6 +276,13 @@ class StudentT(Noise):
     """Heavy tails: `scale` times Student's t with `df` degrees of freedom.
 
     The variance is scale^2 df / (df - 2) where df > 2, else infinite; no sigma is finite.
+
+    Parameters
+    ----------
+    df : float
+        Degrees of freedom.
+    scale : Scale
+        One, or one for each arm.
     """
 
     df: float

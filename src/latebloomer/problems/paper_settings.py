@@ -96,6 +96,24 @@ def lower_bound(
     `winner` frees one other arm of its cap, and makes it best at large horizons: nobody can tell
     the two instances apart before that arm reaches its cap.
 
+    Parameters
+    ----------
+    gaps : Sequence[float]
+        Of all arms but the first.
+    beta : float
+        How fast increments fall.
+    winner : int | None
+        An arm that is freed of its cap.
+    noise : Noise | float | None
+        As in `Problem`.
+
+    Returns
+    -------
+    Problem
+        With one arm more than there are gaps.
+
+    Examples
+    --------
     >>> lower_bound([0.25, 0.25], beta=2).means(4)[:, 3], lower_bound([0.25], 2, winner=1).best(9)
     (array([0.375, 0.25 , 0.25 ]), 1)
     """
@@ -115,6 +133,22 @@ def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = N
     1/K where one arm, pulled alone, comes to 1. The best arm stands last, since ties go to the
     first.
 
+    Parameters
+    ----------
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, at which the last arm comes to 1.
+    noise : Noise | float | None
+        As in `Problem`.
+
+    Returns
+    -------
+    Problem
+        Of which the last arm is best.
+
+    Examples
+    --------
     >>> one_riser(arms=4, budget=80).means(80)[:, [19, 39, 79]]
     array([[0.25, 0.25, 0.25],
            [0.25, 0.25, 0.25],

@@ -32,14 +32,32 @@ class Problem:
     `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
     for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n).
 
+    Parameters
+    ----------
+    curves : Any
+        A table, or one function of n for each arm; stored as a read-only array or a tuple.
+    noise : Any
+        Stored as a `Noise`; a number is Gaussian noise, None is none.
+    names : Sequence[str]
+        Of the arms, all different; arm 0, arm 1, ... if not given.
+    label : str
+        What results call it.
+
+    Raises
+    ------
+    CurveError
+        Curves that are empty, not finite, or impossible with this noise.
+
+    Examples
+    --------
     >>> from latebloomer.problems import Exponential, Stationary
     >>> late = Problem([Exponential(0.9, tau=50), Stationary(0.5)], 0.1, ["late", "flat"])
     >>> late.best(10), late.best(100), late.changes(100)
     (1, 0, ((1, 1), (41, 0)))
     """
 
-    curves: Any  # stored as a read-only array (arms, length), or as a tuple of functions
-    noise: Any = None  # stored as a `Noise`; a number is Gaussian noise, None is none
+    curves: Any
+    noise: Any = None
     names: Sequence[str] = ()
     label: str = "problem"
 

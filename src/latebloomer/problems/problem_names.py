@@ -30,6 +30,23 @@ _FILE = re.compile(r"(.*(?:{}))((?::[^:/\\]*)*)".format("|".join(map(re.escape, 
 def problem(name: str | Problem) -> Problem:
     """The problem that a name means; a problem itself is returned as it is.
 
+    Parameters
+    ----------
+    name : str | Problem
+        Such as "paper-a:sigma=0.1", a file of curves, or a problem.
+
+    Returns
+    -------
+    Problem
+        What the name means.
+
+    Raises
+    ------
+    UnknownName
+        No such problem.
+
+    Examples
+    --------
     >>> problem("paper-a:sigma=0.1").noise, problem("random:F:K=4:seed=3").arms
     (Gaussian(sd=0.1), 4)
     >>> problem("papr-a")

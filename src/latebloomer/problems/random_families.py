@@ -42,6 +42,29 @@ def random_problem(
 ) -> Problem:
     """A random instance: a pure function of the family, the number of arms and the seed.
 
+    Parameters
+    ----------
+    family : str
+        One of `FAMILIES`.
+    arms : int
+        K, how many arms there are.
+    seed : int
+        Of the random numbers.
+    noise : Noise | float | None
+        As in `Problem`.
+
+    Returns
+    -------
+    Problem
+        The instance.
+
+    Raises
+    ------
+    UnknownName
+        No such family.
+
+    Examples
+    --------
     >>> random_problem("stationary", arms=2, seed=3).means(1).round(3).tolist()
     [[0.351], [0.442]]
     """

@@ -39,6 +39,23 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
     """The problem recorded in a file; the ending of its name says in which layout.
 
     Rewards are the recorded values themselves unless `noise` is given.
+
+    Parameters
+    ----------
+    path : str | Path
+        Of a .npz, .csv or .parquet file.
+    noise : Noise | float | None
+        A `Noise`, or the standard deviation of a Gaussian one; none if None.
+
+    Returns
+    -------
+    Problem
+        With an arm for each curve.
+
+    Raises
+    ------
+    CurveError
+        The file is missing or not in a known layout.
     """
     runs = load_runs(path, noise)
     if len(runs) > 1:

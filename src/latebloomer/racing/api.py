@@ -78,33 +78,100 @@ def race(
 ) -> Verdict:
     """Spend one budget over learners and return the one to keep, trained.
 
-    `learners` maps names to objects with `pull()`, to functions that build one, or to generator
-    functions that yield scores; a function with a parameter `seed` is given one.
+    Learners are trained in turn, a *pull* at a time; those that fall behind are dropped, the
+    others keep what they have learned. Say what the race may cost in one of three ways:
+    `trainings`, `budget` or `seconds`. Every pull is in the journal before the next decision, so
+    that `resume` goes on after anything.
 
-    `trainings=3` is a budget worth three full trainings: each learner says how many steps its own
-    takes (`full={"net": 3600, "forest": 200}`, one number for all, or an attribute `full` of what
-    is given), and a pull is the same share of each, a hundredth unless `pulls_per_training` says
-    otherwise. `budget` counts pulls instead, each one step of a learner, and `seconds` the time.
+    Parameters
+    ----------
+    learners : Mapping[str, Given]
+        Names, and for each an object with `pull()`, a function that builds one, or a generator
+        function that yields scores or `(score, model)`. A function with a parameter `seed` is
+        given one.
+    budget : int | None
+        What the race may cost in pulls, each one step of a learner.
+    trainings : float | None
+        What it may cost in full trainings: 3 is worth three. A pull is then the same share of each
+        learner's own.
+    seconds : float | None
+        What it may cost in time.
+    full : int | Mapping[str, int] | None
+        How many steps a full training has: one number, or one for each name. Not needed where what
+        is given has an attribute `full`.
+    pulls_per_training : int | None
+        Into how many pulls a full training is cut; 100, or as many as the shortest has steps if
+        these are 10 to 99.
+    policy : Policy | str
+        The rule that decides: "auto" is what the evidence favours, "r-sr" has a guarantee; any
+        name of the registry with settings, or a policy of your own.
+    horizon : int | None
+        The pull at which learners are compared; the budget, or one full training, if None.
+    journal : Place | None
+        Where every pull is recorded: a folder with a slash at its end (a new file there), a file,
+        or None for memory alone.
+    if_exists : str
+        Where the file holds a race already: "error", "resume" it, or make a "new" file beside it.
+    runner : str | Runner
+        Where pulls are made: "local", "ray", or a `Runner` such as `RayRunner(...)`.
+    seed : int
+        Of what is random; learners get seeds made of it and their names.
+    progress : bool | str
+        Whether a live table and the verdict are shown; "running" shows the race and leaves the
+        verdict to you.
+    maximize : bool
+        False where scores are losses.
+    timeout : float | None
+        Seconds after which a pull is abandoned and counts as a failure.
+    retries : int
+        How often a failed pull is tried again before the learner is out.
+    checkpoint_every : int | None
+        Pulls of a learner between checkpoints; by time if None: when 20 s of training would be
+        lost.
+    durability : str
+        "full" waits for the disk after every pull; "normal" outlives a killed process, not a power
+        cut.
+    deliver : float
+        The share of the budget that is kept to train the winner on, once it is named.
+    grace : int
+        The pull of its own before which no learner is dropped.
+    callbacks : Sequence[Callback] | None
+        Functions, called as `f(event, view)` with all that happens.
+    isolate : bool
+        Whether each learner has a local process of its own: one that crashes in compiled code then
+        fails like any other.
+    resident : int | None
+        At most so many learners in memory at once, for policies with phases.
+    score_range : tuple[float | None, float | None] | None
+        What a score cannot leave, (0, 1) for an accuracy: no certificate then speaks of more.
+    stop : str | None
+        "certified" ends the race once its winner is certified; the verdict says what was not
+        needed.
+    watch : bool
+        Whether a page in a browser shows the race as it runs.
 
-    Every pull is written to `journal` before the
-    next decision, so that `resume` goes on after anything. By default each race has a new file in
-    the folder `races/`; where a file that you name holds a race already, `if_exists` says whether
-    that is an "error", to "resume" it, or to make a "new" file beside it. `journal=None` keeps it
-    in memory.
-    `policy="auto"` is what the evidence favours for this race, `policy="r-sr"` has a guarantee.
-    `deliver=0.3` keeps that share of the budget to train the winner on once it is named;
-    `grace=5` drops no learner before its fifth pull. Each
-    function in `callbacks` is called as `f(event, view)` with all that happens (see `callbacks`).
-    With `isolate=True` each learner has a local process of its own: one that crashes in compiled
-    code or is killed fails like any other, instead of ending the race. `resident=4` keeps at most
-    so many learners in memory at once, for policies with phases. `score_range=(0, 1)` says
-    what a score cannot leave, an accuracy for example: then no certificate speaks of more.
-    `stop="certified"` ends the race once its winner is certified, which holds for all looks
-    together; the verdict says what was not needed.
-    With `watch=True` a page in a browser shows the race as it runs (`latebloomer watch`).
-    `progress="running"` shows the race here and leaves the verdict to you, `progress=False` shows
-    nothing.
+    Returns
+    -------
+    Verdict
+        The learner to keep, trained, why, and how sure that is.
 
+    Raises
+    ------
+    BudgetError
+        The budget is too small for the policy.
+    SettingError
+        A setting is outside its range, or there are several budgets.
+    LearnerError
+        Something given cannot be trained pull by pull.
+    AllFailed
+        No learner is left; the text has each one's reason.
+    JournalError
+        The journal cannot be written, or holds a race already.
+    Interrupted
+        Ctrl-C; the text says how to go on.
+
+    Examples
+    --------
     >>> def learner(speed, best):
     ...     def scores():
     ...         for n in range(1, 1000):
@@ -173,17 +240,59 @@ def resume(
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
-    The learners are the same as before, by name. Each one is restored from its newest checkpoint
-    and repeats only the pulls that are not in it; a learner without `save` and `load` is trained
-    again from the start, which is announced first. `policy` is only needed for one that is not
-    the library's own; the journal knows what "auto" became. `callbacks` are told what happens from
-    now on. `watch=True` shows it in a browser.
+    Each learner is restored from its newest checkpoint and repeats only the pulls that are not in
+    it; one without `save` and `load` is trained again from the start. What that costs is announced
+    first. A larger `budget` (or `trainings`) extends the race, finished or not: it is planned
+    anew, and whoever the new plan would still have at its level comes back.
 
-    A larger `budget` (or `trainings`) extends the race, finished or not: it is planned anew, and
-    whoever the new plan would still have at its level comes back (`revive=False`: survivors alone
-    are trained on). The horizon stays unless given. `add={"name": learner}` lets newcomers in, who
-    catch up from the new budget; where pulls are shares of a full training, `full` is theirs. What
-    that costs is announced first. `resident` is as in `race`.
+    Parameters
+    ----------
+    journal : Place
+        The file of the race.
+    learners : Mapping[str, Given]
+        The same as before, by name.
+    budget : int | None
+        A larger one than before, in pulls.
+    trainings : float | None
+        A larger one than before, in full trainings.
+    horizon : int | None
+        Another pull at which learners are compared; as before if None.
+    revive : bool
+        False where survivors alone are trained on.
+    add : Mapping[str, Given] | None
+        Newcomers by name, who catch up from the new budget.
+    full : int | Mapping[str, int] | None
+        Of newcomers, where pulls are shares of a full training.
+    policy : Policy | str | None
+        Only needed for one that is not the library's own.
+    runner : str | Runner
+        As in `race`; any runner may go on with a race.
+    progress : bool | str
+        As in `race`.
+    callbacks : Sequence[Callback] | None
+        As in `race`; they are told what happens from now on.
+    isolate : bool
+        As in `race`.
+    watch : bool
+        As in `race`.
+    resident : int | None
+        As in `race`; it may be another number than before.
+
+    Returns
+    -------
+    Verdict
+        That of the race, with the winner restored where it was over.
+
+    Raises
+    ------
+    OtherRace
+        The learners or settings are not those of the journal.
+    JournalInUse
+        Another process races on it.
+    JournalError
+        It is missing or damaged: `latebloomer repair`.
+    BudgetError
+        The budget is less than before.
     """
     more = More(budget, horizon, revive, add, trainings, full)
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
@@ -209,6 +318,25 @@ def look(journal: Place | None = None, policy: Policy | str | None = None) -> Ve
 
     Of a folder it is the newest, that of `races/` if none is named. It can be called while
     another process races on the journal.
+
+    Parameters
+    ----------
+    journal : Place | None
+        A file, or a folder whose newest is meant; `races/` if None.
+    policy : Policy | str | None
+        Only needed for one that is not the library's own.
+
+    Returns
+    -------
+    Verdict
+        Without its learner; `over` says whether it is final.
+
+    Raises
+    ------
+    JournalError
+        There is no journal, or it is damaged.
+    NothingYet
+        No pull is finished yet.
     """
     opened = files.read(journal_at(journal))
     try:

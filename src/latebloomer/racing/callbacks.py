@@ -27,7 +27,15 @@ Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
 
 
 class RaceView:
-    """A race as it stands, to be read; all it can do is `stop`."""
+    """A race as it stands, to be read; all it can do is `stop`.
+
+    Parameters
+    ----------
+    race : RaceState
+        The state that is read.
+    events : Callable[[], Iterable[Event]]
+        Gives all that has happened, in earlier processes too.
+    """
 
     def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
         self._race, self._events = race, events

@@ -14,13 +14,31 @@ from latebloomer.racing.learner import Entry, Given, Learner, as_score, can_save
 
 @dataclass(frozen=True)
 class LearnerCheck:
-    """What `check_learner` found. `print` it."""
+    """What `check_learner` found. `print` it.
 
-    saves: bool  # it has save and load
-    exact: bool  # restored (or trained again), its next scores are the same bit for bit
-    expected: tuple[float, ...]  # scores of the learner that was never interrupted
+    Attributes
+    ----------
+    saves : bool
+        It has save and load.
+    exact : bool
+        Restored (or trained again), its next scores are the same bit for bit.
+    expected : tuple[float, ...]
+        Scores of the learner that was never interrupted.
+    resumed : tuple[float, ...]
+        Scores of the one that was saved and loaded.
+    bytes : int
+        Of a checkpoint.
+    save_seconds : float
+        That a save takes.
+    sentence : str
+        All of it in words.
+    """
+
+    saves: bool
+    exact: bool
+    expected: tuple[float, ...]
     resumed: tuple[float, ...]
-    bytes: int  # of a checkpoint
+    bytes: int
     save_seconds: float
     sentence: str
 
@@ -33,6 +51,27 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
 
     `factory` builds a learner, as in `race`; two are built and each is pulled `2 * pulls` times.
 
+    Parameters
+    ----------
+    factory : Given
+        Builds a learner, as in `race`.
+    pulls : int
+        Before and after the save.
+    seed : int
+        For a factory with a parameter `seed`.
+
+    Returns
+    -------
+    LearnerCheck
+        What was found; `print` it.
+
+    Raises
+    ------
+    LearnerError
+        It cannot be trained pull by pull.
+
+    Examples
+    --------
     >>> import itertools
     >>> print(check_learner(lambda: itertools.count(0.5)))
     no save and load, but trained again it gives the same scores bit for bit: a resume repeats ...

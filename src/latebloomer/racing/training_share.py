@@ -103,6 +103,18 @@ def _takes_steps(pull: Callable[..., Any]) -> bool:
 def full(steps: int) -> Callable[[Thing], Thing]:
     """Say of a class or function how many steps of its own a full training takes.
 
+    Parameters
+    ----------
+    steps : int
+        Of a full training, in its own unit.
+
+    Returns
+    -------
+    Callable
+        A decorator that sets the attribute `full`.
+
+    Examples
+    --------
     >>> @full(200)
     ... def net():
     ...     yield 0.5

@@ -39,6 +39,25 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
     session goes on as if nothing had happened, the pulls of a phase may be made in any order, and
     compiled code pulls the same arms; where `rated_window` says so, ratings are such means, of
     sums that are kept. `compiled=None` checks compiled code where numba is installed.
+
+    Parameters
+    ----------
+    policy : Policy
+        Yours, made.
+    seed : int
+        Of the random curves.
+    compiled : bool | None
+        Whether compiled code is checked; where numba is installed if None.
+
+    Returns
+    -------
+    list[str]
+        What was checked.
+
+    Raises
+    ------
+    ContractError
+        It does not do what every policy must.
     """
     rng = np.random.default_rng(seed)
     done = []

@@ -69,6 +69,36 @@ class Session:
     `coarse` names arms that repeat their last score between steps of their own: no noise is read
     from them, and nothing is certified of them.
 
+    Parameters
+    ----------
+    policy : Policy | str
+        A name with settings, or a policy.
+    arms : int | Sequence[str]
+        How many, or their names.
+    budget : int
+        Pulls in all.
+    horizon : int | None
+        The pull at which arms are compared; the budget if None.
+    seed : int
+        Of a policy's own luck.
+    maximize : bool
+        False where scores are losses.
+    deliver : float
+        The share of the budget for the best, once it is named.
+    grace : int
+        The pull before which no arm is dropped.
+    coarse : Iterable[int | str]
+        Arms that repeat their last score between steps of their own.
+
+    Raises
+    ------
+    BudgetError
+        The budget is too small for the policy.
+    UnknownName
+        No policy of that name.
+
+    Examples
+    --------
     >>> session = Session("r-sr", arms=["slow", "quick"], budget=20)
     >>> while not session.over:
     ...     arm = session.ask()

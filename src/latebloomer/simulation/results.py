@@ -47,6 +47,23 @@ class Origin:
 class Results:
     """Policies x budgets on one problem: errors, regrets and pulls, over a set of runs.
 
+    Attributes
+    ----------
+    origin : Origin
+        Problem, seed and horizon.
+    versions : tuple[str, ...]
+        Of the library that made them.
+    targets : tuple[str, ...]
+        On which they were made.
+    changes : Changes
+        Who is best from which horizon on.
+    cells : tuple[Cell, ...]
+        By policy and budget.
+    pairs : tuple[Pair, ...]
+        Of policies that played the same runs, by budget.
+
+    Examples
+    --------
     >>> from latebloomer.policies import RisingSR, RoundRobin
     >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
     >>> tally = Tally({"r-sr": RisingSR(), "rr": RoundRobin()}, problem.means(2), budget=2)
@@ -59,11 +76,11 @@ class Results:
     """
 
     origin: Origin
-    versions: tuple[str, ...]  # of the library that made them
+    versions: tuple[str, ...]
     targets: tuple[str, ...]
     changes: Changes
-    cells: tuple[Cell, ...]  # by policy and budget
-    pairs: tuple[Pair, ...]  # of policies that played the same runs, by budget
+    cells: tuple[Cell, ...]
+    pairs: tuple[Pair, ...]
 
     @classmethod
     def of(
@@ -307,6 +324,15 @@ class Comparison:
     """A row for each budget: the first policy minus the second, so negative is better; `print` it.
 
     `p` is McNemar's exact test of 'both err equally often', of each budget by itself.
+
+    Attributes
+    ----------
+    first : str
+        A policy.
+    second : str
+        Another one.
+    rows : tuple[Row, ...]
+        One for each budget.
     """
 
     first: str

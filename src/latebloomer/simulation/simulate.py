@@ -65,6 +65,59 @@ def simulate(
     machine where none is given. `threads` is then how many tasks may run at a time, and `chunk`
     the runs of a task.
 
+    Parameters
+    ----------
+    problem : Problem | str
+        A problem or its name.
+    policies : Policy | str | Sequence[Policy | str]
+        Policies or their names.
+    budgets : int | Sequence[int] | None
+        One or several.
+    runs : int
+        Of every policy at every budget.
+    seed : int
+        Of all luck.
+    horizon : int | None
+        The pull at which arms are compared; each budget itself if None.
+    target : str
+        "cpu", "gpu" or "python".
+    method : str
+        "auto", "pulls" or "sums".
+    threads : int | None
+        At most so many, all cores if None.
+    progress : bool
+        Whether it is shown.
+    chunk : int | None
+        Runs played at a time.
+    first_run : int
+        The number of the first run.
+    out : File | None
+        A file that is written while it grows.
+    engine : str
+        "local" or "ray".
+    address : str | None
+        Of a Ray cluster.
+
+    Returns
+    -------
+    Results
+        Errors, regrets and pulls with intervals; `print` it.
+
+    Raises
+    ------
+    BudgetError
+        A budget is too small for a policy.
+    MissingExtra
+        Numba is not installed.
+    NoDevice
+        No GPU can be used.
+    ChunkError
+        A run does not fit into memory.
+    ResultsError
+        `out` holds other results.
+
+    Examples
+    --------
     >>> results = simulate("paper-a", ["r-sr", "sh"], [400, 800], runs=20, target="python",
     ...                    method="sums", progress=False)
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]

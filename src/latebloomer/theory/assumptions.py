@@ -15,19 +15,37 @@ from latebloomer.theory.inputs import Floats, as_curves, need_polynomial
 
 @dataclass(frozen=True)
 class Violation:
-    """Where an assumption first fails, and by how much."""
+    """Where an assumption first fails, and by how much.
+
+    Attributes
+    ----------
+    arm : int
+        Of the curve.
+    pull : int
+        N, at which it happens.
+    amount : float
+        By how much.
+    """
 
     arm: int
-    pull: int  # n: the increment gamma(n) = mu(n + 1) - mu(n) is the one at fault
+    pull: int
     amount: float
 
 
 @dataclass(frozen=True)
 class RisingConcave:
-    """What `check_rising_concave` found; a field is None where nothing is wrong."""
+    """What `check_rising_concave` found; a field is None where nothing is wrong.
 
-    falls: Violation | None  # gamma_i(n) < 0, by -gamma_i(n)
-    bends_up: Violation | None  # gamma_i(n + 1) > gamma_i(n), by the difference
+    Attributes
+    ----------
+    falls : Violation | None
+        Where a curve first falls, if one does.
+    bends_up : Violation | None
+        Where a curve first bends up, if one does.
+    """
+
+    falls: Violation | None
+    bends_up: Violation | None
 
     @property
     def holds(self) -> bool:
@@ -44,6 +62,18 @@ def increments(curves: ArrayLike) -> Floats:
     Assumption 1 it is at least gamma_i(1) and has no upper bound. Functions here that would need
     it take it as infinite, which is the safe side.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+
+    Returns
+    -------
+    Floats
+        A column less than there are pulls.
+
+    Examples
+    --------
     >>> increments([[0.0, 0.5, 0.75]])
     array([[0.5 , 0.25]])
     """
@@ -58,6 +88,20 @@ def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingC
     Reports the earliest pull at fault (the lowest arm among equals). The default tolerance
     forgives the rounding of curves of order 1, nothing more.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    tolerance : float
+        What counts as rounding.
+
+    Returns
+    -------
+    RisingConcave
+        Where it fails, if it does.
+
+    Examples
+    --------
     >>> check_rising_concave([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
     RisingConcave(falls=None, bends_up=Violation(arm=1, pull=1, amount=0.25))
     """
@@ -70,6 +114,20 @@ def violations(
 ) -> tuple[list[Violation | None], list[Violation | None]]:
     """By arm, where it first falls and where it first bends up [Mussi24, Assumption 1].
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    tolerance : float
+        What counts as rounding.
+
+    Returns
+    -------
+    tuple
+        Two lists, None where there is none.
+
+    Examples
+    --------
     >>> falls, bends_up = violations([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
     >>> falls, bends_up
     ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
@@ -88,6 +146,20 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
     At n = 0 the assumption reads gamma_i(0) <= infinity: it asks nothing. It covers the pulls the
     curves cover; a longer curve can need a larger c. 0 for curves that never rise.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    beta : float
+        Increments are at most c n^-beta.
+
+    Returns
+    -------
+    float
+        The constant.
+
+    Examples
+    --------
     >>> smallest_c([[0.0, 0.5, 0.75]], beta=2)  # max(0.5 * 1, 0.25 * 4)
     1.0
     """
@@ -106,6 +178,20 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     if no curve rises after its second pull. Assumption 2 wants beta > 1; a value of at most 1
     means that it does not hold with this c.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    c : float
+        Increments are at most c n^-beta.
+
+    Returns
+    -------
+    float | None
+        Beta, None where there is none.
+
+    Examples
+    --------
     >>> largest_beta([[0.0, 0.5, 0.75]], c=1.0)  # 0.25 = 2^-2
     2.0
     >>> largest_beta([[0.0, 0.5, 0.75]], c=0.4) is None  # gamma(1) = 0.5

@@ -64,15 +64,32 @@ class Certificate:
     The statement assumes curves that rise and are concave (Assumption 1) and sub-Gaussian noise
     of level `noise`. If `noise_estimated`, that level was read off the same rewards: the
     probability is then approximate, and on few rewards optimistic.
+
+    Attributes
+    ----------
+    lower : Floats
+        -inf where an arm has too few rewards to say anything.
+    upper : Floats
+        Below `lower` where the curve contradicts the assumptions.
+    horizon : int
+        The pull that it is about.
+    delta : float
+        The probability that some interval fails.
+    noise : float
+        The level that was used.
+    noise_estimated : bool
+        Whether it was read off the same rewards.
+    maximize : bool
+        False where rewards are losses times -1: sentences speak of the losses.
     """
 
-    lower: Floats  # -inf where an arm has too few rewards to say anything
-    upper: Floats  # below `lower` where the curve contradicts the assumptions
+    lower: Floats
+    upper: Floats
     horizon: int
     delta: float
     noise: float
     noise_estimated: bool
-    maximize: bool = True  # False where rewards are losses times -1: sentences speak of the losses
+    maximize: bool = True
 
     def certified(self, arm: int) -> bool:
         """Whether `arm` is proved best at the horizon: its interval lies above all the others.
@@ -145,6 +162,34 @@ def certificate(
     looks several times, to stop when the answer is there, says how often at most (`looks`): an
     estimated noise level must then be large enough every time.
 
+    Parameters
+    ----------
+    rewards : Sequence[ArrayLike]
+        Of each arm, in the order they came.
+    noise : float | None
+        The level sigma; estimated if None.
+    horizon : int
+        The pull at which arms are compared.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+    delta : float
+        The probability that some interval fails.
+    budget : int | None
+        The most pulls that any arm could have had.
+    method : str
+        "lines" or "windows".
+    score_range : tuple[float, float] | None
+        What a mean cannot leave.
+    looks : int
+        How often one looks, at most.
+
+    Returns
+    -------
+    Certificate
+        An interval for each arm.
+
+    Examples
+    --------
     >>> seen = [[0.9] * 60, [0.2] * 60]
     >>> result = certificate(seen, noise=0.01, horizon=100)
     >>> result.lower.round(3), result.upper.round(3), result.certified(0)

@@ -16,6 +16,22 @@ def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
 
     Means apart by no more than `tie` count as equal.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    budget : int
+        T, pulls in all.
+    tie : float
+        Means apart by no more than this count as equal.
+
+    Returns
+    -------
+    int
+        Its number.
+
+    Examples
+    --------
     >>> curves = [[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]]
     >>> best_arm(curves, budget=2), best_arm(curves, budget=3)
     (1, 0)
@@ -28,6 +44,20 @@ def best_arms(means: Floats, tie: float = 0.0) -> Ints:
 
     In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
 
+    Parameters
+    ----------
+    means : Floats
+        A row for each arm, a column for each budget.
+    tie : float
+        Means apart by no more than this count as equal.
+
+    Returns
+    -------
+    Ints
+        An arm for each column.
+
+    Examples
+    --------
     >>> best_arms(np.array([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]]))
     array([1, 1, 0])
     """
@@ -37,6 +67,22 @@ def best_arms(means: Floats, tie: float = 0.0) -> Ints:
 def best_arm_changes(curves: ArrayLike, budget: int, tie: float = 0.0) -> Ints:
     """Budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    budget : int
+        T, pulls in all.
+    tie : float
+        Means apart by no more than this count as equal.
+
+    Returns
+    -------
+    Ints
+        The budgets.
+
+    Examples
+    --------
     >>> best_arm_changes([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]], budget=3)
     array([3])
     """
@@ -49,6 +95,20 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
 
     [Mussi24, Sec. 2].
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    budget : int
+        T, pulls in all.
+
+    Returns
+    -------
+    Floats
+        One for each arm.
+
+    Examples
+    --------
     >>> gaps([[0.0, 0.5, 0.75], [0.25, 0.5, 0.5]], budget=3)
     array([0.  , 0.25])
     """
@@ -61,6 +121,20 @@ def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
 
     [Mussi24, Eq. (complxIndex)]. Infinite when a second arm is as good as the best.
 
+    Parameters
+    ----------
+    gaps : ArrayLike
+        One for each arm, 0 for the best.
+    eta : float
+        The exponent.
+
+    Returns
+    -------
+    float
+        The complexity.
+
+    Examples
+    --------
     >>> h1([0, 0.5, 0.25])  # 2^2 + 4^2
     20.0
     """
@@ -78,6 +152,20 @@ def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
     :math:`i \ne i^*` only, the left side needs a factor: :math:`H_{2,\eta} \le 2 H_{1,\eta}`
     (equality for two arms). The right side holds for every eta > 0, even with log_bar - 1/2.
 
+    Parameters
+    ----------
+    gaps : ArrayLike
+        One for each arm, 0 for the best.
+    eta : float
+        The exponent.
+
+    Returns
+    -------
+    float
+        The complexity.
+
+    Examples
+    --------
     >>> h2([0, 0.5, 0.25])  # max(2 * 4^2, 3 * 2^2)
     32.0
     """

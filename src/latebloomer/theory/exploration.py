@@ -31,6 +31,15 @@ class NoExploration:
 
     `bracket` is what had to be positive and is not. `smallest_budget` is the first budget at
     which it would be, with the gaps held as they are; None where that cannot be said.
+
+    Attributes
+    ----------
+    reason : str
+        In words.
+    bracket : float
+        What had to be positive and is not.
+    smallest_budget : int | None
+        The first at which it would be; None where that cannot be said.
     """
 
     reason: str
@@ -53,6 +62,26 @@ def y_bound(
     The lemma behind it (lem:generic_min_pulls) writes floor(eps N_t) where the arm was chosen on
     floor(eps N_{t-1}), so its count may be one pull short for each arm.
 
+    Parameters
+    ----------
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    budget : int
+        T, pulls in all.
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Ints
+        One for each arm.
+
+    Examples
+    --------
     >>> flat = [[0.75] * 40, [0.25] * 40]  # no growth: 80 * 0.1 * sqrt(1 / h^3) >= 1/2 up to h = 6
     >>> y_bound(1.0, flat, budget=40, noise=0.1, window=0.25)
     array([40, 27])
@@ -71,6 +100,26 @@ def exploration_limit(
     the steps are: no search. The sum jumps *at* a step, so the largest a is the float just below
     one. Infinite if there is no noise.
 
+    Parameters
+    ----------
+    curves : ArrayLike
+        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+    budget : int
+        T, pulls in all.
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+    iota : float
+        The share of the budget promised to the best arm.
+
+    Returns
+    -------
+    float | NoExploration
+        The largest a, or why there is none.
+
+    Examples
+    --------
     >>> flat = [[0.75] * 400, [0.25] * 400]  # y = 400 is reached at a = 100^3 (0.5 / 80)^2
     >>> round(exploration_limit(flat, budget=400, noise=0.1, window=0.25), 9)
     39.0625
@@ -118,6 +167,30 @@ def exploration_limit_polynomial(
     two let the sum of y_i(a*) exceed (1-iota) T (a case is in tests/theory/test_exploration.py).
     All three agree for iota = 0.
 
+    Parameters
+    ----------
+    gaps : ArrayLike
+        One for each arm, 0 for the best.
+    budget : int
+        T, pulls in all.
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+    beta : float
+        Increments are at most c n^-beta.
+    c : float
+        Increments are at most c n^-beta.
+    iota : float
+        The share of the budget promised to the best arm.
+
+    Returns
+    -------
+    float | NoExploration
+        The largest a, or why there is none.
+
+    Examples
+    --------
     >>> exploration_limit_polynomial([0, 1.0], 27, noise=0.5, window=0.25, beta=2, c=0.25)
     0.05223...
     >>> exploration_limit_polynomial([0, 1.0], 8, 0.5, window=0.25, beta=2, c=0.25).smallest_budget

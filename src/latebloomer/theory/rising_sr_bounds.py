@@ -25,10 +25,18 @@ from latebloomer.theory.inputs import (
 
 @dataclass(frozen=True)
 class PhaseCondition:
-    """Thm 2's condition, phase by phase: the best arm's possible bias and the bias allowed."""
+    """Thm 2's condition, phase by phase: the best arm's possible bias and the bias allowed.
 
-    bias: tuple[float, ...]  # T gamma_(1)(ceil((1 - eps) N_j)), j = 1, ..., K - 1
-    allowed: tuple[float, ...]  # Delta_(K - j + 1)(T) / 2
+    Attributes
+    ----------
+    bias : tuple[float, ...]
+        By phase, the best arm's possible bias.
+    allowed : tuple[float, ...]
+        By phase, the bias allowed.
+    """
+
+    bias: tuple[float, ...]
+    allowed: tuple[float, ...]
 
     @property
     def failing(self) -> tuple[int, ...]:

@@ -45,6 +45,22 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     [Mussi24, Eq. (ucb_error_prob_ub)], solved for a. The bound applies if this is at most
     a*(iota).
 
+    Parameters
+    ----------
+    arms : int
+        K, how many arms there are.
+    budget : int
+        T, pulls in all.
+    delta : float
+        The probability of being wrong.
+
+    Returns
+    -------
+    float
+        A.
+
+    Examples
+    --------
     >>> a = theory_exploration(arms=5, budget=1000, delta=0.05)
     >>> round(a, 2), round(error_bound(5, 1000, a), 12)
     (122.06, 0.05)

@@ -26,6 +26,24 @@ from latebloomer.theory.inputs import (
 def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window: float) -> Floats:
     r"""Width :math:`\hat\beta(n) = \sigma \sqrt{a / h(n)}` [Mussi24, Lemma 1].
 
+    Parameters
+    ----------
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> float(pessimistic_width(noise=0.5, exploration=4, pulls=16, window=0.25))
     0.5
     """
@@ -40,6 +58,26 @@ def optimistic_width(
 ) -> Floats:
     r"""Width :math:`\check\beta(n) = \sigma (T-n+h-1) \sqrt{a / h^3}` [Mussi24, Lemma 2].
 
+    Parameters
+    ----------
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        The pull at which arms are compared.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> float(optimistic_width(noise=0.5, exploration=4, pulls=16, horizon=25, window=0.25))
     1.5
     """
@@ -58,6 +96,24 @@ def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: f
     The lemma prints 2T - n; its appendix has 2T - 2n, which is right: T - l sums to h (2T - 2n +
     h - 1) / 2 over the window. `curve` is one arm's means and must reach pull n - h + 2.
 
+    Parameters
+    ----------
+    curve : ArrayLike
+        One arm's means, by pull.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        The pull at which arms are compared.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> curve = [0.0, 0.25, 0.5, 0.625, 0.75]
     >>> float(pessimistic_bias(curve, 4, horizon=8, window=0.25))  # 4 gamma(4)
     0.5
@@ -73,6 +129,24 @@ def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: fl
 
     With the appendix's 2T - 2n for the printed 2T - n, as in `pessimistic_bias`.
 
+    Parameters
+    ----------
+    curve : ArrayLike
+        One arm's means, by pull.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        The pull at which arms are compared.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> float(optimistic_bias([0.0, 0.25, 0.5, 0.625], 4, horizon=8, window=0.25))  # 4 gamma(3)
     0.5
     """
@@ -83,6 +157,20 @@ def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: fl
 def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
     """Sum of the squared weights of the noise in the pessimistic estimate: 1/h.
 
+    Parameters
+    ----------
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> float(pessimistic_weight(16, window=0.25))
     0.25
     """
@@ -101,6 +189,22 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
               S_1 = h d + \tfrac{h(h-1)}{2}, \quad
               S_2 = h d^2 + d\,h(h-1) + \tfrac{(h-1)h(2h-1)}{6} .
 
+    Parameters
+    ----------
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        The pull at which arms are compared.
+    window : float
+        Epsilon, the share of its pulls that an arm is rated by.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
     >>> float(optimistic_weight(4, horizon=6, window=0.25))  # h = 1, T-l = 2: (1+2)^2 + 2^2
     13.0
     """

@@ -41,6 +41,60 @@ class RaceSearchCV(BaseRaceSearch):
     accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in
     `SklearnLearner`.
 
+    Parameters
+    ----------
+    estimators : Any
+        A dict of names and estimators, a list of pairs, or bare estimators, named by their class.
+    trainings : float | None
+        The budget in full trainings.
+    seconds : float | None
+        The budget in time.
+    budget : int | None
+        The budget in pulls.
+    policy : Any
+        As in `race`.
+    scoring : Any
+        As in scikit-learn; the estimator's own score if None.
+    validation : Any
+        The share of rows held out, a number of folds, or a splitter.
+    horizon : int | None
+        The pull at which estimators are compared.
+    deliver : float
+        The share of the race's budget to train the best on.
+    grace : int
+        As in `race`.
+    refit : bool | str
+        True, False or "extra": see above.
+    batch : int | None
+        Rows of a step for estimators with `partial_fit`.
+    step : int
+        Trees or iterations of a step.
+    random_state : Any
+        Of splits, orders and estimators.
+    n_jobs : int | None
+        Estimators trained at once, with Ray.
+    journal : Any
+        A file for every pull; `fit` goes on with it.
+    checkpoint_format : str
+        As in `SklearnLearner`.
+    trusted : Any
+        As in `SklearnLearner`.
+    verbose : bool
+        Whether the race is shown.
+    callbacks : Any
+        As in `race`.
+    stop : str | None
+        As in `race`.
+
+    Raises
+    ------
+    LearnerError
+        An estimator has no way to be trained step by step.
+    NoneLearns
+        In `fit`: every estimator refuses the data.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
     >>> from sklearn.naive_bayes import GaussianNB

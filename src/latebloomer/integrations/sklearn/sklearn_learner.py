@@ -53,6 +53,36 @@ class SklearnLearner:
     `checkpoint_format="skops"` writes them without, and loads only types that skops or `trusted`
     lists.
 
+    Parameters
+    ----------
+    estimator : Any
+        A scikit-learn estimator or pipeline.
+    X : Any
+        Rows.
+    y : Any
+        Targets.
+    batch : int | None
+        Rows of a step, for estimators with `partial_fit`; None for an epoch.
+    scoring : Any
+        As in scikit-learn; the estimator's own score if None.
+    validation : Any
+        A share, `(X_val, y_val)`, a number of folds, or a splitter.
+    random_state : int | None
+        Of the split, the orders and the estimator.
+    step : int
+        Trees or iterations of a step.
+    checkpoint_format : str
+        "pickle" or "skops".
+    trusted : Iterable[str | type] | None
+        Types that skops may load.
+
+    Raises
+    ------
+    LearnerError
+        The estimator has no way to be trained step by step.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_iris(return_X_y=True)

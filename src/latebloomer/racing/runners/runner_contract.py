@@ -58,6 +58,23 @@ def check_runner(make: Callable[[], Runner]) -> list[str]:
     exactly; held after some pulls and resumed by another runner, a race goes on as if nothing had
     happened; the winner comes back as trained as the verdict says. Returns what was checked.
 
+    Parameters
+    ----------
+    make : Callable[[], Runner]
+        Makes a runner; it is called for each race.
+
+    Returns
+    -------
+    list[str]
+        What was checked.
+
+    Raises
+    ------
+    ContractError
+        A runner does something else than the local one.
+
+    Examples
+    --------
     >>> from latebloomer.racing.runners.local import LocalRunner
     >>> len(check_runner(LocalRunner))
     4

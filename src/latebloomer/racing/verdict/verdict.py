@@ -62,48 +62,126 @@ class Delivered:
 
 @dataclass(frozen=True)
 class ArmResult:
-    """One learner's race."""
+    """One learner's race.
+
+    Attributes
+    ----------
+    name : str
+        Of the learner.
+    state : str
+        Winner, racing (to the end), out, failed or finished.
+    pulls : int
+        That it made.
+    score : float
+        The last one; nan without any.
+    estimate : float
+        What the policy judged it by.
+    lower : float
+        Of the interval for its score at the horizon; the intervals hold together for all learners.
+    upper : float
+        Of the same interval; below `lower` where the curve contradicts the assumptions.
+    out_at : int | None
+        The pull of the race at which it was dropped or failed.
+    why : str
+        When and why, with the numbers that decided.
+    seconds : float
+        Of training, in counted pulls.
+    steps : int | None
+        Of its own, where pulls are shares of a full training.
+    """
 
     name: str
-    state: str  # winner, racing (to the end), out, failed, finished
+    state: str
     pulls: int
-    score: float  # the last one; nan without any
-    estimate: float  # what the policy judged it by
-    lower: float  # its score at the horizon lies between these, together for all learners;
-    upper: float  # lower > upper: the curve contradicts the assumptions
-    out_at: int | None  # the pull of the race at which it was dropped or failed
-    why: str  # when and why, with the numbers that decided
-    seconds: float  # of training, in counted pulls
-    steps: int | None = None  # of its own, where pulls are shares of a full training
+    score: float
+    estimate: float
+    lower: float
+    upper: float
+    out_at: int | None
+    why: str
+    seconds: float
+    steps: int | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The recommended learner, trained, and what is known of all of them. `print` it."""
+    """The recommended learner, trained, and what is known of all of them. `print` it.
+
+    Attributes
+    ----------
+    name : str
+        Of the learner to keep.
+    learner : Any
+        The trained object; None when read from a journal alone.
+    score : float
+        The last one it showed: what is delivered.
+    estimate : float
+        What it was chosen by.
+    named : NamedBest
+        The best, by the policy: when, and by what.
+    delivered : Delivered
+        What one gets: the score now, after how many pulls.
+    arms : tuple[ArmResult, ...]
+        The learners, one by one.
+    spent : int
+        Pulls that were made.
+    budget : int
+        Pulls in all, by the plan in force.
+    horizon : int
+        The pull at which learners are compared.
+    over : bool
+        False for the standings of an unfinished race.
+    reason : str
+        Why the race ended.
+    certified : bool
+        Whether it is proved best at the horizon, under the stated assumptions.
+    certificate : str
+        That, or what is missing.
+    half_time : str | None
+        Who led when half of the pulls were spent.
+    hindsight : tuple[Hindsight, ...]
+        What Successive Halving and ASHA would have kept.
+    findings : tuple[Finding, ...]
+        Of the test of assumptions.
+    warnings : tuple[str, ...]
+        Failures, retries, differences.
+    settings : Mapping[str, Any]
+        Of the race.
+    versions : Mapping[str, str]
+        Of Python and the library.
+    journal : str | None
+        Its file; None for memory alone.
+    started : float | None
+        Seconds since 1970.
+    seconds : float
+        From the start to the last counted pull.
+    history : History
+        Every counted pull, in order.
+    """
 
     name: str
-    learner: Any = field(repr=False)  # the trained object; None when read from a journal alone
-    score: float  # the last one it showed: what is delivered
-    estimate: float  # what it was chosen by
-    named: NamedBest  # the best, by the policy: when, and by what
-    delivered: Delivered  # what one gets: the score now, after how many pulls
+    learner: Any = field(repr=False)
+    score: float
+    estimate: float
+    named: NamedBest
+    delivered: Delivered
     arms: tuple[ArmResult, ...]
     spent: int
     budget: int
     horizon: int
-    over: bool  # False for the standings of an unfinished race
+    over: bool
     reason: str
-    certified: bool  # whether it is proved best at the horizon, under the stated assumptions
-    certificate: str  # that, or what is missing
-    half_time: str | None  # who led when half of the pulls were spent
+    certified: bool
+    certificate: str
+    half_time: str | None
     hindsight: tuple[Hindsight, ...]
-    findings: tuple[Finding, ...]  # of the test of assumptions
+    findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
     journal: str | None
-    started: float | None  # seconds since 1970
-    seconds: float  # from the start to the last counted pull
+    started: float | None
+    seconds: float
     history: History = field(repr=False)
 
     @property

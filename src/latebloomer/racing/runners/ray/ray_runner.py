@@ -58,6 +58,28 @@ class RayRunner(Runner):
     phases train all racing learners at once; those that decide after every pull keep `batch`
     learners busy (as many as there is room for, if not given). With `race(..., resident=4)` there
     are no more than four actors at once.
+
+    Parameters
+    ----------
+    address : str | None
+        Of a Ray that runs: "auto", "ray://host:10001", "host:6379"; None starts one here, or joins
+        what `RAY_ADDRESS` names.
+    resources : Mapping[str, float]
+        What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names.
+    storage : str | os.PathLike[str] | None
+        Where checkpoints go: a folder that all machines share, or an address for pyarrow or
+        fsspec; beside the journal if None.
+    batch : int | None
+        Learners that a policy without phases keeps busy; as many as there is room for if None.
+    cores : int | None
+        CPUs of a Ray that is started here; all if None.
+
+    Raises
+    ------
+    MissingExtra
+        Ray is not installed.
+    ClusterError
+        No cluster there, or it cannot do what is asked.
     """
 
     fragile: ClassVar[bool] = True

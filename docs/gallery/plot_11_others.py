@@ -1,0 +1,39 @@
+"""
+Beside Optuna, Ray Tune and scikit-learn
+========================================
+
+The players of the comparison page, in their libraries' own code, on made-up curves: 8 problems of
+the paper's family with 12 arms and a little noise. The numbers on recorded curves, with the
+settings of each, are on :doc:`/comparison`.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from benchmarks.other_libraries import BUDGETS, PLAYERS, rows  # run from a clone's root
+from latebloomer.bench import Curves
+from latebloomer.problems import random_problem
+
+problems = [
+    Curves("F", str(seed), random_problem("F", arms=12, seed=seed).means(100), sd=0.01)
+    for seed in range(8)
+]
+found = list(rows(problems))
+losses = {
+    player: [
+        np.mean([r["rank_loss"] for r in found if (r["player"], r["budget"]) == (player, budget)])
+        for budget in BUDGETS
+    ]
+    for player in PLAYERS
+}
+for player, row in losses.items():
+    print(f"{player:32}", *(f"{loss:.3f}" for loss in row))
+
+# %%
+
+for player, row in losses.items():
+    plt.plot(BUDGETS, row, marker="o", lw=2.5 if player.startswith("late") else 1, label=player)
+plt.xlabel("budget, in full trainings")
+plt.ylabel("rank loss (0 is best)")
+plt.legend(fontsize=7, frameon=False)
+plt.show()

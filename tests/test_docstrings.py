@@ -1,0 +1,91 @@
+"""Every public name documents all its parameters, what it returns, and errors that exist."""
+
+import inspect
+import re
+from importlib import import_module
+
+import pytest
+
+from latebloomer import errors
+
+PACKAGES = (
+    "latebloomer", "latebloomer.racing", "latebloomer.session.session", "latebloomer.policies",
+    "latebloomer.problems", "latebloomer.simulation", "latebloomer.bench", "latebloomer.theory",
+    "latebloomer.integrations.sklearn", "latebloomer.integrations.optuna",
+)  # fmt: skip
+TITLES = ("Parameters", "Attributes", "Returns", "Raises", "Examples")
+
+
+def listed(package):
+    module = import_module(package)
+    own = [name for name, thing in vars(module).items()
+           if getattr(thing, "__module__", "") == package and name[0] != "_"]  # fmt: skip
+    return getattr(module, "__all__", own)
+
+
+def public():
+    """Functions and classes that the packages list; not modules, values and protocols."""
+    found = {}
+    for package in PACKAGES:
+        for name in listed(package):
+            thing = getattr(import_module(package), name)
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                found[thing] = f"{package}.{name}"
+    return found
+
+
+PUBLIC = public()
+
+
+def parameters(thing):
+    plain = inspect.isclass(thing) and (
+        issubclass(thing, BaseException) or getattr(thing, "_is_protocol", False)
+    )
+    return [] if plain else list(inspect.signature(thing).parameters)
+
+
+def sections(thing):
+    """The titles of a docstring's sections and their lines."""
+    text = inspect.getdoc(thing)
+    cut = re.split(rf"^({'|'.join(TITLES)})\n-+$", text, flags=re.MULTILINE)
+    return dict(zip(cut[1::2], cut[2::2], strict=True))
+
+
+def names_in(section):
+    """What a section is about: its lines that are not indented, without their types."""
+    return re.findall(r"^(\w+)", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=PUBLIC.get)
+def test_it_documents_its_parameters_in_their_order(thing):
+    found = sections(thing)
+    assert not ("Parameters" in found and "Attributes" in found)
+    described = found.get("Parameters", found.get("Attributes", ""))
+    assert names_in(described) == parameters(thing)
+
+
+@pytest.mark.parametrize(
+    "thing", [one for one in PUBLIC if inspect.isfunction(one)], ids=PUBLIC.get
+)
+def test_a_function_says_what_it_returns(thing):
+    returns = inspect.signature(thing).return_annotation not in ("None", None)
+    assert ("Returns" in sections(thing)) == (returns and bool(parameters(thing)))
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=PUBLIC.get)
+def test_errors_that_it_names_are_ours(thing):
+    known = {**vars(errors), "NoneLearns": import_module(PACKAGES[-2]).NoneLearns}
+    for name in names_in(sections(thing).get("Raises", "")):
+        assert issubclass(known[name], BaseException), name
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=PUBLIC.get)
+def test_its_first_line_is_one_sentence(thing):
+    first = inspect.getdoc(thing).splitlines()[0]
+    assert first[-1] in ".?:]" or "." in inspect.getdoc(thing).split("\n\n")[0], first
+
+
+def test_the_names_that_matter_are_among_them():
+    names = {name.rpartition(".")[2] for name in PUBLIC.values()}
+    assert {"race", "resume", "look", "Session", "Verdict", "simulate", "RaceSearchCV"} <= names
+    assert len(names) > 100

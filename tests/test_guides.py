@@ -1,0 +1,58 @@
+"""Code in the guides runs, page by page, as printed and in order.
+
+What a page leaves out because its reader has it (data, models) stands in a comment before the
+block, `<!-- python ... -->`, and runs too. A block that cannot run here says why, `<!-- not run:
+... -->`. Pages of the libraries that people train with are run in tests/integrations.
+"""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {"boosting.md", "pytorch.md"}  # tests/integrations/test_training_libraries_guide.py
+NOT_RUN = {"scaling.md": 1, "simulation.md": 1}  # blocks that need a cluster
+PART = re.compile(
+    r"^<!-- python\n(?P<hidden>.*?)^-->|(?P<skip>^<!-- not run: [^\n]+ -->\n+)?"
+    r"^```python\n(?P<shown>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+PAGES = sorted(
+    page
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    if page.name not in ELSEWHERE and "```python" in page.read_text(encoding="utf-8")
+)
+
+
+def parts(page):
+    return list(PART.finditer(page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names = {"__name__": "guide"}
+    for number, part in enumerate(parts(page)):
+        code = part["hidden"] or part["shown"]
+        if not part["skip"]:
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
+                exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_only_what_needs_a_cluster_is_not_run():
+    skipped = {page.name: sum(bool(part["skip"]) for part in parts(page)) for page in PAGES}
+    assert {name: count for name, count in skipped.items() if count} == NOT_RUN
+
+
+def test_every_block_of_every_page_is_seen():
+    for page in PAGES:
+        shown = [part for part in parts(page) if part["shown"] is not None]
+        assert len(shown) == page.read_text(encoding="utf-8").count("\n```python\n"), page.name
