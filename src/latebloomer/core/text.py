@@ -62,7 +62,7 @@ def shortened(text: str, most: int) -> str:
     """A long text without its middle: the ends tell more often which one it is.
 
     >>> shortened("net, 3 layers", 20), shortened("MLPClassifier(hidden=(8,), alpha=0.001)", 20)
-    ('net, 3 layers', 'MLPClassi…lpha=0.001)')
+    ('net, 3 layers', 'MLPClassi…pha=0.001)')
     """
     if len(text) <= most:
         return text

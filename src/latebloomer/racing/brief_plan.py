@@ -16,8 +16,8 @@ def plan_in_pulls(plan: Description, what: str, set_aside: int = 0) -> str:
     >>> from latebloomer.policies import Foresight
     >>> print(plan_in_pulls(Foresight().describe(4, 150, 200), "auto: foresight", 50))
     auto: foresight over 4 learners with 200 pulls, compared at 200 pulls each
-      4 learners to 24 pulls each, 3 to 32, 2 to 47, then 50 pulls for the winner
-    Whoever is last after 24 pulls is dropped; a take-off after that is not seen.
+      4 learners to 23 pulls each, 3 to 31, 2 to 48, then 50 pulls for the winner
+    Whoever is last after 23 pulls is dropped; a take-off after that is not seen.
     """
     lines = [
         f"{what} over {plan.arms} learners with {plan.budget + set_aside} pulls, compared at "
