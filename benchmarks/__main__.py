@@ -2,6 +2,6 @@
 
 import runpy
 
-for part in ("session", "simulator", "race_ray", "ray_simulation"):
+for part in ("cpu_table", "session", "simulator", "race_ray", "ray_simulation"):
     print(f"\n=== {part} ===", flush=True)
     runpy.run_module(f"benchmarks.{part}", run_name="__main__")

@@ -193,9 +193,14 @@ class Driver:
 
     def _take(self, report: Report) -> None:
         """Make events of what a runner reports."""
+        if type(report) is Told:  # most are
+            self._count(report)
+        else:
+            self._take_other(report)
+        self._plan_ahead()
+
+    def _take_other(self, report: Report) -> None:
         match report:
-            case Told():
-                self._count(report)
             case Trouble():
                 self._pull_failed(report)
             case RanOut():
@@ -210,7 +215,6 @@ class Driver:
                 self._restored(report)
             case Waiting():
                 self.progress.waits(self.session, report.arms)
-        self._plan_ahead()
 
     def _count(self, told: Told) -> None:
         if self.session.would_take(told.arm):

@@ -205,6 +205,8 @@ def seed_of(seed: int, name: str) -> int:
 
 def as_score(value: Any) -> float:
     """A pull's result as a finite number; else a `LearnerError` that says what came."""
+    if type(value) is float and -LARGEST <= value <= LARGEST:  # most are
+        return value
     imaginary = isinstance(value, Complex) and not isinstance(value, Real)
     if isinstance(value, str | bytes) or value is None or imaginary:
         raise LearnerError(f"pull() returned {brief(value)}, but a score must be a number")

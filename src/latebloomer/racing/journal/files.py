@@ -25,6 +25,7 @@ from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
 from latebloomer.session.events import Began, Created, Decided, Event, Told
 
+PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
 LOOKS = 0.2  # seconds to wait for those who only look whether somebody holds a lock
 CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
 
@@ -307,6 +308,7 @@ def _need_ours(file: Path, application: int, version: int, tables: int) -> None:
 def _connect(file: Path, durability: str) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(file, isolation_level=None, timeout=5)
+        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; others keep theirs
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
     except sqlite3.Error as error:

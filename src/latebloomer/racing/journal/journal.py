@@ -2,7 +2,7 @@
 
 On disk they are in one SQLite file in WAL mode, written by the driver alone. By the standard
 library's `sqlite3`, not SQLAlchemy: there is one table, the base install stays small, and a pull
-costs one prepared INSERT (20 µs here; SQLAlchemy Core adds several times that). With
+costs one prepared INSERT (12 to 20 µs here; SQLAlchemy Core adds several times that). With
 `synchronous=NORMAL` a committed event survives whatever happens to the process;
 `durability="full"` also waits for the disk, against power loss.
 """
