@@ -45,11 +45,7 @@ def with_budget(axes: plt.Axes) -> None:
     )
     for label, name, method in lines:
         costs = [1e6 * seconds(name, "paper-a", T, method) for T in budgets]
-<<<<<<< HEAD
-        axes.loglog(budgets, costs, label=label, **STYLES[label].line())
-=======
         draw_line(axes, budgets, costs, label)
->>>>>>> h-speed
     axes.set(xlabel="budget T (5 arms)", ylabel="microseconds per run")
 
 
@@ -57,11 +53,7 @@ def with_arms(axes: plt.Axes) -> None:
     counts = [2, 5, 16, 50, 160, 500, 1000]
     for label, name in (("R-UCBE", INDEX), ("R-SR by pulls", "r-sr"), ("Rest-Sure", "rest-sure")):
         costs = [1e9 * seconds(name, f"random:F:K={K}:seed=0", 40 * K) / (40 * K) for K in counts]
-<<<<<<< HEAD
-        axes.loglog(counts, costs, label=label, **STYLES[label].line())
-=======
         draw_line(axes, counts, costs, label)
->>>>>>> h-speed
     axes.set(xlabel="arms K (T = 40 K)", ylabel="nanoseconds per pull", ylim=(10, 1000))
 
 
@@ -71,11 +63,7 @@ def with_runs(axes: plt.Axes) -> None:
         experiment, policy = experiment_with(name, problem("paper-a"), 400, method)
         player = compiled_player(experiment, policy)
         costs = [R * cost(player, experiment.arms, R, repeats=1)[0] for R in counts]
-<<<<<<< HEAD
-        axes.loglog(counts, costs, label=label, **STYLES[label].line())
-=======
         draw_line(axes, counts, costs, label)
->>>>>>> h-speed
     axes.set(xlabel="runs (5 arms, T = 400)", ylabel="seconds")
 
 
