@@ -8,9 +8,16 @@ import matplotlib.pyplot as plt
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer.problems import problem
+from latebloomer.simulation import plots
 from latebloomer.simulation.cpu import compiled_player
+from latebloomer.simulation.plots import TEXT
 
 INDEX = "r-ucbe:exploration=20,noise=0.01"
+STYLES = {
+    "R-UCBE": plots.STYLES["r-ucbe"],
+    "R-SR by pulls": plots.STYLES["r-sr"],
+    "R-SR by sums": plots.MORE_STYLES[1],
+}
 PICTURE = Path(__file__).parent.parent / "docs" / "growth.png"
 
 
@@ -30,7 +37,7 @@ def with_budget(axes: plt.Axes) -> None:
     )
     for label, name, method in lines:
         costs = [1e6 * seconds(name, "paper-a", T, method) for T in budgets]
-        axes.loglog(budgets, costs, "o-", label=label)
+        axes.loglog(budgets, costs, label=label, **STYLES[label].line())
     axes.set(xlabel="budget T (5 arms)", ylabel="microseconds per run")
 
 
@@ -38,7 +45,7 @@ def with_arms(axes: plt.Axes) -> None:
     counts = [2, 5, 16, 50, 160, 500, 1000]
     for label, name in (("R-UCBE", INDEX), ("R-SR by pulls", "r-sr")):
         costs = [1e9 * seconds(name, f"random:F:K={K}:seed=0", 40 * K) / (40 * K) for K in counts]
-        axes.loglog(counts, costs, "o-", label=label)
+        axes.loglog(counts, costs, label=label, **STYLES[label].line())
     axes.set(xlabel="arms K (T = 40 K)", ylabel="nanoseconds per pull", ylim=(10, 1000))
 
 
@@ -48,7 +55,7 @@ def with_runs(axes: plt.Axes) -> None:
         experiment, policy = experiment_with(name, problem("paper-a"), 400, method)
         player = compiled_player(experiment, policy)
         costs = [R * cost(player, experiment.arms, R, repeats=1)[0] for R in counts]
-        axes.loglog(counts, costs, "o-", label=label)
+        axes.loglog(counts, costs, label=label, **STYLES[label].line())
     axes.set(xlabel="runs (5 arms, T = 400)", ylabel="seconds")
 
 
@@ -58,6 +65,6 @@ if __name__ == "__main__":
         draw(axes)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
-        axes.legend(frameon=False, fontsize=8)
-    figure.suptitle("CPU time of one core, noise generation included", fontsize=9)
+        axes.legend(frameon=False, fontsize=TEXT)
+    figure.suptitle("CPU time of one core, noise generation included", fontsize=TEXT + 1)
     figure.savefig(PICTURE, dpi=150)

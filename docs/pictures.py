@@ -1,13 +1,34 @@
 """Draws the pictures of the README: `python docs/pictures.py`."""
 
+import csv
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from latebloomer import Results
-from latebloomer.problems import problem
+from latebloomer import simulate
+from latebloomer.core.atomic_files import write_csv
+from latebloomer.problems import Problem, problem
+from latebloomer.simulation.plots import MORE_STYLES, STYLES, TEXT, Style
 
 HERE = Path(__file__).parent
+SHARES = HERE / "results" / "kept-by-budget.csv"  # made anew where it is missing
+BUDGETS = [200, 250, 300, 400, 500, 600, 700, 800, 900, 1000, 1300, 1600, 2000]
+RUNS = 2000  # in each of five orders of the arms
+RULES = {
+    "auto": Style("#000000", "h", "-", 3.0),
+    "r-sr": STYLES["r-sr"],
+    "r-ucbe": STYLES["r-ucbe"],
+    "sh": STYLES["sh"],
+    "sh:judge=window": STYLES["rr"],
+    "asha": MORE_STYLES[2],
+    "hyperband": MORE_STYLES[3],
+}
+LABELS = {
+    "auto": "latebloomer (auto)", "r-sr": "R-SR", "r-ucbe": "R-UCBE", "sh": "Halving",
+    "sh:judge=window": "Halving by means", "asha": "ASHA", "hyperband": "Hyperband",
+}  # fmt: skip
+POLICIES = {"auto": "foresight"}
+TITLE = {"fontsize": 10, "loc": "left"}
 RED, GREY = "#c1272d", "#5b687a"
 NAMES = ("late", "second", "early", "weak", "slow")
 
@@ -34,12 +55,64 @@ def late_bloomer(budget: int = 400) -> None:
     plt.close(figure)
 
 
-def million_runs() -> None:
-    """The ten policies on setting A with 1000 pulls, from the results file beside this one."""
-    results = Results.load(HERE / "results" / "paper-a-T1000.json.gz")
-    results.plot(HERE / "paper-a-T1000.png", what="both", log=True)
+def kept_as_the_budget_grows() -> None:
+    """What each rule keeps: of the five curves above, and of learners with recorded curves."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
+    for place, (name, style) in enumerate(RULES.items()):
+        line = style.line(place, 3, 9) | {"markersize": 11 if style.marker == "*" else 6}
+        budgets, shares = zip(*shares_of_late(name), strict=True)
+        left.plot(budgets, [100 * share for share in shares], label=LABELS.get(name, name), **line)
+        trainings, losses = zip(*recorded_losses(name), strict=True)
+        right.plot(trainings, [100 * loss for loss in losses], **line | {"markevery": 1})
+    left.set(xscale="log", xlabel="pulls, for five learners together", ylim=(-4, 104))
+    left.set_title("keeps the late bloomer, % of runs", **TITLE)
+    right.set(xscale="log", xlabel="budget, in full trainings", ylim=(0, None))
+    right.set_title("learners better than the one kept, %", **TITLE)
+    for axes, ticks in ((left, (200, 400, 800, 1600)), (right, (1, 2, 4, 8))):
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True, color="0.92", linewidth=0.6)
+        axes.tick_params(labelsize=TEXT)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=TEXT + 1,
+                  handlelength=3)  # fmt: skip
+    figure.savefig(HERE / "kept-by-budget.png", dpi=150)
+    plt.close(figure)
+
+
+def shares_of_late(name: str) -> list[tuple[int, float]]:
+    """How often a rule keeps the late bloomer at each budget; it is the best at all of them."""
+    if not SHARES.exists():
+        play()
+    with SHARES.open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["policy"] == POLICIES.get(name, name)]
+    return [(int(row["budget"]), int(row["kept_late"]) / int(row["runs"])) for row in found]
+
+
+def play() -> None:
+    """Every rule on the curves of setting A in each of five orders: some favour the first arm."""
+    curves, noise = problem("paper-a").curves, problem("paper-a").noise
+    counts: dict[tuple[str, int], list[int]] = {}
+    for first in range(len(curves)):
+        turned = Problem([*curves[first:], *curves[:first]], noise)
+        results = simulate(turned, [POLICIES.get(name, name) for name in RULES], BUDGETS, RUNS,
+                           seed=first)  # fmt: skip
+        for row in results.rows():
+            count = counts.setdefault((row["policy"], row["budget"]), [0, 0])
+            count[0] += row["runs"] - round(row["error"] * row["runs"])
+            count[1] += row["runs"]
+    table = [[name, budget, *count] for (name, budget), count in counts.items()]
+    write_csv(SHARES, [["policy", "budget", "kept_late", "runs"], *table])
+
+
+def recorded_losses(name: str) -> list[tuple[int, float]]:
+    """The share of learners that are truly better than what a rule keeps: `latebloomer bench`."""
+    with (HERE / "bench" / "public" / "bench.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["group"] == "all"]
+    return [(int(row["budget"]), float(row["rank_loss"])) for row in rows
+            if row["policy"] == name and row["budget"] != "all"]  # fmt: skip
 
 
 if __name__ == "__main__":
     late_bloomer()
-    million_runs()
+    kept_as_the_budget_grows()

@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "browser")]
 
 from chromium import Chromium  # noqa: E402
-from race_digits import BUDGET, HORIZON, data, learner, learners  # noqa: E402
+from race_digits import TRAININGS, data, learner, learners  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
 from latebloomer import race  # noqa: E402
 from latebloomer.session.events import Told  # noqa: E402
 
-AT = 560  # the pull of the race at which it is looked at
+AT = 75  # the pull of the race at which it is looked at
 
 
 class Photographer:
@@ -65,7 +65,7 @@ def main() -> None:
         journal = Path(place) / "digits.db"
         camera = Photographer(journal)
         verdict = race(
-            given, BUDGET, horizon=HORIZON, journal=journal, progress=False, callbacks=[camera]
+            given, trainings=TRAININGS - 1, journal=journal, progress=False, callbacks=[camera]
         )
         file = verdict.report(Path(place) / "race.html")
         camera.look(file.as_uri(), "watch-report.png", 1100, 1180)

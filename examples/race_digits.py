@@ -8,6 +8,8 @@ estimator declares it. One training of the three refits the winner on all rows.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from math import ceil, floor, log
@@ -51,10 +53,11 @@ def data(seed: int) -> list[Any]:
     return train_test_split(X / 16, digit % 2, test_size=TEST, random_state=seed, stratify=digit)
 
 
-def search(seed: int, verbose: bool = False) -> RaceSearchCV:
+def search(seed: int, verbose: bool = False, journal: str | None = None) -> RaceSearchCV:
     return RaceSearchCV(
-        learners(), trainings=TRAININGS, validation=VALIDATION, random_state=seed, verbose=verbose
-    )
+        learners(), trainings=TRAININGS, cv=VALIDATION, random_state=seed, verbose=verbose,
+        journal=journal,
+    )  # fmt: skip
 
 
 def learner(name: str, X: Any, y: Any, seed: int, validation: Any = VALIDATION) -> SklearnLearner:
@@ -102,15 +105,22 @@ def main(seed: int = 0) -> None:
     began = time.perf_counter()
     rows = data(seed)
     X, X_test, y, y_test = rows
-    found = search(seed, verbose=True).fit(X, y)
+    found = search(seed, verbose=True, journal="races/").fit(X, y)
     page = found.verdict_.report("race.html")
     pick = halving(X, y, seed)
     print(f"{found.best_name_}, refitted on all rows, gets {found.score(X_test, y_test):.1%} of "
           f"{TEST} images that nobody has seen.")  # fmt: skip
     print(f"Halving as in scikit-learn, for as much training, keeps {pick}: "
           f"{fully_trained(pick, rows, seed):.1%}.")  # fmt: skip
-    print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all)")
-    print("To watch a race as it runs: race(..., watch=True), or latebloomer watch in its folder")
+    print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all). To watch it "
+          f"live, run it again and, in another terminal: {watch_command()}")  # fmt: skip
+
+
+def watch_command() -> str:
+    """As one types it here, also where the environment is not activated."""
+    if shutil.which("latebloomer"):
+        return "latebloomer watch"
+    return f"{os.path.relpath(sys.executable)} -m latebloomer watch"
 
 
 if __name__ == "__main__":

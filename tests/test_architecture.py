@@ -154,6 +154,8 @@ def test_no_concrete_class_of_ours_is_subclassed():
 NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}  # public, whatever they look like
 OF_OTHERS = {  # private attributes of other libraries, for which there is no public way
     ("integrations/optuna.py", "_storage"),  # of a study
+    ("integrations/optuna_study.py", "_trial_id"),  # of a trial that another process asked for
+    ("integrations/ray_tune.py", "_set_trial_status"),  # of what schedulers are handed for it
     ("racing/runners/isolated.py", "_exit"),  # of os: ends a forked process at once
 }
 

@@ -11,15 +11,15 @@
 'tortoise'
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from latebloomer.core.lazy_names import lazy_names
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from latebloomer.citation import cite
     from latebloomer.errors import LatebloomerError
-    from latebloomer.integrations.sklearn import RaceSearchCV
+    from latebloomer.integrations.sklearn import RaceRandomSearchCV, RaceSearchCV
     from latebloomer.policies import (
         UCBE,
         AdaptiveRejects,
@@ -50,6 +50,7 @@ __all__ = [
     "LatebloomerError",
     "ProbOne",
     "Problem",
+    "RaceRandomSearchCV",
     "RaceSearchCV",
     "RayRunner",
     "RestSure",
@@ -74,10 +75,11 @@ __all__ = [
 ]
 
 
-# Where each name lives. It is loaded when it is first asked for: an import costs what is used.
+# Where each name lives.
 HOMES = {
     "cite": "latebloomer.citation",
     "LatebloomerError": "latebloomer.errors",
+    "RaceRandomSearchCV": "latebloomer.integrations.sklearn",
     "RaceSearchCV": "latebloomer.integrations.sklearn",
     "UCBE": "latebloomer.policies",
     "AdaptiveRejects": "latebloomer.policies",
@@ -105,14 +107,4 @@ HOMES = {
     "simulate": "latebloomer.simulation.simulate",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(HOMES[name]), name)
-    globals()[name] = found  # asked for once
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *HOMES})
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

@@ -80,3 +80,14 @@ def test_a_bug_is_not_hidden(monkeypatch):
 
     monkeypatch.setattr("latebloomer.cli.paper_commands.bibtex", broken)
     assert isinstance(run("cite").exception, RuntimeError)
+
+
+def test_help_loads_neither_the_reproduction_nor_what_makes_verdicts():
+    code = (
+        "import sys\nfrom latebloomer.cli import app\napp(['--help'], standalone_mode=False)\n"
+        "unused = {'latebloomer.paper.figure', 'latebloomer.racing.api', "
+        "'latebloomer.simulation.simulate', 'latebloomer.session.session'}\n"
+        "sys.exit(' '.join(unused & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stderr == "\n" and "Usage" in ran.stdout

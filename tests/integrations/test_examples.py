@@ -11,6 +11,8 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import HalvingGridSearchCV
 
+from latebloomer.racing.journal.listing import list_races
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -31,11 +33,14 @@ def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path, monkeyp
     assert "deep net, refitted on all rows, gets 98.6% of 500 images" in said.out
     assert "Halving as in scikit-learn, for as much training, keeps forest" in said.out
     assert "deep net" in (tmp_path / "race.html").read_text()
+    last = said.out.splitlines()[-1]
+    assert "race.html" in last and last.endswith("latebloomer watch")
+    assert list_races(Path("races"))[0].winner == "deep net"  # what that command shows
     # A terminal shows the table of learners in the place of the lines about each.
-    about_each = sum(line.startswith(("  ", *load("race_digits").learners())) for line in
-                     said.err.splitlines())  # fmt: skip
-    lines = len((said.err + said.out).splitlines()) - about_each
-    assert lines + len(load("race_digits").learners()) + 2 <= 25
+    names = tuple(load("race_digits").learners())
+    about_each = [line for line in said.err.splitlines() if line.strip().startswith(names)]
+    lines = len([line for line in (said.err + said.out).splitlines() if line])
+    assert lines - len(about_each) + len(names) + 2 <= 25
 
 
 def test_the_demo_races_at_least_eight_learners_on_rows_apart_from_the_test():

@@ -23,20 +23,35 @@ CALLS = {  # of each adapter, and the module that it imports
     "mlflow.MLflowLogger": lambda make: make(),
     "wandb.WandbLogger": lambda make: make(),
     "tensorboard.TensorBoardLogger": lambda make: make(),
+    "syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
+    "ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
+    "optuna_study.race_study": lambda make: make(None, None),
+}
+
+
+HOSTS = {  # the library and the extra of those that are not named after either
+    "syne_tune": ("syne_tune", "syne-tune"),
+    "ray_tune": ("ray", "tune"),
+    "optuna_study": ("optuna", "optuna"),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_library_is_one_line(name, monkeypatch):
     module, _, what = name.partition(".")
-    for loaded in [name for name in sys.modules if name.startswith(f"{module}.")]:
-        monkeypatch.delitem(sys.modules, loaded)
-    monkeypatch.setitem(sys.modules, module, None)
+    library, extra = HOSTS.get(module, (module, module))
     make = getattr(import_module(f"latebloomer.integrations.{module}"), what)
+    for loaded in [name for name in sys.modules if name.startswith(f"{library}.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtra) as caught:
         CALLS[name](make)
     said = str(caught.value)
-    assert f"need {module}: pip install 'latebloomer[{module}]'" in said and "\n" not in said
+    assert f"need {library}: pip install 'latebloomer[{extra}]'" in said and "\n" not in said
+
+
+def test_a_requirement_is_found_however_its_name_is_written():
+    assert full_training._bound("syne_tune", "syne-tune>=0.14; extra == 'syne-tune'")[1] == "0.14"
 
 
 def test_a_library_that_is_too_old_is_one_line(monkeypatch):

@@ -118,7 +118,7 @@ def test_a_refit_to_a_horizon_is_set_aside_too():
 
 
 def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
-    found = search(refit="extra", verbose=True).fit(X, Y)
+    found = search(extra_refit=True, verbose=True).fit(X, Y)
     pulls = found.results_["pulls"][found.best_index_]
     assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
     said = capsys.readouterr().err.splitlines()
@@ -166,7 +166,13 @@ def test_a_race_by_the_clock_sets_time_aside():
 @pytest.mark.parametrize(
     "settings, error, text",
     [
-        ({"refit": "yes"}, SettingError, "refit must be True, False or 'extra'"),
+        (
+            {"refit": "yes"},
+            SettingError,
+            "refit='yes', but refit must be True or False",
+        ),
+        ({"extra_refit": 2}, SettingError, "extra_refit must be True or False"),
+        ({"refit": False, "extra_refit": True}, SettingError, "without a refit nothing is spent"),
         ({"trainings": 3}, SettingError, "trainings=3, but a search has one budget"),
         ({"budget": None, "trainings": 1}, BudgetError, "one training is set aside to refit"),
         ({"budget": None, "trainings": 3, "horizon": 9}, SettingError, "that is for budget="),
@@ -295,6 +301,13 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     assert sum(look(journal).pulls.values()) == 60 - first.refit_pulls_
 
 
+def test_a_search_may_have_a_new_journal_in_a_folder_each_time(tmp_path):
+    for count in (1, 2):
+        found = search(journal=f"{tmp_path}/races/").fit(X, Y)
+        assert len(list((tmp_path / "races").glob("*.db"))) == count
+    assert look(tmp_path / "races").name == found.best_name_
+
+
 def test_a_search_leaves_others_journals_alone(tmp_path):
     journal = tmp_path / "search.db"
     search(journal=journal).fit(X, Y)
@@ -388,7 +401,7 @@ def test_wrong_estimators_are_named(estimators, error, words):
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be from 1 on, or from -"),
         ({"n_jobs": 1.5}, SettingError, "n_jobs=1.5, but n_jobs must be a whole number"),
-        ({"validation": (X, Y)}, SettingError, "a share of the rows, such as 0.2, or a splitter"),
+        ({"cv": (X, Y)}, SettingError, "a split must be two lists of row numbers below 150"),
         ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
         ({"step": 0}, SettingError, "step=0, but step must be at least 1"),
     ],
@@ -439,11 +452,14 @@ def test_a_search_splits_as_a_learner_does():
 @pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 def test_several_jobs_find_what_one_finds():
     models = {name: MODELS[name] for name in ("bayes", "linear")}  # each costs a process's start
-    one = search(models, budget=24, n_jobs=1).fit(X, Y)
-    two = search(models, budget=24, n_jobs=2).fit(X, Y)
+    asked = {"budget": 24, "scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+    one = search(models, n_jobs=1, **asked).fit(X, Y)
+    two = search(models, n_jobs=2, **asked).fit(X, Y)
     assert two.verdict_.summary() == one.verdict_.summary()
     assert np.array_equal(two.predict(X), one.predict(X))
     assert two.refit_pulls_ == one.refit_pulls_ and two.best_score_ == one.best_score_
+    for column in ("mean_test_f1_macro", "mean_test_accuracy", "split0_test_accuracy"):
+        assert np.array_equal(one.results_[column], two.results_[column])
 
 
 def test_several_jobs_without_ray_say_what_to_install(monkeypatch):

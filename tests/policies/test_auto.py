@@ -94,7 +94,7 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
 
 def test_a_race_names_what_it_plays(capfd, tmp_path):
     verdict = race(LEARNERS, 40, journal=tmp_path / "race.db")
-    assert capfd.readouterr().err.startswith(f"auto: {DEFAULT!r}\n")
+    assert capfd.readouterr().err.startswith(f"auto: {DEFAULT!r} over 3 learners")
     assert verdict.policy == f"auto: {DEFAULT!r}" and f"by auto: {DEFAULT!r}" in str(verdict)
     assert look(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == repr(RisingSR())

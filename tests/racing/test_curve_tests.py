@@ -9,6 +9,7 @@ from latebloomer.racing.verdict.curve_tests import (
     BENDS_UP,
     FALLS,
     PLATEAU,
+    Finding,
     check_curves,
 )
 
@@ -74,3 +75,8 @@ def test_where_it_falls_is_said_and_in_which_pulls():
 def test_short_arms_are_not_tested():
     assert check_curves(NAMES, [np.linspace(1, 0, 11)] * 4) == ()
     assert check_curves(NAMES, [np.empty(0)] * 4) == ()
+
+
+def test_a_number_that_is_beyond_all_sense_is_not_spelled_out():
+    found = Finding("a", PLATEAU, 17, 30, 0.0, 1e12)
+    assert "(over 1000 standard deviations)" in str(found)

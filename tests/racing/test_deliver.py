@@ -361,7 +361,7 @@ def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
 def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
     race(FIVE, 600, deliver=0.4, journal=None)
     said = capfd.readouterr().err
-    assert "Then 240 of 600 pulls train the winner on." in said
+    assert ", then 240 pulls for the winner\n" in said
     assert "named the best at pull 360 by " in said
     assert "; trained on with the 240 pulls left" in said
     monkeypatch.setattr(progress_module, "EVERY", 0.0)
@@ -375,7 +375,7 @@ def test_the_table_says_who_is_trained_on():
     progress.mode = "live"
     with progress.shown(session, None):
         console = Console(file=io.StringIO(), width=100)
-        console.print(table(progress))
+        console.print(table(progress, console.size))
     shown = console.file.getvalue()
     name = session.names[session.winner]
     assert f"pull 60 of 100 · training {name} on · " in shown

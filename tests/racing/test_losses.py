@@ -41,7 +41,7 @@ def test_every_number_of_a_verdict_is_a_loss(policy, tmp_path):
         assert 0.9 < arm.score < 2.5 and 0.8 < arm.estimate < 2.5
     for arm in (verdict["good"], verdict["mid"]):
         assert arm.lower < arm.score and arm.lower < 2.1
-    text = str(verdict)
+    text = verdict.details()
     assert not re.search(r"(?<![\w.e])-\d", text)  # nothing is negative here but rewards
     assert "rise and are concave" not in text and "never fall" not in text
     assert "losses that never rise" in text

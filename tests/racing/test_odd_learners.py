@@ -148,7 +148,7 @@ def test_the_live_table_shows_them_as_they_are():
     console = Console(file=io.StringIO(), width=120)
     with progress.shown(session, None):
         progress.say("[/bold] says :smile:")
-        console.print(table(progress))
+        console.print(table(progress, console.size))
     shown = console.file.getvalue()
     for name in ("net[relu]", "net[tanh]", "[/bold]", ":smile:", "bell\\x07", "half\\udc80"):
         assert name in shown

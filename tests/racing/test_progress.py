@@ -3,19 +3,22 @@
 import io
 import os
 import signal
-import subprocess
-import sys
+import time
 from functools import partial
 from itertools import count, repeat
 
 import pytest
 from rich.console import Console
 
+from latebloomer.errors import SettingError
+from latebloomer.policies.registry import REGISTRY
+from latebloomer.racing import long_pulls, race
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing import race
+from latebloomer.racing.brief_plan import plan_in_pulls
 from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import WIDTH, Progress, Trace
+from latebloomer.racing.runners.contract import Begun
 from latebloomer.session.events import FAILED, Left, Told
 from latebloomer.session.session import Session
 
@@ -64,7 +67,7 @@ def test_the_table_has_a_line_per_learner():
         session.apply(Left("a", FAILED))
         progress._look(session)
         console = Console(file=io.StringIO(), width=100)
-        console.print(table(progress))
+        console.print(table(progress, console.size))
     shown = console.file.getvalue()
     assert "pull 15 of 60 · phase 2 of 3" in shown
     rows = {line.split()[0]: line for line in shown.splitlines()[2:]}
@@ -72,29 +75,127 @@ def test_the_table_has_a_line_per_learner():
     assert "▁" in rows["a"] and "█" in rows["c"] and " 5 " in rows["b"]
 
 
-def test_a_race_in_a_terminal(tmp_path):
-    pty = pytest.importorskip("pty")
-    code = (
-        "from latebloomer import race\n"
-        "race({k: (lambda i: lambda: iter([i] * 99))(i) for i, k in enumerate('abc')}, 60,"
-        " journal=None)"
-    )
-    master, slave = pty.openpty()
-    child = subprocess.Popen([sys.executable, "-c", code], stderr=slave, stdout=slave)
-    os.close(slave)
-    said = b""
-    while True:
-        try:
-            piece = os.read(master, 4096)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
-        said += piece
-    os.close(master)
-    assert child.wait() == 0
-    text = said.decode()
-    assert "pull 60 of 60" in text and "learner" in text and "Keep c" in text
+def test_names_are_cut_and_of_many_learners_the_best_are_shown():
+    names = [f"a learner with a name that is long, the one of number {k}" for k in range(60)]
+    progress, session = Progress(names, True), Session("r-sr", names, 6000)
+    progress.mode = "live"
+    with progress.shown(session, None):
+        pass
+    console = Console(file=io.StringIO(), width=80, height=24)
+    console.print(table(progress, console.size))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert len(lines) < 24 and max(map(len, lines)) <= 80 and lines[-1] == "... 40 more"
+    assert lines[2].startswith("a learner…f number 0 ")
+
+
+@pytest.mark.parametrize("policy", REGISTRY.values(), ids=REGISTRY)
+def test_the_plan_has_at_most_five_lines_beside_the_journal(policy):
+    for arms, budget in ((2, 40), (40, 400), (300, 3000)):
+        plan = policy().describe(arms, budget)
+        assert len(plan_in_pulls(plan, "auto", 20).splitlines()) <= 5
+
+
+def test_the_verdict_is_left_to_the_caller_who_asks_for_that(capfd):
+    learners = {"a": partial(repeat, 1), "b": partial(repeat, 2)}
+    race(learners, 20, journal=None, progress="running")
+    said = capfd.readouterr().err
+    assert "a: dropped at pull 20" in said and "Keep" not in said
+    with pytest.raises(SettingError, match="progress='loud', but"):
+        race(learners, 20, journal=None, progress="loud")
+
+
+def test_a_verdict_has_at_most_eleven_lines_and_says_where_the_rest_is():
+    def fails():
+        yield 0.1
+        raise RuntimeError("boom")
+
+    names = [f"{k} is a learner with a long name " * 3 for k in range(40)]
+    learners = {name: partial(repeat, i) for i, name in enumerate(names)}
+    verdict = race(learners | {"fails": fails, "fails too": fails}, 2000, deliver=0.3,
+                   journal=None, progress=False)  # fmt: skip
+    lines = str(verdict).splitlines()
+    assert len(lines) == 11 and lines[0].startswith(f"Keep {names[-1]}: score ")
+    assert lines[-1] == f"37 more learners and {len(verdict.warnings)} warnings: " \
+                        "print(verdict.details())"  # fmt: skip
+
+
+# --- a pull that is long ---
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(long_pulls, "LONG", 0.0)
+    monkeypatch.setattr(long_pulls, "TICK", 0.001)
+    monkeypatch.setattr(progress_module, "EVERY", 0.0)
+
+
+class Late:
+    """A learner whose third pull ends when somebody was told that it is waited for."""
+
+    def __init__(self, gate):
+        self.n, self.gate = 0, gate
+
+    def pull(self):
+        self.n += 1
+        if self.n == 3:
+            self.gate.read_text()  # of a pipe: waits until it is written to
+        return float(self.n)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("options", [{}, {"isolate": True}, {"resident": 1}], ids=str)
+def test_a_long_pull_says_whom_the_race_waits_for(tmp_path, monkeypatch, options):
+    gate, said = tmp_path / "gate", []
+    os.mkfifo(gate)
+
+    def say(self, text):
+        said.append(text)
+        if text == "waiting for net (its pull 3)":
+            gate.write_text("go")
+
+    monkeypatch.setattr(Progress, "say", say)
+    learners = {"net": lambda: Late(gate), "b": Counter}
+    assert race(learners, 20, journal=None, **options).spent == 20
+    assert said.count("waiting for net (its pull 3)") == 1
+
+
+class Counter:
+    def __init__(self):
+        self.n = 0
+
+    def pull(self):
+        self.n += 1
+        return float(self.n)
+
+
+def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
+    progress, session = show()
+    said, now = [], time.monotonic()
+    progress.say = said.append
+    progress.mode = "lines"
+    with progress.shown(session, None):
+        progress.seconds[0] = 60.0
+        progress._said = now - 100
+        progress._long_pull(Begun(0, 2, now - 100))  # its first took 60 s
+        assert not said
+        progress._long_pull(Begun(0, 2, now - 130))
+        progress._long_pull(Begun(0, 3, now - 130))  # not so soon after the last line
+    assert said == ["waiting for a (its pull 2)"]
+
+
+def test_the_live_table_says_whom_it_waits_for_until_the_pull_is_made():
+    progress, session = show()
+    progress.mode = "live"
+    with progress.shown(session, None):
+        progress.waits(session, (1,))
+        console = Console(file=io.StringIO(), width=100)
+        console.print(table(progress, console.size))
+        assert " · waiting for b (its pull 1)" in console.file.getvalue()
+        for arm in (0, 1):
+            told = Told(arm, 0.5)
+            session.apply(told)
+            progress.hear(told, session)
+        assert progress.waiting == ""
 
 
 def test_a_trace_of_any_length_is_short():

@@ -95,6 +95,7 @@ def test_a_journal_that_was_cut_off_keeps_its_beginning(tmp_path, whole):
         "UPDATE events SET kind = 'nonsense' WHERE id = 300",
         "UPDATE events SET score = 'text' WHERE id = 300",
         "UPDATE events SET at = x'ff' WHERE id = 300",
+        "UPDATE events SET checksum = checksum + 1 WHERE id = 300",
         "DELETE FROM events WHERE id = 300",
     ],
 )

@@ -146,7 +146,7 @@ def play_on_a_small_card():
     ):
         gpu._free_memory = lambda size=size: size
         try:
-            quiet("paper-a", "r-ucbe", target="gpu", **settings)
+            quiet("paper-a", "hybrid", target="gpu", **settings)
         except ChunkError as error:
             said.append(str(error))
     print(json.dumps(said))

@@ -162,12 +162,19 @@ def _filled(rows: Floats, table: Any) -> Floats:
 
 def lcdb10() -> Iterator[Curves]:
     """Real runs: one pull is a hundredth of the largest training set, a draw one of ten runs."""
+    for name, runs, _ in lcdb10_with_times():
+        yield Curves("lcdb10", name, runs.mean(axis=1), runs=runs)
+
+
+def lcdb10_with_times() -> Iterator[tuple[str, Floats, Floats]]:
+    """Of each data set its name, real runs (arms, runs, pulls) and seconds (arms, pulls)."""
     file = archive("lcdb10")
     for name in (key.removesuffix("|accuracy") for key in file if key.endswith("|accuracy")):
         rows, accuracy = file[f"{name}|rows"].astype(float), file[f"{name}|accuracy"] / 10_000
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
         runs = np.array([[np.interp(at, rows, run) for run in arm] for arm in accuracy])
-        yield Curves("lcdb10", f"openml-{name}", runs.mean(axis=1), runs=runs)
+        took = [np.interp(at, rows, np.maximum.accumulate(s)) for s in file[f"{name}|seconds"]]
+        yield f"openml-{name}", runs, np.array(took)
 
 
 def taskset(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:

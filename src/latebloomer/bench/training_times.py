@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from latebloomer.bench.bench_report import decimals, table
-from latebloomer.bench.curve_sets import ROWS, archive
+from latebloomer.bench.curve_sets import lcdb10_with_times
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named
 from latebloomer.problems.curves import Floats
@@ -56,13 +56,8 @@ class Cell(NamedTuple):
 
 def timed_curves() -> Iterator[TimedCurves]:
     """The data sets of LCDB 1.0, on a linear grid of training rows."""
-    file = archive("lcdb10")
-    for name in (key.removesuffix("|accuracy") for key in file if key.endswith("|accuracy")):
-        rows, accuracy = file[f"{name}|rows"].astype(float), file[f"{name}|accuracy"] / 10_000
-        at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
-        runs = np.array([[np.interp(at, rows, run) for run in arm] for arm in accuracy])
-        took = [np.interp(at, rows, np.maximum.accumulate(s)) for s in file[f"{name}|seconds"]]
-        yield TimedCurves(f"openml-{name}", runs, without_start(np.array(took)))
+    for name, runs, seconds in lcdb10_with_times():
+        yield TimedCurves(name, runs, without_start(seconds))
 
 
 def without_start(seconds: Floats) -> Floats:

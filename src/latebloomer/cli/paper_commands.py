@@ -10,9 +10,7 @@ import typer
 from latebloomer.citation import cite as bibtex
 from latebloomer.cli.terminal_output import say
 from latebloomer.errors import Interrupted
-from latebloomer.paper.experiments import AS_WRITTEN
-from latebloomer.paper.figure import PUBLISHED_RUNS, Workbench
-from latebloomer.simulation.local_runs import cores
+from latebloomer.paper.modes import AS_WRITTEN, PUBLISHED_RUNS
 
 
 def reproduce(
@@ -29,8 +27,10 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Make the paper's figures and tables again. Each of its claims gets a verdict."""
+    from latebloomer.paper.figure import Workbench
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
+    from latebloomer.simulation.local_runs import cores
 
     if listed or not names:
         for figure in FIGURES:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +19,10 @@ from latebloomer.errors import Interrupted, OutputError, SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import ERROR, RACES, journal_at
 from latebloomer.racing.learner import Given, can_save
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.verdict.verdict import Verdict
+
+if TYPE_CHECKING:
+    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.verdict.verdict import Verdict
 
 LEARNERS_HELP = (
     "module:function or path/to/file.py:function that returns the learners, a dict of names."
@@ -32,6 +35,9 @@ STOP_HELP = "certified: end once the winner is certified."
 JOURNAL_HELP = "Where every pull is recorded: a file, or a folder/ for a new file in it."
 IF_EXISTS_HELP = "Where the journal holds a race already: error, resume it, or new, a file beside."
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="End with every learner, reason and warning.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RunnerName = Annotated[
     str, typer.Option(help="local, or ray: every learner in a process of its own.")
@@ -94,6 +100,7 @@ def race(
     watch: Watched = False,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Race learners within a budget and keep the right one.
 
@@ -112,10 +119,11 @@ def race(
             journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
             retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
             stop=stop, isolate=isolate, resident=resident,
-            progress=not quiet, watch=watch,
+            progress=shown_while_running(quiet, json), watch=watch,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
-    print_and_write(verdict, learners, report, save, json)
+    say_verdict(verdict, quiet, json, verbose)
+    write_files(verdict, learners, report, save, json)
 
 
 def resume(
@@ -132,6 +140,7 @@ def resume(
     json: Json = False,
     resident: Resident = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Go on with a race after an interruption.
 
@@ -149,12 +158,13 @@ def resume(
             journal,
             given,
             runner=where,
-            progress=not quiet,
+            progress=shown_while_running(quiet, json),
             isolate=isolate,
             watch=watch,
             resident=resident,
         )
-    print_and_write(verdict, learners, report, save, json)
+    say_verdict(verdict, quiet, json, verbose)
+    write_files(verdict, learners, report, save, json)
 
 
 def journal_and_learners(words: list[str]) -> tuple[Path, str]:
@@ -192,6 +202,7 @@ def extend(
     quiet: Quiet = False,
     watch: Watched = False,
     json: Json = False,
+    verbose: Verbose = False,
 ) -> None:
     """Give a race, finished or not, a larger budget, and newcomers.
 
@@ -206,9 +217,11 @@ def extend(
         verdict = run(
             journal, given, budget=budget, trainings=trainings, full=full_steps(full),
             horizon=horizon, revive=revive, add=newcomers,
-            runner=where, progress=not quiet, isolate=isolate, resident=resident, watch=watch,
+            runner=where, progress=shown_while_running(quiet, json), isolate=isolate,
+            resident=resident, watch=watch,
         )  # fmt: skip
-    print_and_write(verdict, learners, report, save, json)
+    say_verdict(verdict, quiet, json, verbose)
+    write_files(verdict, learners, report, save, json)
 
 
 def newcomers_apart(
@@ -259,12 +272,29 @@ def runner_at(
     return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage)
 
 
-def print_and_write(
+def shown_while_running(quiet: bool, json: bool) -> bool | str:
+    """What `race` shows on stderr: the verdict only where stdout has it in another form."""
+    from latebloomer.racing.progress import WHILE_RUNNING
+
+    return False if quiet else True if json else WHILE_RUNNING
+
+
+def say_verdict(verdict: Verdict, quiet: bool, json: bool, verbose: bool) -> None:
+    """The verdict on stdout, once: learners that a live table has shown are not listed again."""
+    from latebloomer.racing.progress import display_mode
+    from latebloomer.racing.verdict.verdict_text import brief
+
+    if json or verbose:
+        say(verdict.to_json() if json else verdict.details())
+        return
+    seen = not quiet and display_mode() == "live" and sys.stdout.isatty()
+    say(brief(verdict, table=not seen))
+
+
+def write_files(
     verdict: Verdict, learners: str, report: Path | None, save: Path | None, json: bool
 ) -> None:
-    """The verdict on stdout; the winner and the report into files, the winner first."""
-    words = [verdict.sentence, *verdict.both, verdict.journal_line]
-    say(verdict.to_json() if json else "\n".join(words))
+    """The winner and the report into files, the winner first."""
     if save is None and not can_save(verdict.learner):
         say("the trained winner ends with this command: --save winner.pkl keeps it", err=True)
     journal = near(Path(str(verdict.journal)))

@@ -10,11 +10,11 @@ from typing import Annotated, TypeVar
 import typer
 
 from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
-from latebloomer.core.atomic_files import need_folder
+from latebloomer.core.atomic_files import make_folder, need_folder, write_file
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies import REGISTRY, split_policies
 from latebloomer.policies.registry import policy_for
-from latebloomer.racing.share_text import plan_in_trainings
+from latebloomer.racing.brief_plan import plan_in_trainings
 from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)
@@ -42,6 +42,10 @@ DOWNLOAD_HELP = (
     "learners on 181 data sets, the bench's set lcdb10 (68 MB are fetched)."
 )
 SIGMA_HELP = "Noise added to curves of a folder that were recorded once."
+COSTS_HELP = (
+    "On the set lcdb10, which knows what training took: learners compared at the same share of "
+    "their training and after the same time, within a time. Writes costs.md to --out."
+)
 COMPARED_HELP = "With commas; by default all that can be played without settings."
 
 Horizon = Annotated[
@@ -123,12 +127,16 @@ def bench(
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.md, .csv and .png.")] = None,
     threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    costs: Annotated[bool, typer.Option("--costs", help=COSTS_HELP)] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench import COMPARED
     from latebloomer.bench import bench as compare
 
+    if costs:
+        compare_costs(policies, budgets, draws, seed, out)
+        return
     if out is not None:
         need_folder(out)
     found = compare(
@@ -144,6 +152,23 @@ def bench(
         say(f"skipped {len(found.skipped)}: see the end of the report", err=True)
     for path in written:
         say(f"wrote {path}", err=True)
+
+
+def compare_costs(
+    policies: str | None, budgets: str, draws: int, seed: int, out: Path | None
+) -> None:
+    """Learners at the same share of their training, and after the same time, within a time."""
+    from latebloomer.bench.training_times import POLICIES, compare_units, report
+
+    if out is not None:
+        need_folder(out)
+    trainings = comma_separated("--budgets", budgets, float, "numbers with commas between")
+    names = POLICIES if policies is None else split_policies(policies)
+    text = report(compare_units(names, trainings, draws, seed), draws)
+    say(text)
+    if out is not None:
+        write_file(make_folder(out) / "costs.md", f"{text}\n")
+        say(f"wrote {out / 'costs.md'}", err=True)
 
 
 def download(

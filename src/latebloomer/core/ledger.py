@@ -68,6 +68,8 @@ def reset(ledger: Ledger) -> None:
         ledger.coarse[i] = 0
     for j in range(len(ledger.pool)):
         ledger.pool[j] = 0.0
+    for j in range(len(ledger.work)):  # a tournament looks at winners that are not known yet
+        ledger.work[j] = 0
     for j in range(CELLS):
         ledger.cursor[j] = 0
     ledger.cursor[RACERS] = len(ledger.n)
@@ -141,6 +143,17 @@ def close_ranks(ledger: Ledger) -> None:
             ledger.racing[racers] = i
             racers += 1
     ledger.cursor[RACERS] = racers
+
+
+@kernel
+def sort_best_first(ledger: Ledger, size: int) -> None:
+    """Fill `work` with the racing arms, the best-rated first."""
+    heapify_worst(ledger, size)
+    for left in range(size - 1, 0, -1):
+        worst = ledger.work[0]
+        ledger.work[0] = ledger.work[left]
+        ledger.work[left] = worst
+        sift(ledger, 0, left)
 
 
 @kernel

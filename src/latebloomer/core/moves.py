@@ -177,6 +177,18 @@ def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
     return tuple(moves_of(policy, fn) for fn in moves)
 
 
+@cache
+def plain_intake(policy: Any) -> tuple[Any, Any]:
+    """`observe` without the rating, and `update_rating`, in plain Python."""
+    unrated = lower(observe, plain, remember=policy.remember, update_rating=_leave_unrated)
+    return unrated, moves_of(policy, policy.update_rating)
+
+
+@kernel
+def _leave_unrated(*_: Any) -> None:
+    """In the place of `update_rating`."""
+
+
 # --- memory ---
 
 

@@ -190,9 +190,20 @@ def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float
     :math:`f(x) = e^{-x^2/2}` that is all. Else a height in the layer is drawn too and :math:`x`
     kept if the point is under :math:`f`, and beyond the base's edge the tail is sampled.
     """
+    high, low = half(seed, run, stream, index, 0)
+    x = place_in_layer(table, high, low)
+    if abs(x) < table[2 * (low & 255) + 1]:
+        return x
+    return normal_beyond(table, seed, run, stream, index, high, low)
+
+
+@kernel
+def normal_beyond(
+    table: Any, seed: int, run: int, stream: int, index: int, high: int, low: int
+) -> float:
+    """The same where the first try, these two words, is in a part of a layer that is not sure."""
     domain = 0
     while True:
-        high, low = half(seed, run, stream, index, domain)
         layer = low & 255
         x = place_in_layer(table, high, low)
         if abs(x) < table[2 * layer + 1]:
@@ -204,6 +215,7 @@ def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float
         if height < math.exp(-0.5 * x * x):
             return x
         domain += 2
+        high, low = half(seed, run, stream, index, domain)
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
+NAME = 32  # characters of a name in a table
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
@@ -55,6 +56,34 @@ def reason_of(error: BaseException) -> str:
     except Exception as broken:  # of a user's own class
         text = f"it cannot say what ({type(broken).__name__})"
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def shortened(text: str, most: int) -> str:
+    """A long text without its middle: the ends tell more often which one it is.
+
+    >>> shortened("net, 3 layers", 20), shortened("MLPClassifier(hidden=(8,), alpha=0.001)", 20)
+    ('net, 3 layers', 'MLPClassi…lpha=0.001)')
+    """
+    if len(text) <= most:
+        return text
+    end = most // 2
+    return f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+def short_name(name: str) -> str:
+    """A learner's name where there is little room."""
+    return shortened(one_line(name), NAME)
+
+
+def short_seconds(seconds: float) -> str:
+    """Seconds in a table.
+
+    >>> short_seconds(0.00042), short_seconds(0.042), short_seconds(4200.4)
+    ('<0.01', '0.042', '4,200')
+    """
+    if 0 < seconds < 0.01:
+        return "<0.01"
+    return f"{seconds:.3g}" if seconds < 999.5 else f"{seconds:,.0f}"
 
 
 def span_of_time(seconds: float) -> str:

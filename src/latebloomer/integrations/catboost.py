@@ -65,7 +65,7 @@ class CatBoostLearner:
         self._metric = metric_named_once(metric, params, ["eval_metric"])
         self._sign = sign(self._metric, maximize, self._higher_is_better)
         self._train, self._valid = self._pool("train", train), self._pool("valid", valid)
-        quiet: dict[str, Any] = {} if _talks(params) else {"logging_level": "Silent"}
+        quiet: dict[str, Any] = {} if talks(params) else {"logging_level": "Silent"}
         self._params = quiet | {name: params[name] for name in params if name not in ITERATIONS}
         self._params |= {"iterations": self.full, "use_best_model": False, "metric_period": 1}
         if isinstance(self._metric, str):
@@ -149,5 +149,5 @@ class StopAt:
         return bool(info.iteration < self._rounds)
 
 
-def _talks(params: Mapping[str, Any]) -> bool:
+def talks(params: Mapping[str, Any]) -> bool:
     return any(name in params for name in ("verbose", "logging_level", "silent", "verbose_eval"))

@@ -46,7 +46,8 @@ def library(module: str, purpose: str, name: str) -> Any:
 
 def _bound(package: str, line: str) -> re.Match[str] | None:
     """The lower bound that a line of the package's requirements has for another package."""
-    return re.match(rf"{package}(?:\[.*\])?>=([\d.]+)", line)
+    name = package.replace("_", "[-_]")
+    return re.match(rf"{name}(?:\[.*\])?>=([\d.]+)", line)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

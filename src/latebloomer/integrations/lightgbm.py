@@ -85,7 +85,7 @@ class LightGBMLearner:
         self.model = self._lightgbm.Booster(self._params, self._train)
         self.model.add_valid(self._valid, "valid")
         self._live = True  # whether `update` goes on with it
-        self._settings = _settings_of(self.model)
+        self._settings = settings_of(self.model)
         if self._settings["boosting"] == "rf":
             raise LearnerError("boosting='rf' cannot be trained on by LightGBM: use gbdt or dart")
         self._sign = sign(self._metric, maximize, lambda _: self._result()[3])
@@ -94,7 +94,7 @@ class LightGBMLearner:
         """Add rounds; the metric after them."""
         done = self.rounds
         count = steps_left(steps, done, self.full)
-        if self._live and not (done and _samples(self._settings)):
+        if self._live and not (done and draws_at_random(self._settings)):
             for _ in range(count):
                 self.model.update()
         else:
@@ -105,9 +105,8 @@ class LightGBMLearner:
 
     def _go_on(self, done: int, count: int) -> None:
         """Begin a booster that starts from the model, with generators of its own."""
-        seeds = {
-            name: int(self._settings[name]) + done for name in SEEDS if _samples(self._settings)
-        }
+        drawn = SEEDS if draws_at_random(self._settings) else ()
+        seeds = {name: int(self._settings[name]) + done for name in drawn}
         self.model = self._lightgbm.train(
             self._params | seeds, self._train, count, valid_sets=[self._valid],
             valid_names=["valid"], init_model=self.model, keep_training_booster=True,
@@ -165,12 +164,12 @@ class LightGBMLearner:
         self._live = False
 
 
-def _settings_of(booster: Any) -> dict[str, str]:
+def settings_of(booster: Any) -> dict[str, str]:
     """All settings as LightGBM understood them, whatever they were called."""
     return dict(re.findall(r"^\[(\w+): (.*)\]$", booster.model_to_string(), re.MULTILINE))
 
 
-def _samples(settings: Mapping[str, str]) -> bool:
+def draws_at_random(settings: Mapping[str, str]) -> bool:
     """Whether rounds are drawn at random, other than by dart, which drops trees of all rounds."""
     if settings["boosting"] == "dart":
         return False

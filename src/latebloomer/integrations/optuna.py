@@ -129,6 +129,11 @@ class TunerLearner:
 def _check_study(study: Any, sampler: Any) -> None:
     if sampler is not None:
         raise SettingError("study and sampler are both given, but a study has its own sampler")
+    need_one_direction(study)
+
+
+def need_one_direction(study: Any) -> None:
+    """Raise a `SettingError` where a study has several objectives."""
     if len(study.directions) > 1:
         raise SettingError(
             f"the study has {len(study.directions)} directions, but a race needs 1: its scores "

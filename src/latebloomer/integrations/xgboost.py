@@ -81,7 +81,7 @@ class XGBoostLearner:
         """Add rounds; the metric after them."""
         done = self.rounds
         last = done + steps_left(steps, done, self.full)
-        if done and _samples(self._params):  # as if resumed: a booster has generators inside
+        if done and draws_at_random(self._params):  # as if resumed: it has generators inside
             self.model = self._booster(self.model.save_raw("ubj"))
         for number in range(done, last):
             self.model.update(self._train, number)
@@ -128,8 +128,8 @@ def _higher_is_better(metric: str) -> bool:
     return name in HIGHER_IS_BETTER
 
 
-def _samples(params: Mapping[str, Any]) -> bool:
-    """Whether rounds are drawn at random."""
+def draws_at_random(params: Mapping[str, Any]) -> bool:
+    """Whether rounds are drawn at random, by the settings that are given."""
     return params.get("booster", "gbtree") != "gbtree" or any(
         float(params.get(name, 1)) != 1 for name in SAMPLING
     )

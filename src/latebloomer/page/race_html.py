@@ -7,7 +7,7 @@ from html import escape
 from math import isinf
 from time import localtime, strftime
 
-from latebloomer.core.text import span_of_time
+from latebloomer.core.text import short_seconds, span_of_time
 from latebloomer.page.html_document import (
     html_document,
     section,
@@ -257,7 +257,7 @@ def _facts(page: RacePage) -> Iterable[str]:
     if page.learners and page.final:
         own, cost = page.learners[0].pulls, sum(one.seconds for one in page.learners)
         yield f"<b>{own:,}</b><span>of {page.spent:,} pulls were its own</span>"
-        yield f"<b>{_short_seconds(cost)} s</b><span>of training in all</span>"
+        yield f"<b>{escape(short_seconds(cost))} s</b><span>of training in all</span>"
     sure = page.certainty
     if sure is not None and page.final:
         bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
@@ -285,7 +285,7 @@ def _row(one: LearnerOnPage, look: str, most: int) -> list[str]:
         f'<td class="num" data-is="last score">{number_text(one.score)}</td>',
         f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
         f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
-        f'<td class="num" data-is="seconds">{_short_seconds(one.seconds)}</td>',
+        f'<td class="num" data-is="seconds">{escape(short_seconds(one.seconds))}</td>',
         f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>',
     ]
 
@@ -308,13 +308,3 @@ def _more(one: LearnerOnPage, rest: str) -> str:
         f'<details data-key="{key}"><summary aria-label="more on {escape(one.name)}">more'
         f"</summary>{sentence_list(texts)}</details>"
     )
-
-
-def _short_seconds(seconds: float) -> str:
-    """
-    >>> _short_seconds(0.00042), _short_seconds(0.042), _short_seconds(4200.4)
-    ('&lt;0.01', '0.042', '4,200')
-    """
-    if 0 < seconds < 0.01:
-        return "&lt;0.01"
-    return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:,.0f}"

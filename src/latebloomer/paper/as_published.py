@@ -12,8 +12,9 @@ from latebloomer.core.kernel import lower
 from latebloomer.core.phases import phase_lengths
 from latebloomer.errors import extra
 from latebloomer.paper import published_algorithms as published
-from latebloomer.paper.experiments import AS_PUBLISHED, Setting
+from latebloomer.paper.experiments import Setting
 from latebloomer.paper.figure import Row
+from latebloomer.paper.modes import AS_PUBLISHED
 from latebloomer.paper.published_algorithms import Trial
 from latebloomer.problems.curves import Floats
 from latebloomer.theory.complexity import TIE, best_arms

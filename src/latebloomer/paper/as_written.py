@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from latebloomer.core.statistics import Estimate, mean
-from latebloomer.paper.experiments import AS_WRITTEN, THEORY, Setting
+from latebloomer.paper.experiments import THEORY, Setting
 from latebloomer.paper.figure import Row
+from latebloomer.paper.modes import AS_WRITTEN
 from latebloomer.policies import (
     UCBE,
     ExploreThenCommit,

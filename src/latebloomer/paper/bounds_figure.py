@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
-from latebloomer.paper.experiments import AS_WRITTEN, SETTING_A, SETTING_B, WINDOW
+from latebloomer.paper.experiments import SETTING_A, SETTING_B, WINDOW
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
+from latebloomer.paper.modes import AS_WRITTEN
 from latebloomer.policies import Policy, RisingSR, RisingUCBE, RoundRobinWindow
 from latebloomer.problems import Problem, lower_bound
 from latebloomer.problems.curves import Floats

@@ -11,14 +11,13 @@ from latebloomer.paper import appendix_claims, section_8_claims, series
 from latebloomer.paper.claims import Claim
 from latebloomer.paper.evidence import Evidence
 from latebloomer.paper.experiments import (
-    AS_PUBLISHED,
-    AS_WRITTEN,
     IMDB,
     SETTING_A,
     SETTING_B,
     Setting,
 )
 from latebloomer.paper.figure import Row, Workbench, read_rows, write_rows
+from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN
 
 CLAIMS: tuple[Claim, ...] = (*section_8_claims.CLAIMS, *appendix_claims.CLAIMS)
 REPRODUCED, ONLY_PUBLISHED, NOT = "reproduced", "only as published", "not reproduced"

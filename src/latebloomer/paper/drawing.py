@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from latebloomer.paper.experiments import AS_PUBLISHED, Setting
+from latebloomer.paper.experiments import Setting
 from latebloomer.paper.figure import Row, select
+from latebloomer.paper.modes import AS_PUBLISHED
 from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, TEXT, Style
 
 ARM_STYLES = tuple(STYLES.values())  # for whatever is no algorithm: arms, learners, multiples

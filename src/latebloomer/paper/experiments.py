@@ -14,8 +14,6 @@ from latebloomer.problems.curves import Floats
 from latebloomer.theory import NoExploration, exploration_limit, gaps
 
 WINDOW = 0.25
-AS_WRITTEN, AS_PUBLISHED = "as-written", "as-published"
-MODES = (AS_WRITTEN, AS_PUBLISHED)
 BUDGETS = (
     100, 150, 200, 250, 300, 350, 400, 450, 500, 600, 700, 800, 900, 1000, 1200, 1400, 1600,
     1800, 2000, 2400, 2800, 3200,

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from latebloomer.core.atomic_files import make_folder, write_csv
 from latebloomer.core.text import printable
-from latebloomer.paper.experiments import AS_PUBLISHED, AS_WRITTEN
+from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.simulation.progress_bar import Progress
 
 Key = TypeVar("Key", bound=Hashable)
 PARTS = "parts"  # the folder, in the output folder, of what need not be played again
-PUBLISHED_RUNS = 100  # of the paper's figures
 
 
 class Row(NamedTuple):

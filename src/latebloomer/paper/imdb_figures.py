@@ -10,8 +10,9 @@ import numpy as np
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.paper import drawing, series
 from latebloomer.paper.evidence import short
-from latebloomer.paper.experiments import AS_PUBLISHED, IMDB, IMDB_BUDGETS, THEORY
+from latebloomer.paper.experiments import IMDB, IMDB_BUDGETS, THEORY
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
+from latebloomer.paper.modes import AS_PUBLISHED
 from latebloomer.problems.curves import Floats
 
 ORDER = ("R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure", THEORY)

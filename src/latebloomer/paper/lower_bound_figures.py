@@ -10,8 +10,8 @@ from typing import Any
 
 from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
-from latebloomer.paper.experiments import AS_WRITTEN
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
+from latebloomer.paper.modes import AS_WRITTEN
 from latebloomer.problems import Gaussian, Problem, lower_bound
 from latebloomer.theory import lower_bounds
 

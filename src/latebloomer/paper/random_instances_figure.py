@@ -8,8 +8,8 @@ from typing import Any
 from latebloomer.core.statistics import student
 from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
-from latebloomer.paper.experiments import AS_WRITTEN
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
+from latebloomer.paper.modes import AS_WRITTEN
 from latebloomer.policies import SuccessiveHalving
 from latebloomer.problems import FAMILIES, random_problem
 

@@ -21,8 +21,8 @@ from latebloomer.paper import (
     setting_figures,
 )
 from latebloomer.paper.claim_results import decide_claims
-from latebloomer.paper.experiments import MODES
 from latebloomer.paper.figure import PARTS, Figure, Made, Workbench, write_rows
+from latebloomer.paper.modes import MODES
 from latebloomer.paper.paper_page import write_page
 from latebloomer.simulation.plots import write_figure
 

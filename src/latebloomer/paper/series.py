@@ -11,8 +11,6 @@ from latebloomer.paper import evidence
 from latebloomer.paper.evidence import Quantity, measured
 from latebloomer.paper.experiments import (
     ALGORITHMS,
-    AS_PUBLISHED,
-    AS_WRITTEN,
     BUDGETS,
     IMDB,
     IMDB_BUDGETS,
@@ -21,7 +19,8 @@ from latebloomer.paper.experiments import (
     THEORY,
     Setting,
 )
-from latebloomer.paper.figure import PUBLISHED_RUNS, Row, Workbench, select
+from latebloomer.paper.figure import Row, Workbench, select
+from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.policies import RisingUCBE
 
 FACTORS = {

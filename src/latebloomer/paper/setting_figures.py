@@ -12,7 +12,6 @@ import numpy as np
 
 from latebloomer.paper import drawing, series
 from latebloomer.paper.experiments import (
-    AS_PUBLISHED,
     SETTING_A,
     SETTING_B,
     SIGMAS,
@@ -20,6 +19,7 @@ from latebloomer.paper.experiments import (
     Setting,
 )
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
+from latebloomer.paper.modes import AS_PUBLISHED
 from latebloomer.problems.curves import Floats
 from latebloomer.theory.rising_ucbe_bounds import error_bound
 

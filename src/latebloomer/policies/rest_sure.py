@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Ledger, close_ranks
+from latebloomer.core.ledger import PULLS, RACERS, SWEEPS, Ledger, close_ranks, sort_best_first
 from latebloomer.policies.power_law import (
     Numbers,
     PowerLawPolicy,
@@ -91,13 +92,48 @@ def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) ->
     for place in range(size):
         i = ledger.racing[place]
         ledger.memo[i] = predicted_reward(self, ledger, i, tau, decay_tau)
-    for place in range(size):
+    drop_dominated(ledger, sure)
+
+
+@kernel
+def drop_dominated(ledger: Ledger, sure: float) -> None:
+    """Drop i where for some j both `rating` and `memo` of j are more than `sure` above i's."""
+    if is_any_in_reach(ledger, sure):
+        sort_best_first(ledger, ledger.cursor[RACERS])
+        mark_dominated(ledger, sure)
+        close_ranks(ledger)
+
+
+@kernel
+def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
+    """Whether an arm with the best of all ratings and the best of all memos would beat any.
+
+    Where it would not, no arm does, and none has to be sorted: most sweeps end here.
+    """
+    top_rating = top_memo = -inf
+    for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        for other in range(size):
-            j = ledger.racing[other]
-            if (
-                ledger.rating[j] - ledger.rating[i] > sure
-                and ledger.memo[j] - ledger.memo[i] > sure
-            ):
-                ledger.out[i] = ledger.cursor[PULLS]
-    close_ranks(ledger)
+        top_rating = max(top_rating, ledger.rating[i])
+        top_memo = max(top_memo, ledger.memo[i])
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if top_rating - ledger.rating[i] > sure and top_memo - ledger.memo[i] > sure:
+            return True
+    return False
+
+
+@kernel
+def mark_dominated(ledger: Ledger, sure: float) -> None:
+    """Compare all pairs in one walk over `work`, which has the racing arms, best rated first.
+
+    Whose rating beats an arm's stands before it, and beats those of all that follow: the highest
+    `memo` of these so far is all that has to be known of them.
+    """
+    ahead, top_memo = 0, -inf
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.work[place]
+        while ledger.rating[ledger.work[ahead]] - ledger.rating[i] > sure:
+            top_memo = max(top_memo, ledger.memo[ledger.work[ahead]])
+            ahead += 1
+        if top_memo - ledger.memo[i] > sure:
+            ledger.out[i] = ledger.cursor[PULLS]

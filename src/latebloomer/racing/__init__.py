@@ -1,21 +1,26 @@
 """Real learners: race them, resume after anything, and keep the right one."""
 
-from latebloomer.errors import (
-    AllFailed,
-    Interrupted,
-    JournalError,
-    JournalInUse,
-    LearnerError,
-    OtherRace,
-)
-from latebloomer.racing.api import look, race, resume
-from latebloomer.racing.callbacks import Callback, RaceView
-from latebloomer.racing.learner import Learner
-from latebloomer.racing.learner_contract import LearnerCheck, check_learner
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.runners.runner_contract import check_runner
-from latebloomer.racing.training_share import full
-from latebloomer.racing.verdict.verdict import ArmResult, Verdict
+from typing import TYPE_CHECKING
+
+from latebloomer.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from latebloomer.errors import (
+        AllFailed,
+        Interrupted,
+        JournalError,
+        JournalInUse,
+        LearnerError,
+        OtherRace,
+    )
+    from latebloomer.racing.api import look, race, resume
+    from latebloomer.racing.callbacks import Callback, RaceView
+    from latebloomer.racing.learner import Learner
+    from latebloomer.racing.learner_contract import LearnerCheck, check_learner
+    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.runners.runner_contract import check_runner
+    from latebloomer.racing.training_share import full
+    from latebloomer.racing.verdict.verdict import ArmResult, Verdict
 
 __all__ = [
     "AllFailed",
@@ -38,3 +43,27 @@ __all__ = [
     "race",
     "resume",
 ]
+
+HOMES = {  # where each name lives
+    "AllFailed": "latebloomer.errors",
+    "ArmResult": "latebloomer.racing.verdict.verdict",
+    "Callback": "latebloomer.racing.callbacks",
+    "Interrupted": "latebloomer.errors",
+    "JournalError": "latebloomer.errors",
+    "JournalInUse": "latebloomer.errors",
+    "Learner": "latebloomer.racing.learner",
+    "LearnerCheck": "latebloomer.racing.learner_contract",
+    "LearnerError": "latebloomer.errors",
+    "OtherRace": "latebloomer.errors",
+    "RaceView": "latebloomer.racing.callbacks",
+    "Runner": "latebloomer.racing.runners.contract",
+    "Verdict": "latebloomer.racing.verdict.verdict",
+    "check_learner": "latebloomer.racing.learner_contract",
+    "check_runner": "latebloomer.racing.runners.runner_contract",
+    "full": "latebloomer.racing.training_share",
+    "look": "latebloomer.racing.api",
+    "race": "latebloomer.racing.api",
+    "resume": "latebloomer.racing.api",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, HOMES)

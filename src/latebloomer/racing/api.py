@@ -12,6 +12,7 @@ from typing import Any
 from latebloomer.errors import JournalError, NothingYet, OtherRace
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
+from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
@@ -33,7 +34,7 @@ from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.runners.resident import keep_resident
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.share_text import plan_in_trainings, pull_in_words
+from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -60,7 +61,7 @@ def race(
     if_exists: str = ERROR,
     runner: str | Runner = "local",
     seed: int = 0,
-    progress: bool = True,
+    progress: bool | str = True,
     maximize: bool = True,
     timeout: float | None = None,
     retries: int = 1,
@@ -115,8 +116,9 @@ def race(
         Where pulls are made: "local", "ray", or a `Runner` such as `RayRunner(...)`.
     seed : int
         Of what is random; learners get seeds made of it and their names.
-    progress : bool
-        Whether a live table and the verdict are shown.
+    progress : bool | str
+        Whether a live table and the verdict are shown; "running" shows the race and leaves the
+        verdict to you.
     maximize : bool
         False where scores are losses.
     timeout : float | None
@@ -230,7 +232,7 @@ def resume(
     full: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
-    progress: bool = True,
+    progress: bool | str = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     watch: bool = False,
@@ -265,7 +267,7 @@ def resume(
         Only needed for one that is not the library's own.
     runner : str | Runner
         As in `race`; any runner may go on with a race.
-    progress : bool
+    progress : bool | str
         As in `race`.
     callbacks : Sequence[Callback] | None
         As in `race`; they are told what happens from now on.
@@ -296,7 +298,7 @@ def resume(
     functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
     opened = files.reopen(journal)
     try:
-        state = RaceState.replayed(opened.read(), policy)
+        state = RaceState.replayed(opened.read_in_batches(), policy)
         given = with_newcomers(learners, more, state.names, state.created.names)
         extension = plan_extension(more, state)
         names = state.names if extension is None else (*state.names, *extension.newcomers)
@@ -338,7 +340,7 @@ def look(journal: Place | None = None, policy: Policy | str | None = None) -> Ve
     """
     opened = files.read(journal_at(journal))
     try:
-        state = RaceState.replayed(opened.read(), policy)
+        state = RaceState.replayed(opened.read_in_batches(), policy)
     finally:
         opened.close()
     if state.session.spent == 0 and not state.session.over:
@@ -398,38 +400,35 @@ def _run(
 
 def _announce(driver: Driver, progress: Progress) -> None:
     """The plan before the first pull; what a resume costs before it is paid."""
-    session, settings = driver.session, driver.settings
+    session = driver.session
     crashing = driver.race.crashing_learner()
     if crashing is not None:
         driver.record(Noted(crashing, CRASHES))
     if session.spent:
         progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
-    elif settings.seconds is not None:
-        progress.say(
-            f"{settings.rule} over {len(session.names)} learners for "
-            f"{settings.seconds:g} s{_set_aside(driver)}: the first sweep measures how many "
-            "pulls that is"
-        )
     else:
-        auto = "auto: " if settings.auto else ""
-        arms, budget = len(session.names), session.deciding_budget
-        plan = session.policy.describe(arms, budget, session.horizon, session.grace)
-        if settings.shares:
-            said = plan_in_trainings(plan, settings.trainings, settings.rule)
-            progress.say(f"{said}{_set_aside(driver)}\n{pull_in_words(settings.shares)}")
-        else:
-            progress.say(f"{auto}{plan}{_set_aside(driver)}")
+        progress.say(_plan(driver))
     if driver.journal.path is not None:
         progress.say(f"journal: {near(driver.journal.path)}")
 
 
-def _set_aside(driver: Driver) -> str:
-    """What comes after the plan."""
-    session, share = driver.session, driver.settings.deliver
-    if driver.settings.seconds is not None:
-        return f", {share:.0%} of them for the winner" if share else ""
-    pulls = session.budget - session.deciding_budget
-    return f"\nThen {pulls} of {session.budget} pulls train the winner on." if share else ""
+def _plan(driver: Driver) -> str:
+    """The plan in a few lines."""
+    session, settings = driver.session, driver.settings
+    if settings.seconds is not None:
+        share = settings.deliver
+        of_it = f", {share:.0%} of them for the winner" if share else ""
+        return (
+            f"{settings.rule} over {len(session.names)} learners for {settings.seconds:g} s{of_it}"
+            ": the first sweep measures how many pulls that is"
+        )
+    arms, budget = len(session.names), session.deciding_budget
+    plan = session.policy.describe(arms, budget, session.horizon, session.grace)
+    aside = session.budget - budget
+    if not settings.shares:
+        return plan_in_pulls(plan, settings.rule, aside)
+    said = plan_in_trainings(plan, settings.trainings, settings.rule, aside)
+    return f"{said}\n{pull_in_words(settings.shares)}"
 
 
 def _repeats(driver: Driver) -> str:

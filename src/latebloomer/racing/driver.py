@@ -8,7 +8,7 @@ listen are told: the clock, the schedule of checkpoints, the progress display, u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
@@ -110,7 +110,7 @@ class Driver:
 
     def run(self) -> None:
         """Race until the session is over."""
-        with Interrupt() as interrupt, self.progress.shown(self.session, self.clock):
+        with Interrupt() as interrupt, self._shown():
             self._plan_ahead()
             while not self.session.over and (self.runner.busy or not self.runner.held):
                 for report in self.runner.work(self._orders()):
@@ -120,6 +120,9 @@ class Driver:
             if not self.session.over:
                 self._leave()
         self.race.need_one_learner()
+
+    def _shown(self) -> AbstractContextManager[None]:
+        return self.progress.shown(self.session, self.clock, lambda: self.runner.under_way)
 
     def _orders(self) -> Orders:
         """What may be pulled now."""
@@ -317,7 +320,7 @@ class Driver:
                 Trouble(arm, "score", "it ended before its first score", hopeless=True)
             )
             return
-        self.record(Left(arm, FINISHED, f"ended by itself after {n} pulls"))
+        self.record(Left(arm, FINISHED, f"ended by itself after {n} pull{'s' * (n != 1)}"))
         self._release_dropped()
 
     # --- saving ---

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from types import FrameType
 from typing import Any
+
+from latebloomer.racing.notebook_display import print_aside
 
 
 class Interrupt:
@@ -31,7 +32,7 @@ class Interrupt:
         if self.wanted:
             raise KeyboardInterrupt
         self.wanted = True
-        print("\nstopping after the running pull; Ctrl-C again stops at once", file=sys.stderr)
+        print_aside("\nstopping after the running pull; Ctrl-C again stops at once")
 
     def __exit__(self, *_: object) -> None:
         if self._ours:

@@ -22,6 +22,11 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
+def print_aside(text: str) -> None:
+    """A line that is no result: on the error stream, which a notebook would show in red."""
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
 class NotebookDisplay:
     """The standings and what was said last."""
 
@@ -56,5 +61,6 @@ class NotebookDisplay:
             for row in progress.rows[:MOST]
         ]  # fmt: skip
         title = f"pull {session.spent:,} of {session.budget:,} · {progress.time_left()}"
+        title += f" · {progress.waiting}" if progress.waiting else ""
         head = ["learner", "curve", "pulls", "estimate", "state"]
         return html_table(title, head, rows, self._lines)

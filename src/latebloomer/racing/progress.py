@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.text import printable, span_of_time
+from latebloomer.core.text import printable, short_name, span_of_time
+from latebloomer.errors import require
+from latebloomer.racing.long_pulls import LongPulls
 from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
+from latebloomer.racing.runners.contract import Begun
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # cells of a sparkline
+WHILE_RUNNING = "running"  # `progress`: show the race, and leave the verdict to the caller
 EVERY = 30.0  # seconds between two plain lines
 REFRESH = 4  # times a second
 
@@ -52,8 +57,8 @@ class Trace:
             self._points, self._step = self._points[1::2], 2 * self._step
         self._wait = self._step
 
-    def line(self, low: float, high: float) -> str:
-        """The curve as blocks, at most WIDTH of them.
+    def line(self, low: float, high: float, width: int = WIDTH) -> str:
+        """The curve as blocks, at most `width` of them.
 
         >>> trace = Trace()
         >>> for value in (0.0, 0.5, 1.0):
@@ -63,7 +68,7 @@ class Trace:
         """
         span = (high - low) or 1.0
         top = len(BLOCKS) - 1
-        every = -(-len(self._points) // WIDTH) or 1
+        every = -(-len(self._points) // width) or 1
         shown = self._points[::-every][::-1]  # the newest point is always among them
         cells = [max(0, min(top, round((p - low) / span * top))) for p in shown]
         return "".join(BLOCKS[cell] for cell in cells)
@@ -76,14 +81,20 @@ class Trace:
 class Progress:
     """Keeps what is shown; `mode` is live, notebook, lines or silent."""
 
-    def __init__(self, names: Sequence[str], show: bool) -> None:
-        self.mode = _mode() if show else "silent"
+    def __init__(self, names: Sequence[str], show: bool | str) -> None:
+        require(show in (True, False, WHILE_RUNNING), "progress", show, "True, False or 'running'",
+                "'running' leaves the verdict to you")  # fmt: skip
+        self.mode = display_mode() if show else "silent"
+        self._tells_verdict = show != WHILE_RUNNING
         self._notebook = NotebookDisplay()
         self.traces = [Trace() for _ in names]
         self.seconds = [0.0] * len(names)  # of training
         self.rows: list[Standing] = []
         self.phase = (1, 1)
         self.winner: Standing | None = None  # while it is trained on
+        self.waiting = ""  # for whom, when a pull is long
+        self._waited_for: tuple[int, ...] = ()
+        self._long: Begun | None = None  # the newest that was said to take long
         self._next = 0.0
         self._racing = len(names)
         self._said = self._began = time.monotonic()
@@ -95,11 +106,25 @@ class Progress:
     # --- what the driver reports ---
 
     @contextmanager
-    def shown(self, session: Session, clock: Clock | None) -> Iterator[None]:
+    def shown(
+        self,
+        session: Session,
+        clock: Clock | None,
+        under_way: Callable[[], Begun | None] = lambda: None,
+    ) -> Iterator[None]:
         """Show the race while it runs."""
         self._session, self._clock, self._start = session, clock, session.spent
         self._began = time.monotonic()
         self._racing = session.racing_count
+        if self.mode == "silent":
+            yield
+            return
+        with self._drawn(session), LongPulls(under_way, self._long_pull):
+            yield
+
+    @contextmanager
+    def _drawn(self, session: Session) -> Iterator[None]:
+        """The table, as long as the race runs."""
         if self.mode != "live":
             yield
             if self.mode == "notebook":
@@ -112,7 +137,9 @@ class Progress:
 
         console = Console(stderr=True)
         with Live(
-            console=console, get_renderable=lambda: table(self), refresh_per_second=REFRESH
+            console=console,
+            get_renderable=lambda: table(self, console.size),
+            refresh_per_second=REFRESH,
         ) as self._live:
             self._look(session)
             yield
@@ -133,6 +160,8 @@ class Progress:
     def _pulled(self, session: Session, told: Told) -> None:
         self.traces[told.arm].add(told.score)
         self.seconds[told.arm] += told.seconds
+        if told.arm in self._waited_for:
+            self.waiting, self._waited_for = "", ()
         now = time.monotonic()
         if self.mode == "lines":
             self._lines(session, now)
@@ -150,16 +179,36 @@ class Progress:
     def waits(self, session: Session, arms: tuple[int, ...]) -> None:
         """Who keeps the others waiting."""
         if arms:
-            phase, phases = session.phase
-            late = [f"{session.names[arm]} (its pull {session.pulls_of(arm) + 1})" for arm in arms]
-            self.say(f"phase {phase} of {phases} waits for {', '.join(late)}")
+            self._wait_for(session, [(arm, session.pulls_of(arm) + 1) for arm in arms])
+
+    def _long_pull(self, pull: Begun) -> None:
+        """A pull takes long; lines are for those that are longer than the learner's others."""
+        now, pace = time.monotonic(), self.seconds[pull.arm] / max(1, pull.n - 1)
+        early = now - self._said < EVERY or now - pull.at < 2 * pace
+        if self._session is None or pull is self._long or (self.mode == "lines" and early):
+            return
+        self._long, self._said = pull, now
+        self._wait_for(self._session, [(pull.arm, pull.n)])
+
+    def _wait_for(self, session: Session, pulls: Sequence[tuple[int, int]]) -> None:
+        names = [f"{short_name(session.names[arm])} (its pull {n})" for arm, n in pulls]
+        self.waiting = f"waiting for {', '.join(names)}"
+        self._waited_for = tuple(arm for arm, _ in pulls)
+        if self.mode == "lines":
+            self.say(self.waiting)
+        elif self.mode == "notebook":
+            self._notebook.show(self)
 
     def end(self, verdict: Verdict) -> None:
         """The verdict; a live table has shown the learners, and a notebook draws it itself."""
+        if not self._tells_verdict:
+            return
         if self.mode == "notebook":
             self.say(verdict.sentence)
+        elif self.mode == "live":  # below its table
+            self.say(brief(verdict, table=False))
         else:
-            self.say(f"\n{brief(verdict, table=self.mode != 'live')}")
+            self.say(f"\n{brief(verdict)}")
 
     def say(self, text: str) -> None:
         """One line, whatever else is shown."""
@@ -182,7 +231,8 @@ class Progress:
             self._racing = racing
             gone = [row for row in session.standings() if row.out_at == session.spent]
             for row in gone:
-                self.say(f"{row.name}: {why_it_stands_there(session, row.arm)}")
+                why = why_it_stands_there(session, row.arm, brief=True)
+                self.say(f"{short_name(row.name)}: {why}")
         elif now - self._said >= EVERY:
             self.say(
                 f"pull {session.spent} of {session.budget}: {self._newest(session)}; "
@@ -195,9 +245,9 @@ class Progress:
     def _newest(self, session: Session) -> str:
         best = session.recommend()
         if session.winner is None:
-            return f"{best.name} leads with {best.estimates[best.arm]:.6g}"
+            return f"{short_name(best.name)} leads with {best.estimates[best.arm]:.6g}"
         now = session.scores(best.arm)[-1]
-        return f"{best.name}, named the best, is trained on; it scores {now:.6g}"
+        return f"{short_name(best.name)}, named the best, is trained on; it scores {now:.6g}"
 
     def time_left(self) -> str:
         """How long the rest will take, by the pulls so far."""
@@ -220,10 +270,12 @@ def _is_in_the_table(event: Event) -> bool:
     return ended or isinstance(event, Planned | Named)
 
 
-def _mode() -> str:
+def display_mode() -> str:
+    """How a race is shown here: a table that changes needs a terminal that can move its cursor."""
     if in_notebook():
         return "notebook"
-    return "live" if sys.stderr.isatty() else "lines"
+    capable = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return "live" if capable else "lines"
 
 
 def _sentence(event: Event, session: Session) -> str:
@@ -231,7 +283,7 @@ def _sentence(event: Event, session: Session) -> str:
     if isinstance(event, Planned):
         return f"the time left is good for {session.budget - session.spent} more pulls"
     arm = getattr(event, "arm", None)
-    name = session.names[arm] if arm is not None else ""
+    name = short_name(session.names[arm]) if arm is not None else ""
     match event:
         case Named():
             naming, left = session.naming, session.budget - session.spent

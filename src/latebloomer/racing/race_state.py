@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from itertools import islice
 
 from latebloomer.core.text import reason_of
 from latebloomer.errors import (
@@ -17,12 +18,13 @@ from latebloomer.policies.base import Policy
 from latebloomer.racing.checkpoints.kept_models import model_place
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.clock import PROVISIONAL
-from latebloomer.racing.journal.schema import Entry
+from latebloomer.racing.journal.schema import Entry, PullEntries
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
+    Assigned,
     Began,
     Created,
     Decided,
@@ -67,6 +69,7 @@ class RaceState:
         self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
+        self.trials: dict[int, Assigned] = {}  # of another tool, where that trains the arms
         self.verdict: Decided | None = None
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
@@ -75,11 +78,13 @@ class RaceState:
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
     @classmethod
-    def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> RaceState:
+    def replayed(
+        cls, entries: Iterable[Entry | PullEntries], policy: Policy | str | None = None
+    ) -> RaceState:
         """The race as its journal left it; the policy must ask for what the journal says."""
         stream = iter(entries)
         first = next(stream, None)
-        if first is None or not isinstance(first.event, Created):
+        if not isinstance(first, Entry) or not isinstance(first.event, Created):
             raise OtherRace("the journal does not begin with a race: it is not one of ours")
         try:
             race = cls(first.event, policy)
@@ -92,30 +97,45 @@ class RaceState:
         race.replay(stream)
         return race
 
-    def replay(self, entries: Iterable[Entry]) -> None:
+    def replay(self, entries: Iterable[Entry | PullEntries]) -> None:
         """Take in what a journal says next."""
         for entry in entries:
-            self.elapsed = entry.elapsed
-            try:
-                self.apply(entry.event)
-            except JournalError:
-                raise
-            except LatebloomerError as error:
-                raise self._another_rule(entry.event, error) from error
-            except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
-                raise JournalError(
-                    f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
-                    "has been changed"
-                ) from error
+            if isinstance(entry, PullEntries):
+                self._replay_pulls(entry)
+            else:
+                self._replay_one(entry)
+
+    def _replay_pulls(self, pulls: PullEntries) -> None:
+        before = self.session.spent
+        try:
+            self.session.tell_many(pulls.arms, pulls.scores)
+        except (LatebloomerError, TypeError, IndexError, ValueError):
+            refused = self.session.spent - before
+            self._replay_one(next(islice(pulls.entries(), refused, None)))  # which says why
+            raise
+        for arm, seconds, steps in zip(pulls.arms, pulls.seconds, pulls.steps, strict=True):
+            self._count_pull(arm, seconds, steps)
+        self.elapsed = self.trained_until = pulls.elapsed[-1]
+
+    def _replay_one(self, entry: Entry) -> None:
+        self.elapsed = entry.elapsed
+        try:
+            self.apply(entry.event)
+        except JournalError:
+            raise
+        except LatebloomerError as error:
+            raise self._another_rule(entry.event, error) from error
+        except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
+            raise JournalError(
+                f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
+                "has been changed"
+            ) from error
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""
         if type(event) is Told:  # most are
             self.session.tell(event.arm, event.score)
-            self.seconds[event.arm] += event.seconds
-            self.steps[event.arm] += event.steps or 0
-            self._newest[event.arm].append(event.seconds)
-            self.longest_pull = max(self.longest_pull, event.seconds)
+            self._count_pull(event.arm, event.seconds, event.steps)
             self.trained_until = self.elapsed
             return
         self.session.apply(event)
@@ -141,8 +161,18 @@ class RaceState:
                 self._count_crash()
             case Ended():
                 self._under_way = False
+            case Assigned():
+                self.trials[event.arm] = event
             case Decided():
                 self.verdict = event
+
+    def _count_pull(self, arm: int, seconds: float, steps: int | None) -> None:
+        self.seconds[arm] += seconds
+        self._newest[arm].append(seconds)
+        if steps:
+            self.steps[arm] += steps
+        if seconds > self.longest_pull:
+            self.longest_pull = seconds
 
     def _note_share(self, event: Joined) -> None:
         one = self.settings.pulls_per_training

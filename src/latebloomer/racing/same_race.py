@@ -33,8 +33,8 @@ def holds_race(journal: Place | None) -> bool:
         opened.close()
 
 
-def need_same_settings(journal: Place, given: Settings, policy: Policy | str) -> None:
-    """Raise `OtherRace` unless a journal's race was begun with these settings."""
+def race_in(journal: Place) -> Created:
+    """The event that a journal begins with."""
     opened = files.read(journal)
     try:
         first = next(opened.read()).event
@@ -42,7 +42,12 @@ def need_same_settings(journal: Place, given: Settings, policy: Policy | str) ->
         opened.close()
     if not isinstance(first, Created):
         raise OtherRace(f"{journal} does not begin with a race: it is not one of ours")
-    begun = Settings.from_dict(dict(first.settings), policy)
+    return first
+
+
+def need_same_settings(journal: Place, given: Settings, policy: Policy | str) -> None:
+    """Raise `OtherRace` unless a journal's race was begun with these settings."""
+    begun = Settings.from_dict(dict(race_in(journal).settings), policy)
     for name in (*MORE, *(field.name for field in fields(Settings))):
         was, now = getattr(begun, name), getattr(given, name)
         if name not in NOT_COMPARED and _plain(was) != _plain(now):

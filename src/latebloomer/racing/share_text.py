@@ -1,54 +1,10 @@
-"""A race in full trainings, in words: what a pull is, and what the plan comes to."""
+"""Shares of full trainings in words: how much one is, and what a pull is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from latebloomer.policies.plan_text import Description, Phase
 from latebloomer.racing.training_share import Share
-
-SHOWN = 6  # phases or learners; of more, the first and the last
-
-
-def plan_in_trainings(plan: Description, trainings: float | None, what: str) -> str:
-    """The plan, by the share of a full training that each phase brings learners to.
-
-    >>> from latebloomer.policies import Foresight
-    >>> print(plan_in_trainings(Foresight().describe(4, 200, 100), 2, "auto: foresight"))
-    auto: foresight over 4 learners for 2 full trainings: 200 pulls, each 1/100 of a training
-      4 learners to 24 % of their training, 3 to 38 %, 2 to 69 %
-    Whoever is last after 24 % is dropped; a take-off after that is not seen.
-    """
-    one = plan.horizon
-    whole = plan.budget / one if trainings is None else trainings
-    lines = [
-        f"{what} over {plan.arms} learners for {whole:g} full training{'s' * (whole != 1)}: "
-        f"{plan.budget} pulls, "
-        f"each 1/{one} of a training",
-        f"  {_phases(plan.phases, one)}",
-    ]
-    if plan.last_seen is not None:
-        n, dropped, arms = plan.last_seen
-        who = "last" if dropped == 1 else f"among the last {dropped} of {arms}"
-        lines.append(
-            f"Whoever is {who} after {percent(n, one)} is dropped; a take-off after that is not "
-            "seen."
-        )
-    return "\n".join(lines)
-
-
-def _phases(phases: tuple[Phase, ...], one: int) -> str:
-    texts = []
-    for phase in phases:
-        if phase.arms is None:
-            texts.append(f"{phase.pulls} pulls one by one")
-            continue
-        who = f"{phase.arms} learners" if not texts else str(phase.arms)
-        of = " of their training" if not texts else ""
-        texts.append(f"{who} to {percent(phase.upto, one)}{of}")
-    if len(texts) > SHOWN:
-        texts = [*texts[: SHOWN - 2], f"({len(texts) - SHOWN} more phases)", *texts[-2:]]
-    return ", ".join(texts)
 
 
 def percent(pulls: int, one: int) -> str:

@@ -11,6 +11,7 @@ from threading import Thread
 
 from latebloomer.errors import SettingError
 from latebloomer.racing.journal.journal import near
+from latebloomer.racing.notebook_display import print_aside
 
 STAYS = 600  # seconds after the race and the last tab
 PATIENCE = 20.0  # seconds for the page to come up; the race begins without it then
@@ -49,7 +50,7 @@ def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
     line = _first_line(child)
     address = next((word for word in line.split() if word.startswith("http://")), "")
     if address:
-        print(f"watch it at {address}", file=sys.stderr, flush=True)
+        print_aside(f"watch it at {address}")
         return child
     child.kill()
     _warn(line.strip() or "it did not come up", journal)

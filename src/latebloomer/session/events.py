@@ -156,6 +156,15 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Assigned:
+    """An arm is a trial of another tool, which trains it."""
+
+    arm: int
+    trial: str  # its name there
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """The race is over, with this verdict."""
 
@@ -168,5 +177,7 @@ class Ended:
 
 
 SessionEvent: TypeAlias = Told | HandedOut | Left | Planned | Stopped | Named | Joined | Extended
-RaceEvent: TypeAlias = Created | Began | PullFailed | Noted | Saved | Restored | Decided | Ended
+RaceEvent: TypeAlias = (
+    Created | Began | PullFailed | Noted | Saved | Restored | Assigned | Decided | Ended
+)
 Event: TypeAlias = SessionEvent | RaceEvent

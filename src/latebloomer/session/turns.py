@@ -9,7 +9,8 @@ from its beginning, on the rewards that are known (`known_rewards`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any
 
@@ -27,7 +28,14 @@ from latebloomer.core.ledger import (
     close_ranks,
     fresh_leader,
 )
-from latebloomer.core.moves import game_of, grown, lists_for, plain_moves, rows_in_use
+from latebloomer.core.moves import (
+    game_of,
+    grown,
+    lists_for,
+    plain_intake,
+    plain_moves,
+    rows_in_use,
+)
 from latebloomer.core.random import key
 from latebloomer.policies.base import Policy
 from latebloomer.session.events import FAILED, FINISHED, HandedOut
@@ -81,7 +89,7 @@ class Turns:
         moves = plain_moves(type(self.policy))
         self._observe, self._advance, self._recommend, self._final_rating = moves
         self._growing = rows_in_use(self.policy, self.ledger)
-        self._quota: tuple[tuple[int, int, int], tuple[int, int]] | None = None
+        self._quota: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
 
     # --- what is known ---
 
@@ -176,6 +184,31 @@ class Turns:
             rows[i].append(0.0)
         self._observe(self._game, self.ledger, i, reward)
 
+    def pulls_before_decision(self) -> int:
+        """Pulls after which nothing can be decided: all but the last of a phase.
+
+        None where any pull may decide something, or the plan was fitted to changes.
+        """
+        changed = self.batch or self.refits or self.winner is not None
+        if self.due == OVER or changed or self.policy.decides_after_sweeps():
+            return 0
+        return 0 if self.any_arm_may_be_next() else self._phase_end() - self.spent - 1
+
+    def take_before_decision(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        """Enter rewards that no decision follows: whose turn it is then is found once."""
+        rule, ledger, horizon = self._game.rule, self.ledger, self._game.horizon
+        # A rating that is a pure function of an arm's history is needed of its newest pull alone.
+        rates_later = type(self.policy).update_rating is Policy.update_rating
+        unrated, update_rating = plain_intake(type(self.policy))
+        observe = unrated if rates_later else self._observe
+        for i, reward in zip(arms, rewards, strict=True):
+            for rows in self._growing:
+                rows[i].append(0.0)
+            observe(self._game, ledger, i, reward)
+        for i in set(arms) if rates_later else ():
+            update_rating(rule, ledger, i, horizon)
+        self.due = self._advance(self._game, ledger, arms[-1], 0)
+
     def _next_of_batch(self, told: int) -> int:
         self.batch.remove(told)
         self.ledger.cursor[STALE] = 1
@@ -230,6 +263,19 @@ class Turns:
         place = bisect_left(ledger.racing, i, 0, ledger.cursor[RACERS])
         return ledger.out[i] == 0 and ledger.n[i] < upto + (place < more)
 
+    def may_take_all(self, arms: Sequence[int]) -> bool:
+        """Whether so many rewards of these arms would be taken before the next decision."""
+        if set(map(type, arms)) != {int}:  # True counts as 1 below
+            return False
+        ledger, (upto, more) = self.ledger, self._shares()
+        for i, count in Counter(arms).items():
+            if not 0 <= i < self.arms or ledger.out[i]:
+                return False
+            place = bisect_left(ledger.racing, i, 0, ledger.cursor[RACERS])
+            if ledger.n[i] + count > upto + (place < more):
+                return False
+        return True
+
     def remaining(self) -> dict[int, int]:
         """Pulls per arm that may be made in any order before the next decision."""
         if self.due == OVER:
@@ -265,6 +311,14 @@ class Turns:
         Where the budget ends within a sweep, the first of the racing arms get the last pulls.
         Between two decisions it stays the same, so it is kept: a tell out of order is not O(K).
         """
+        upto, more, _ = self._quota_of_phase()
+        return upto, more
+
+    def _phase_end(self) -> int:
+        """The rewards told in all when the next decision falls."""
+        return self._quota_of_phase()[2]
+
+    def _quota_of_phase(self) -> tuple[int, int, int]:
         cursor = self.ledger.cursor
         # With one arm left there is nothing to decide after a sweep.
         sweep = cursor[RACERS] > 1 and self.policy.decides_after_sweeps()
@@ -275,13 +329,15 @@ class Turns:
             self._quota = moment, self._shared_out(base, upto)
         return self._quota[1]
 
-    def _shared_out(self, base: int, upto: int) -> tuple[int, int]:
-        trainable = self.trainable
+    def _shared_out(self, base: int, upto: int) -> tuple[int, int, int]:
+        trainable, spent = self.trainable, self.spent
         if not trainable:
-            return upto, 0
+            return upto, 0, spent
         made = sum(self.ledger.n[i] - base for i in trainable)
-        each, more = divmod(made + self.budget - self.spent, len(trainable))
-        return (upto, 0) if base + each >= upto else (base + each, more)
+        each, more = divmod(made + self.budget - spent, len(trainable))
+        if base + each >= upto:
+            each, more = upto - base, 0
+        return base + each, more, spent + each * len(trainable) + more - made
 
     # --- several arms at once ---
 

@@ -105,7 +105,7 @@ def threads_near(arms: int, cells: int) -> int:
 @cache
 def redrawing_kernel(policy: type[Policy], arms: int, bends: bool) -> tuple[Any, int]:
     """A CUDA kernel that plays runs of `policy` without a stored past, and its block's threads."""
-    bound: dict[str, Any] = policy.kernels() | past_kernels(policy, bends) | ON_A_CARD
+    bound: dict[str, Any] = policy.kernels() | ON_A_CARD | past_kernels(policy, bends)
     run_of = lower(play, device_jit(), **bound)
     work, sums = 2 * arms + FAN, WITH_BENDS if bends else SUMS_PER_ARM
     threads = threads_near(arms, 3 + sums)
@@ -120,7 +120,10 @@ def redrawing_kernel(policy: type[Policy], arms: int, bends: bool) -> tuple[Any,
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
-        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
+        near = GpuRewardSource(
+            source.means, source.kind, source.scales, source.shape, table, window,
+            cuda.local.array(2, np.float64),
+        )  # fmt: skip
         place, column = cuda.grid(1), cuda.threadIdx.x
         if place >= recommended.shape[0]:
             return
@@ -164,7 +167,9 @@ def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
-        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
+        near = GpuRewardSource(
+            source.means, source.kind, source.scales, source.shape, table, 0.0, table
+        )
         thread, column = cuda.grid(1), cuda.threadIdx.x
         if thread >= memory.n.shape[1]:
             return
@@ -205,7 +210,9 @@ def far_kernel(policy: type[Policy]) -> tuple[Any, int]:
         for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
             table[cell] = source.ziggurat[cell]
         cuda.syncthreads()
-        near = GpuRewardSource(source.means, source.kind, source.scales, source.shape, table)
+        near = GpuRewardSource(
+            source.means, source.kind, source.scales, source.shape, table, 0.0, table
+        )
         thread = cuda.grid(1)
         if thread >= memory.n.shape[1]:
             return
@@ -245,7 +252,9 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     game = to_device(game_arrays(policy, arms, budget, horizon, experiment.seed))
     noise, window, means = experiment.noise, policy.running_window(), experiment.means.table
     source = to_device(
-        GpuRewardSource(means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT)
+        GpuRewardSource(
+            means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT, 0.0, ZIGGURAT
+        )
     )
     bends = policy.needs_bends()
     if window is not None and threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):

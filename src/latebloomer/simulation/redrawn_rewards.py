@@ -19,10 +19,12 @@ from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
+from latebloomer.simulation.card_random import three_normals
 
 TOTAL, A, B, C, D = range(5)  # places in an arm's row of `S`
 BEND, NEWEST, BEFORE = range(5, 8)  # and where noise is estimated from second differences
 SUMS_PER_ARM, WITH_BENDS = 5, 8
+MIDDLE, OUTER = range(2)  # places in `GpuRewardSource.past`
 
 
 class PastRewards(NamedTuple):
@@ -42,6 +44,8 @@ class GpuRewardSource(NamedTuple):
     scales: Floats
     shape: float
     ziggurat: Floats
+    window: float = 0.0
+    past: Any = ()  # two cells: what a pull drew along with its reward, see `pull_with_past`
 
 
 @kernel
@@ -52,6 +56,29 @@ def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> f
     else:
         value = variate(source.kind, source.shape, seed, run, i, n)
     return reward(source.kind, source.scales[i], source.means[i][n], value)
+
+
+@kernel
+def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
+    """The same, and the two rewards that the sums of a window need then (`update_slope_sums`).
+
+    Both for every thread, though one whose window grows needs but one: threads that part at a
+    branch would wait for each other's draws.
+    """
+    h, before = window_length(source.window, n + 1), window_length(source.window, n)
+    if h == 0:
+        return pull_once(source, seed, run, i, n)
+    middle, edge = n - h, n - h - before  # counted from 0
+    scale, means = source.scales[i], source.means[i]
+    if source.kind == GAUSSIAN:
+        x, y, z = three_normals(source.ziggurat, seed, run, i, n, middle, edge)
+    else:
+        x = variate(source.kind, source.shape, seed, run, i, n)
+        y = variate(source.kind, source.shape, seed, run, i, middle)
+        z = variate(source.kind, source.shape, seed, run, i, edge)
+    source.past[MIDDLE] = reward(source.kind, scale, means[middle], y)
+    source.past[OUTER] = reward(source.kind, scale, means[edge], z)
+    return reward(source.kind, scale, means[n], x)
 
 
 @kernel
@@ -83,10 +110,7 @@ def update_slope_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
     sums = Sums(0, 0.0, 0.0, 0.0, 0.0)
     if before > 0:
         sums = Sums(before, row[A], row[B], row[C], row[D])
-    # Both draws for every thread, though one that grows needs the first alone: threads that part
-    # at a branch would wait for each other's draws.
-    edge = redraw(past, i, n - 2 * h + h - before)
-    middle = redraw(past, i, n - h)
+    middle, edge = past.source.past[MIDDLE], past.source.past[OUTER]
     sums = grow(sums, n, reward, edge) if h > before else slide(sums, n, reward, middle, edge)
     row[A], row[B], row[C], row[D] = sums.a, sums.b, sums.c, sums.d
 
@@ -130,7 +154,8 @@ def past_kernels(policy: type[Policy], bends: bool) -> dict[str, Callable[..., A
     """What the names for an arm's past are bound to where the past is drawn again."""
     slopes = update_slope_sums_and_bend if bends else update_slope_sums
     light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
-    return {
+    pull = {} if policy.remember in light else {"pull": pull_with_past}
+    return pull | {
         "remember": light.get(policy.remember, slopes),
         "recent_mean": recent_mean_of_sums,
         "projected_mean": projected_mean_of_sums,

@@ -74,6 +74,7 @@ class FollowedRace:
         self._last: list[float] = []  # each learner's newest score
         self._racing: set[int] = set()  # who raced when last looked at
         self._happenings: list[Happening] = []
+        self._failure: tuple[int, Happening] | None = None  # the newest, by arm
         self._certainty: Certainty | None = None
         self._intervals: dict[int, tuple[float, float]] = {}
         self._asked_at, self._asked_again = 0, inf  # pulls then; not before this time
@@ -161,8 +162,17 @@ class FollowedRace:
             text = f"{name} is named the best and trained on"
         else:
             text = f"{name}: {event.why}"
+            self._forget_failure(event.arm)
         bad = isinstance(event, PullFailed) or getattr(event, "how", "") == FAILED
-        self._add(Happening(session.spent, text, bad))
+        happening = Happening(session.spent, text, bad)
+        self._add(happening)
+        if isinstance(event, PullFailed):
+            self._failure = event.arm, happening
+
+    def _forget_failure(self, arm: int) -> None:
+        """Why a learner is out says which pull failed, and how often."""
+        if self._failure is not None and self._failure[0] == arm:
+            self._happenings = [one for one in self._happenings if one is not self._failure[1]]
 
     def _note_drops(self, state: RaceState) -> None:
         session = state.session

@@ -8,14 +8,9 @@ from html import escape
 from pathlib import Path
 from time import localtime, strftime
 
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
-from latebloomer.racing.journal.listing import (
-    FINISHED,
-    INTERRUPTED,
-    RUNNING,
-    ListedRace,
-    listed_race,
-)
+from latebloomer.racing.journal.listing import ListedRace, listed_race
 from latebloomer.racing.journal.names import journal_files, written_at
 
 FIRST = (RUNNING, INTERRUPTED, FINISHED)  # in the list; then what cannot be read

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from latebloomer.errors import JournalError, SettingError, extra
 from latebloomer.page.html_document import html_document, stylesheet
 from latebloomer.page.race_html import NO_ICON
-from latebloomer.racing.journal.listing import RUNNING
+from latebloomer.page.race_page import RUNNING
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
 from latebloomer.watch.race_list import RaceFolder, list_html

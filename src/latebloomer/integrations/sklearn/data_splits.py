@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
+from latebloomer.core.text import brief
 from latebloomer.errors import SettingError, require
 
 RowNumbers = NDArray[np.intp]
@@ -22,17 +25,29 @@ class Fold(NamedTuple):
     y: Any
     X_val: Any = None
     y_val: Any = None
+    fit_params: Mapping[str, Any] = {}  # what training takes beside the rows: sample_weight
+    score_params: Mapping[str, Any] = {}  # and the scorer, for the rows held out
 
 
-def folds_of(X: Any, y: Any, validation: Any, classifier: bool, seed: int) -> list[Fold]:
-    """One fold for a share of the rows; those of a splitter."""
+def folds_of(
+    X: Any,
+    y: Any,
+    splits: list[tuple[RowNumbers, RowNumbers]],
+    fit_params: Mapping[str, Any] = MappingProxyType({}),
+    score_params: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Fold]:
+    """A fold for each split."""
     return [
-        Fold(take_rows(X, train), take_rows(y, train), take_rows(X, held), take_rows(y, held))
-        for train, held in split_rows(X, y, validation, classifier, seed)
-    ]
+        Fold(
+            take_rows(X, train), take_rows(y, train), take_rows(X, held), take_rows(y, held),
+            take_params(fit_params, train, row_count(y)),
+            take_params(score_params, held, row_count(y)),
+        )
+        for train, held in splits
+    ]  # fmt: skip
 
 
-def fold_with(X: Any, y: Any, validation: tuple[Any, ...]) -> Fold:
+def fold_with(X: Any, y: Any, validation: tuple[Any, ...], fit_params: Mapping[str, Any]) -> Fold:
     """All rows to train on, and a validation set to be scored on."""
     if len(validation) != 2:
         raise SettingError(
@@ -43,27 +58,69 @@ def fold_with(X: Any, y: Any, validation: tuple[Any, ...]) -> Fold:
     need_same_length(X_val, y_val, "X_val", "y_val")
     if row_count(y_val) == 0:
         raise SettingError("validation=(X_val, y_val) has no rows, but a score needs some")
-    return Fold(X, y, X_val, y_val)
+    return Fold(X, y, X_val, y_val, fit_params)
 
 
 def split_rows(
-    X: Any, y: Any, validation: Any, classifier: bool, seed: int
+    X: Any,
+    y: Any,
+    given: Any,
+    classifier: bool,
+    seed: int,
+    name: str = "cv",
+    params: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[tuple[RowNumbers, RowNumbers]]:
-    """Numbers of the rows to train on and of those held out, for a share or for a splitter."""
-    if isinstance(validation, bool | str | tuple) or validation is None:
+    """Numbers of the rows to train on and of those held out, by a setting called `name`.
+
+    It is a share, a number of folds, a splitter (which is given `params`: groups) or splits.
+    """
+    if isinstance(given, float | np.floating):
+        return [_hold_out_share(y, float(given), classifier, seed, name)]
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        why = "a whole number is how many folds there are; 0.2 is a share of the rows"
+        require(bool(given >= 2), name, given, "at least 2", why)
+    elif isinstance(given, bool | str | bytes | Mapping) or not (
+        hasattr(given, "split") or isinstance(given, Iterable)
+    ):
         raise SettingError(
-            f"validation={validation!r}, but validation must be a share of the rows, such as "
-            "0.2, or a splitter of sklearn.model_selection"
+            f"{name}={brief(given)}, but {name} must be a share of the rows, such as 0.2, a "
+            "number of folds, a splitter of sklearn.model_selection, or splits"
         )
-    if isinstance(validation, float | np.floating):
-        return [_hold_out_share(y, float(validation), classifier, seed)]
+    elif not hasattr(given, "split"):
+        return _checked_splits(list(given), row_count(y), name)
+    splitter = check_cv(given, y, classifier=classifier)
     splits = [
-        (np.asarray(train), np.asarray(held))
-        for train, held in check_cv(validation, y, classifier=classifier).split(X, y)
+        (np.asarray(train), np.asarray(held)) for train, held in splitter.split(X, y, **params)
     ]
     for train, held in splits:
         _need_disjoint(train, held)
     return splits
+
+
+def _checked_splits(
+    splits: list[Any], rows: int, name: str
+) -> list[tuple[RowNumbers, RowNumbers]]:
+    require(len(splits) > 0, name, splits, "at least one split",
+            "a score is taken on rows held out")  # fmt: skip
+    return [_checked_split(one, rows, name) for one in splits]
+
+
+def _checked_split(split: Any, rows: int, name: str) -> tuple[RowNumbers, RowNumbers]:
+    """Two sets of row numbers, from a pair that a user made."""
+    pair = [np.asarray(side) for side in split] if isinstance(split, tuple | list) else []
+    pair = [np.flatnonzero(side) if side.dtype == bool else side for side in pair]
+    if len(pair) != 2 or not all(_are_row_numbers(side, rows) for side in pair):
+        raise SettingError(
+            f"{name} has the split {brief(split)}, but a split must be two lists of row numbers "
+            f"below {rows}: those to train on, and those to be scored on"
+        )
+    _need_disjoint(pair[0], pair[1])
+    return pair[0], pair[1]
+
+
+def _are_row_numbers(side: NDArray[Any], rows: int) -> bool:
+    whole = side.ndim == 1 and side.size > 0 and side.dtype.kind in "iu"
+    return bool(whole and side.min() >= 0 and side.max() < rows)
 
 
 # --- rows of arrays, data frames, tables, sparse matrices and lists ---
@@ -91,6 +148,24 @@ def take_rows(data: Any, rows: RowNumbers) -> Any:
     return [data[row] for row in rows]
 
 
+def take_params(params: Mapping[str, Any], rows: RowNumbers, count: int) -> dict[str, Any]:
+    """What goes with some of `count` rows: values with one entry for each row are cut to them.
+
+    >>> take_params({"sample_weight": [1.0, 2.0, 3.0], "eval_metric": "auc"}, np.array([2]), 3)
+    {'sample_weight': [3.0], 'eval_metric': 'auc'}
+    """
+    return {
+        name: take_rows(value, rows) if _is_per_row(value, count) else value
+        for name, value in params.items()
+    }
+
+
+def _is_per_row(value: Any, count: int) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__getitem__"):
+        return False
+    return row_count(value) == count
+
+
 def row_count(data: Any) -> int:
     """The number of rows."""
     return int(data.shape[0]) if hasattr(data, "shape") and data.shape else len(data)
@@ -109,9 +184,9 @@ def need_same_length(X: Any, y: Any, first: str, second: str) -> None:
 
 
 def _hold_out_share(
-    y: Any, share: float, classifier: bool, seed: int
+    y: Any, share: float, classifier: bool, seed: int, name: str
 ) -> tuple[RowNumbers, RowNumbers]:
-    require(0 < share < 1, "validation", share, "in (0, 1)", "it is the share of rows held out")
+    require(0 < share < 1, name, share, "in (0, 1)", "it is the share of rows held out")
     rows = row_count(y)
     rng = np.random.default_rng(seed)
     order = rng.permutation(rows)
@@ -121,7 +196,7 @@ def _hold_out_share(
     held = min(max(1, round(share * rows)), free.size)
     if held == 0 or held == rows:
         raise SettingError(
-            f"y has {rows} samples, but with validation={share:g} and n_samples={rows} no row is "
+            f"y has {rows} samples, but with {name}={share:g} and n_samples={rows} no row is "
             "left to train on or to be scored on: give more rows, each class at least twice"
         )
     spread = ((np.arange(held) + rng.random()) * free.size / held).astype(np.intp)
@@ -147,6 +222,6 @@ def _need_disjoint(train: RowNumbers, held: RowNumbers) -> None:
     both = np.intersect1d(train, held)
     if both.size:
         raise SettingError(
-            f"the splitter gave row {both[0]} both to train on and to be scored on, but a score "
+            f"a split has row {both[0]} both to train on and to be scored on, but a score "
             "must be taken on other rows"
         )

@@ -1,65 +1,21 @@
-"""`RaceSearchCV`: a race as a scikit-learn estimator."""
+"""`RaceSearchCV`: a race between estimators that a user names."""
 
 from __future__ import annotations
 
-import copy
-import sys
-from collections.abc import Callable
-from dataclasses import replace
-from math import inf
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
-from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
-
-from latebloomer.errors import AllFailed
-from latebloomer.integrations.sklearn.search_budget import (
-    EXTRA,
-    SearchBudget,
-    refit_steps,
-    search_budget,
-)
+from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 from latebloomer.integrations.sklearn.search_learners import (
     SearchLearners,
-    checked_data,
     checked_estimators,
     named_estimators,
-    runner_for,
     with_replaced,
 )
-from latebloomer.integrations.sklearn.sklearn_learner import batch_rows, scorer_for
-from latebloomer.racing.api import race, resume
-from latebloomer.racing.runners.contract import Runner
-from latebloomer.racing.training_share import Share
+from latebloomer.integrations.sklearn.search_results import results_table
 from latebloomer.racing.verdict.verdict import Verdict
 
-BATCH = 64  # rows of a pull, where pulls are counted
-COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "out_at", "why", "seconds"]
 
-
-class NoneLearns(AllFailed, ValueError, TypeError):
-    """Every estimator refused the data; the text has each one's reason."""
-
-
-def _best_has(method: str) -> Callable[[Any], bool]:
-    """Whether the best estimator (before `fit`: every one) has a method."""
-
-    def check(self: Any) -> bool:
-        if hasattr(self, "best_estimator_"):
-            getattr(self.best_estimator_, method)
-            return True
-        return all(
-            hasattr(estimator, method) for _, estimator in named_estimators(self.estimators)
-        )
-
-    return check
-
-
-class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class RaceSearchCV(BaseRaceSearch):
     """Race estimators for one budget of training and become the best of them.
 
     Each pull trains one estimator a little more (`SklearnLearner`); those that fall behind are
@@ -73,9 +29,13 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     `refit=True` trains a fresh clone of the winner on all rows, as in scikit-learn, and what that
     takes is set aside from the budget first: one full training, a third of the time, or as many
-    pulls as the winner had (`horizon`, where given). `refit="extra"` spends it on top, and
+    pulls as the winner had (`horizon`, where given). `extra_refit=True` spends it on top, and
     `refit_pulls_` says how much. With `refit=False` the winner stays as the race trained it:
     `deliver=0.3` keeps that share of the budget for it.
+
+    `cv` says which rows are held out: a share (0.2), a number of folds, a splitter, or splits.
+    With several metrics (`scoring=["accuracy", "f1"]`) `refit="f1"` names the one that the race
+    goes by; the others are in `results_`.
 
     `policy`, `grace`, `stop` and `callbacks` are as in `race`; scores with a known range (an
     accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in
@@ -156,11 +116,12 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         budget: int | None = None,
         policy: Any = "auto",
         scoring: Any = None,
-        validation: Any = 0.2,
+        cv: Any = 0.2,
         horizon: int | None = None,
         deliver: float = 0.0,
         grace: int = 1,
         refit: bool | str = True,
+        extra_refit: bool = False,
         batch: int | None = None,
         step: int = 1,
         random_state: Any = None,
@@ -172,27 +133,14 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         callbacks: Any = None,
         stop: str | None = None,
     ) -> None:
+        super().__init__(
+            trainings=trainings, seconds=seconds, budget=budget, policy=policy, scoring=scoring,
+            cv=cv, horizon=horizon, deliver=deliver, grace=grace, refit=refit,
+            extra_refit=extra_refit, batch=batch, step=step, random_state=random_state,
+            n_jobs=n_jobs, journal=journal, checkpoint_format=checkpoint_format, trusted=trusted,
+            verbose=verbose, callbacks=callbacks, stop=stop,
+        )  # fmt: skip
         self.estimators = estimators
-        self.trainings = trainings
-        self.seconds = seconds
-        self.budget = budget
-        self.policy = policy
-        self.scoring = scoring
-        self.validation = validation
-        self.horizon = horizon
-        self.deliver = deliver
-        self.grace = grace
-        self.refit = refit
-        self.batch = batch
-        self.step = step
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.journal = journal
-        self.checkpoint_format = checkpoint_format
-        self.trusted = trusted
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.stop = stop
 
     # --- settings, with those of the estimators by name ---
 
@@ -206,7 +154,7 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 params |= {f"{name}__{key}": value for key, value in inner.items()}
         return params
 
-    def set_params(self, **params: Any) -> RaceSearchCV:
+    def set_params(self, **params: Any) -> Self:
         """Set settings, whole estimators by name, or an estimator's by `name__setting`."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
@@ -215,162 +163,14 @@ class RaceSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = [get_tags(estimator) for _, estimator in named_estimators(self.estimators)]
-        if inner:
-            # One that cannot take the data is out; the race goes on with those that can.
-            for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
-                setattr(tags, name, copy.deepcopy(getattr(inner[0], name)))
-            tags.input_tags.sparse = any(one.input_tags.sparse for one in inner)
-            tags.input_tags.allow_nan = any(one.input_tags.allow_nan for one in inner)
-            tags.non_deterministic = any(one.non_deterministic for one in inner)
-        return tags
+    # --- what a search is made of ---
 
-    # --- the race ---
+    def _given(self) -> dict[str, Any]:
+        return dict(named_estimators(self.estimators))
 
-    def fit(self, X: Any, y: Any = None) -> RaceSearchCV:
-        """Race, then train the winner on to the horizon where `refit` says so."""
-        estimators = checked_estimators(self.estimators, set(self.get_params(deep=False)))
-        runner = runner_for(self.n_jobs)
-        X, y = checked_data(X, y, is_classifier(self))
-        learners = SearchLearners(self, estimators, X, y)
-        pulls_in_words = learners.pulls_in_words()
-        budget = search_budget(self, learners.full)
-        if self.verbose and budget.said:
-            print(budget.said, file=sys.stderr)
-        verdict = self._race(learners, runner, budget)
-        best = self._refit(learners, verdict, budget) if self.refit else verdict.learner
+    def _raced(self) -> dict[str, Any]:
+        return checked_estimators(self.estimators, set(self.get_params(deep=False)))
+
+    def _publish(self, verdict: Verdict, learners: SearchLearners) -> None:
         self.best_name_ = verdict.name
-        self.best_index_ = list(estimators).index(verdict.name)
-        self.best_score_ = verdict.score
-        self.best_estimator_ = best.model
-        self.scorer_ = scorer_for(self.best_estimator_, self.scoring)
-        self.results_ = results_table(verdict, estimators, pulls_in_words)
-        self.verdict_ = replace(verdict, learner=None)
-        return self
-
-    def batch_rows(self) -> int | None:
-        """Rows of a batch; None where a pull is a share of a full training."""
-        if self.batch is None:
-            return None if self.budget is None else BATCH
-        return batch_rows(self.batch)
-
-    def _refit(self, learners: SearchLearners, verdict: Verdict, budget: SearchBudget) -> Any:
-        """A fresh clone of the winner, trained on all rows with what was set aside for that."""
-        name, one = verdict.name, verdict.settings["pulls_per_training"]
-        share = Share(learners.full[name], one) if budget.by_trainings else None
-        steps = refit_steps(self, budget, share, verdict.horizon, verdict[name].pulls)
-        seconds = budget.aside if self.seconds is not None and self.refit is True else inf
-        made = learners.refit(name, steps, seconds)
-        self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
-        if self.verbose and self.refit == EXTRA:
-            print(f"refitted {name} on all rows: {self.refit_pulls_} pulls", file=sys.stderr)
-        return made
-
-    def _race(
-        self, learners: SearchLearners, runner: str | Runner, budget: SearchBudget
-    ) -> Verdict:
-        made, progress = learners.factories(), bool(self.verbose)
-        self.refit_pulls_ = 0
-        if self.journal is not None and Path(self.journal).exists():
-            learners.need_own_journal(self.journal, budget.race)
-            return resume(
-                self.journal, made, policy=self.policy, runner=runner, progress=progress,
-                callbacks=self.callbacks,
-            )  # fmt: skip
-        try:
-            return race(
-                made, **budget.race, policy=self.policy, deliver=self.deliver,
-                grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
-                retries=0, progress=progress, callbacks=self.callbacks,
-                score_range=learners.score_range, stop=self.stop,
-            )  # fmt: skip
-        except AllFailed as error:
-            reasons = list(learners.errors.values())
-            if all(isinstance(reason, ValueError | TypeError) for reason in reasons):
-                raise NoneLearns(str(error)) from next(iter(reasons), None)
-            raise
-
-    # --- the best estimator's methods ---
-
-    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Any:
-        """Predict with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Class probabilities by the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of class probabilities by the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
-
-    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """The best estimator's decision function."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None) -> float:
-        """The score of the best estimator, by `scoring`."""
-        check_is_fitted(self)
-        return float(self.scorer_(self.best_estimator_, X, y))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
-    @property
-    def classes_(self) -> Any:
-        """The classes, of classifiers."""
-        return self._of_best("classes_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns in `fit`."""
-        return self._of_best("n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """The names of the columns in `fit`, where they had any."""
-        return self._of_best("feature_names_in_")
-
-    def _of_best(self, name: str) -> Any:
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{name} is known after fit: call fit(X, y) first")
-        return getattr(self.best_estimator_, name)
-
-
-def results_table(
-    verdict: Verdict, estimators: dict[str, Any], pulls_in_words: dict[str, str]
-) -> dict[str, np.ndarray[Any, Any]]:
-    """`results_`: one row per estimator, in the order given."""
-    arms = [verdict[name] for name in estimators]
-    table = {"name": np.array(list(estimators), dtype=object)}
-    for column in COLUMNS:
-        values = [getattr(arm, column) for arm in arms]
-        plain = all(isinstance(value, int | float) for value in values)
-        table[column] = np.array(values, dtype=None if plain else object)
-    table["rank"] = _ranks(verdict, list(estimators))
-    table["how"] = np.array([pulls_in_words[name] for name in estimators], dtype=object)
-    table["params"] = np.array([e.get_params() for e in estimators.values()], dtype=object)
-    return table
-
-
-def _ranks(verdict: Verdict, names: list[str]) -> np.ndarray[Any, Any]:
-    """1 for the winner; then who stayed longer, then who was estimated higher."""
-
-    def merit(name: str) -> tuple[bool, float, float]:
-        arm = verdict[name]
-        stayed = np.inf if arm.out_at is None else float(arm.out_at)
-        return (name == verdict.name, stayed, np.nan_to_num(arm.estimate, nan=-np.inf))
-
-    order = sorted(names, key=merit, reverse=True)
-    return np.array([order.index(name) + 1 for name in names])
+        self.results_ = results_table(verdict, learners)

@@ -11,7 +11,6 @@ from latebloomer.racing.training_share import Share
 
 LEAST = 2.0  # full trainings that a race is given where nothing is said, or half of one for each
 REFIT_SHARE = 1 / 3  # of the time, or of the pulls of a rule that plans none
-EXTRA = "extra"
 
 
 class SearchBudget(NamedTuple):
@@ -32,8 +31,7 @@ def search_budget(search: Any, full: dict[str, int]) -> SearchBudget:
 
     `full` is each estimator's full training, in its own steps.
     """
-    require(search.refit in (True, False, EXTRA), "refit", search.refit, "True, False or 'extra'",
-            "'extra' spends the refit on top of the budget")  # fmt: skip
+    _need_refit_for_extra(search)
     given = {name: getattr(search, name) for name in ("budget", "trainings", "seconds")}
     named = [f"{name}={value}" for name, value in given.items() if value is not None]
     if len(named) > 1:
@@ -53,52 +51,76 @@ def search_budget(search: Any, full: dict[str, int]) -> SearchBudget:
     return _in_trainings(search, full)
 
 
+def _need_refit_for_extra(search: Any) -> None:
+    require(search.extra_refit in (True, False), "extra_refit", search.extra_refit,
+            "True or False", "True spends the refit on top of the budget")  # fmt: skip
+    if search.extra_refit and not search.refit:
+        raise SettingError(
+            "extra_refit=True with refit=False, but without a refit nothing is spent on one: "
+            "leave one of them out"
+        )
+
+
+def refit_is_inside(search: Any) -> bool:
+    """Whether the refit is set aside from the budget."""
+    return bool(search.refit) and not search.extra_refit
+
+
+def _said(search: Any, inside: str, on_top: str) -> str:
+    """What is said of the refit before anything is spent."""
+    if not search.refit:
+        return ""
+    return on_top if search.extra_refit else inside
+
+
 def _in_trainings(search: Any, full: dict[str, int]) -> SearchBudget:
-    trainings, aside = search.trainings, 1 if search.refit is True else 0
+    trainings, aside = search.trainings, int(refit_is_inside(search))
     if trainings is None:
         trainings = aside + max(LEAST, len(full) / 2)
     need_number("trainings", trainings)
     if aside and not trainings > 1:
         raise BudgetError(
             f"trainings={trainings:g} with refit=True, but one training is set aside to refit "
-            "the winner on all rows: give more, refit=False, or refit='extra' to spend it on top"
+            "the winner on all rows: give more, refit=False, or extra_refit=True, which spends it "
+            "on top"
         )
-    said = {
-        True: f"1 of {trainings:g} full trainings is set aside to refit the winner on all rows",
-        EXTRA: "one full training on top of the budget will refit the winner on all rows",
-    }
-    asked = {"trainings": trainings - aside, "full": full}
-    return SearchBudget(asked, aside, said.get(search.refit, ""))
+    said = _said(
+        search,
+        f"1 of {trainings:g} full trainings is set aside to refit the winner on all rows",
+        "one full training on top of the budget will refit the winner on all rows",
+    )
+    return SearchBudget({"trainings": trainings - aside, "full": full}, aside, said)
 
 
 def _in_seconds(search: Any, full: dict[str, int]) -> SearchBudget:
     need_number("seconds", search.seconds)
-    aside = REFIT_SHARE * search.seconds if search.refit is True else 0.0
-    said = {
-        True: f"{aside:.3g} of {search.seconds:g} s are set aside to refit the winner on all rows",
-        EXTRA: "one full training after that time will refit the winner on all rows",
-    }
-    asked = {"seconds": search.seconds - aside, "full": full}
-    return SearchBudget(asked, aside, said.get(search.refit, ""))
+    aside = REFIT_SHARE * search.seconds if refit_is_inside(search) else 0.0
+    said = _said(
+        search,
+        f"{aside:.3g} of {search.seconds:g} s are set aside to refit the winner on all rows",
+        "one full training after that time will refit the winner on all rows",
+    )
+    return SearchBudget({"seconds": search.seconds - aside, "full": full}, aside, said)
 
 
 def _in_pulls(search: Any, arms: int) -> SearchBudget:
     budget, horizon = need_whole("budget", search.budget), search.horizon
     aside = 0
-    if search.refit is True:
+    if refit_is_inside(search):
         aside = _refit_pulls(search.policy, arms, budget) if horizon is None else horizon
         if aside >= budget:
             raise BudgetError(
                 f"budget={budget} with refit=True, but {aside} pulls are set aside to refit the "
-                "winner on all rows: give more, refit=False, or refit='extra' to spend them on top"
+                "winner on all rows: give more, refit=False, or extra_refit=True, which spends "
+                "them on top"
             )
-    said = {
-        True: f"{aside} of {budget} pulls are set aside to refit the winner on all rows",
-        EXTRA: "pulls on top of the budget will refit the winner on all rows: "
-               + (f"{horizon}" if horizon is not None else "as many as it had in the race"),
-    }  # fmt: skip
-    asked = {"budget": budget - aside, "horizon": horizon}
-    return SearchBudget(asked, aside, said.get(search.refit, ""))
+    many = f"{horizon}" if horizon is not None else "as many as it had in the race"
+    said = _said(
+        search,
+        f"{aside} of {budget} pulls are set aside to refit the winner on all rows",
+        f"pulls on top of the budget will refit the winner on all rows: {many}",
+    )
+    return SearchBudget({"budget": budget - aside, "horizon": horizon}, aside, said)
 
 
 def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
@@ -130,6 +152,6 @@ def refit_steps(
     """Steps of the refit: one full training, or in pulls as many as were set aside for it."""
     if share is not None:
         return share.full
-    if search.refit == EXTRA:
+    if search.extra_refit:
         return horizon if search.horizon is not None else pulls
     return int(asked.aside)

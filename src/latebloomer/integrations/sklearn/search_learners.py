@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -16,19 +17,22 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
+from latebloomer.integrations.full_training import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.data_splits import (
     Fold,
     folds_of,
     indexable_data,
     row_count,
+    split_rows,
+    take_params,
 )
+from latebloomer.integrations.sklearn.fit_params import RoutedParams
+from latebloomer.integrations.sklearn.search_scoring import LastScores, Metrics
 from latebloomer.integrations.sklearn.sklearn_learner import (
     SklearnLearner,
     classes_of,
     need_positive,
-    score_range_of,
-    scorer_for,
     seed_from,
 )
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step, training_mode
@@ -36,6 +40,8 @@ from latebloomer.racing.api import settings_in
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.simulation.local_runs import cores
+
+FOLDS = 5  # of cv=None, as in scikit-learn
 
 # --- the estimators, as a dict, a list of pairs or a bare list; and their names ---
 
@@ -77,10 +83,7 @@ def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
     pairs = named_estimators(estimators)
     _check_names([name for name, _ in pairs], estimators, reserved)
     for name, estimator in pairs:
-        try:
-            training_mode(estimator)
-        except LearnerError as error:
-            raise LearnerError(f"estimator {name!r}: {error}") from None
+        need_trainable(f"estimator {name!r}", estimator)
     kinds = {name: _kind(estimator) for name, estimator in pairs}
     if len(set(kinds.values())) > 1:
         listed = ", ".join(f"{name} is a {kind}" for name, kind in kinds.items())
@@ -89,6 +92,14 @@ def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
             "race classifiers with classifiers and regressors with regressors"
         )
     return dict(pairs)
+
+
+def need_trainable(what: str, estimator: Any) -> None:
+    """Raise a `LearnerError` unless an estimator can be trained a little at a time."""
+    try:
+        training_mode(estimator)
+    except LearnerError as error:
+        raise LearnerError(f"{what}: {error}") from None
 
 
 def _check_names(names: list[str], given: Any, reserved: set[str]) -> None:
@@ -116,11 +127,11 @@ def _kind(estimator: Any) -> str:
 # --- the data and the runner ---
 
 
-def checked_data(X: Any, y: Any, classifier: bool) -> tuple[Any, Any]:
+def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Rows that can be picked by number, and the target, checked."""
     if y is None:
         raise SettingError(
-            "RaceSearchCV requires y to be passed, but the target y is None: fit(X, y)"
+            f"{type(search).__name__} requires y to be passed, but the target y is None: fit(X, y)"
         )
     X, y = indexable_data(X, y)
     y = y if hasattr(y, "shape") else np.asarray(y)
@@ -128,7 +139,7 @@ def checked_data(X: Any, y: Any, classifier: bool) -> tuple[Any, Any]:
         y = column_or_1d(y, warn=True)
     if np.asarray(y).dtype.kind in "fc":
         assert_all_finite(y, input_name="y")
-    if classifier:
+    if is_classifier(search):
         check_classification_targets(y)
     if row_count(X) < 2:
         raise SettingError(
@@ -157,28 +168,53 @@ def runner_for(n_jobs: Any) -> str | Runner:
 
 
 class SearchLearners:
-    """Makes the learners of one search, all on the same split, and remembers what they raise."""
+    """Makes the learners of one search, all on the same splits, and knows what became of them."""
 
-    def __init__(self, search: Any, estimators: dict[str, Any], X: Any, y: Any) -> None:
-        self.estimators, self._search, self._X, self._y = estimators, search, X, y
+    def __init__(
+        self,
+        search: Any,
+        estimators: dict[str, Any],
+        metrics: Metrics,
+        X: Any,
+        y: Any,
+        params: RoutedParams,
+    ) -> None:
+        self.estimators, self.metrics, self._params = estimators, metrics, params
+        self._search, self._X, self._y = search, X, y
         self._seed = seed_from(search.random_state)
         self._batch = search.batch_rows()
         self._step = need_positive("step", search.step)
         self._format = checkpoint_format_for(search.checkpoint_format, search.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
-        self._scorers = {
-            name: scorer_for(last_step(one), search.scoring) for name, one in estimators.items()
-        }
-        classifier = is_classifier(next(iter(estimators.values())))
-        self._folds = folds_of(X, y, search.validation, classifier, self._seed)
+        self._scorers = {name: metrics.scorer(last_step(one)) for name, one in estimators.items()}
+        cv = FOLDS if search.cv is None else search.cv
+        self._splits = split_rows(X, y, cv, is_classifier(search), self._seed, params=params.split)
+        self._folds = folds_of(X, y, self._splits, score_params=params.score)
         self.errors: dict[str, Exception] = {}
+        self.scores = LastScores(list(estimators), self._scores_folder())
+
+    @property
+    def n_splits(self) -> int:
+        """How many models each estimator has in the race."""
+        return len(self._splits)
+
+    def _scores_folder(self) -> Path | None:
+        """Where scores are kept: beside the journal; in passing where there are processes."""
+        if self._search.journal is not None:
+            return Path(f"{self._search.journal}.scores")
+        return None if runner_for(self._search.n_jobs) == "local" else own_folder(self)
 
     @cached_property
     def fingerprint(self) -> int:
         """The race's seed: another one for other data, estimators or settings."""
         s = self._search
-        what = (self._X, self._y, repr(self.estimators), repr(s.scoring), repr(s.validation))
+        named = isinstance(s.cv, int | float) or hasattr(s.cv, "split")
+        cv = repr(s.cv) if named else self._splits
+        what = (self._X, self._y, repr(self.estimators), repr(s.scoring), cv)
         sizes = {"batch": self._batch, "step": self._step, "refit": s.refit}
+        given = [dict(self._params.fit[name]) for name in self.estimators]
+        if any(given) or self._params.score or self._params.split:
+            sizes["params"] = (given[0], dict(self._params.score), dict(self._params.split))
         return int(joblib.hash((what, sizes, self._seed))[:8], 16)
 
     def factories(self) -> dict[str, Callable[[], Any]]:
@@ -186,10 +222,19 @@ class SearchLearners:
         return {name: self._factory(name) for name in self.estimators}
 
     def _factory(self, name: str) -> Callable[[], Any]:
-        def build() -> ErrorRecorder:
-            return ErrorRecorder(self._learner(name, self._folds), name, self.errors)
+        def build() -> Candidate:
+            learner = self._learner(name, self._folds_for(name))
+            return Candidate(learner, name, self.metrics, self.scores, self.errors)
 
         return build
+
+    def _folds_for(self, name: str) -> list[Fold]:
+        """The folds, whose rows all estimators share, with what this one takes beside them."""
+        params, count = self._params.fit[name], row_count(self._y)
+        return [
+            fold._replace(fit_params=take_params(params, train, count))
+            for fold, (train, _) in zip(self._folds, self._splits, strict=True)
+        ]
 
     def _learner(self, name: str, folds: list[Fold]) -> SklearnLearner:
         settings = TrainingSettings(
@@ -199,18 +244,23 @@ class SearchLearners:
             self.estimators[name], folds, self._scorers[name], settings, self._format
         )
 
+    @cached_property
     def pulls_in_words(self) -> dict[str, str]:
         """What a pull of each estimator is."""
-        return {name: self._learner(name, self._folds).how for name in self.estimators}
+        return {name: one.how for name, one in self._examples.items()}
 
     @cached_property
     def full(self) -> dict[str, int]:
         """Steps of each estimator's full training, by what it declares."""
-        return {name: self._learner(name, self._folds).full for name in self.estimators}
+        return {name: one.full for name, one in self._examples.items()}
+
+    @cached_property
+    def _examples(self) -> dict[str, SklearnLearner]:
+        return {name: self._learner(name, self._folds) for name in self.estimators}
 
     def refit(self, name: str, steps: int, seconds: float = inf) -> SklearnLearner:
         """A fresh clone of an estimator, trained on all rows for so many steps, or for a time."""
-        learner = self._learner(name, [Fold(self._X, self._y)])
+        learner = self._learner(name, [Fold(self._X, self._y, fit_params=self._params.fit[name])])
         until = perf_counter() + seconds
         if seconds == inf:
             learner.train(steps)
@@ -221,7 +271,7 @@ class SearchLearners:
     @property
     def score_range(self) -> tuple[float | None, float | None] | None:
         """What no estimator's score can leave; None where that is not known of all."""
-        ranges = {score_range_of(one, self._search.scoring) for one in self.estimators.values()}
+        ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
         return ranges.pop() if len(ranges) == 1 else None
 
     def need_own_journal(self, journal: Any, asked: dict[str, Any]) -> None:
@@ -239,21 +289,32 @@ class SearchLearners:
             )
 
 
-class ErrorRecorder:
-    """A learner whose exceptions are remembered, for a race in which all fail."""
+class Candidate:
+    """A learner of a search: what it scores is noted fold by fold, and so is what it raises."""
 
-    def __init__(self, learner: SklearnLearner, name: str, errors: dict[str, Exception]) -> None:
-        self.learner, self._name, self._errors = learner, name, errors
+    def __init__(
+        self,
+        learner: SklearnLearner,
+        name: str,
+        metrics: Metrics,
+        scores: LastScores,
+        errors: dict[str, Exception],
+    ) -> None:
+        self.learner, self._name, self._metrics = learner, name, metrics
+        self._scores, self._errors = scores, errors
         self.save, self.load = learner.save, learner.load
 
     def pull(self, steps: int = 1) -> float:
+        if self.learner.finished:
+            raise StopIteration
         try:
-            return self.learner.pull(steps)
-        except StopIteration:
-            raise
+            self.learner.train(steps)
+            found = self._metrics.by_fold(self.learner.fold_scores())
         except Exception as error:
             self._errors[self._name] = error
             raise
+        self._scores.note(self._name, found)
+        return float(np.mean(found[self._metrics.leading]))
 
     @property
     def model(self) -> Any:

@@ -13,6 +13,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
+from latebloomer.core.text import brief
 from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
 from latebloomer.integrations.sklearn.checkpoint_formats import (
     CheckpointFormat,
@@ -25,7 +26,9 @@ from latebloomer.integrations.sklearn.data_splits import (
     folds_of,
     indexable_data,
     row_count,
+    split_rows,
 )
+from latebloomer.integrations.sklearn.fit_params import need_one_per_row, takes_weights
 from latebloomer.integrations.sklearn.training import (
     FoldModel,
     Scorer,
@@ -44,8 +47,9 @@ class SklearnLearner:
     tells which. `full` is how many steps the estimator itself declares: `max_iter` epochs,
     `n_estimators` trees, or one pass over the rows. One that meets its own rule to stop (`tol`,
     `n_iter_no_change`) has finished. `validation` is the share of rows held out, `(X_val, y_val)`,
-    or a splitter: with k folds each pull trains k models and the score is their mean. The
-    estimator itself stays as it is; `model` is the trained clone. Checkpoints are pickles;
+    or a splitter: with k folds each pull trains k models and the score is their mean.
+    `sample_weight` has a weight for each row, to train by and to score by. The estimator itself
+    stays as it is; `model` is the trained clone. Checkpoints are pickles;
     `checkpoint_format="skops"` writes them without, and loads only types that skops or `trusted`
     lists.
 
@@ -102,6 +106,7 @@ class SklearnLearner:
         step: int = 1,
         checkpoint_format: str = "pickle",
         trusted: Iterable[str | type] | None = None,
+        sample_weight: Any = None,
     ) -> None:
         training_mode(estimator)  # says what cannot be trained, before anything is split
         checkpoints = checkpoint_format_for(checkpoint_format, trusted)
@@ -109,10 +114,15 @@ class SklearnLearner:
         batch, step = batch_rows(batch), need_positive("step", step)
         scorer = scorer_for(last_step(estimator), scoring)
         X, y = indexable_data(X, y)
+        weights: dict[str, Any] = {}
+        if sample_weight is not None:
+            need_one_per_row("sample_weight", sample_weight, X)
+            weights = {"sample_weight": sample_weight}
         if isinstance(validation, tuple):
-            folds = [fold_with(X, y, validation)]
+            folds = [fold_with(X, y, validation, weights)]
         else:
-            folds = folds_of(X, y, validation, is_classifier(estimator), seed)
+            splits = split_rows(X, y, validation, is_classifier(estimator), seed, "validation")
+            folds = folds_of(X, y, splits, weights, weights if takes_weights(scorer) else {})
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
         self._begin(estimator, folds, scorer, settings, checkpoints)
 
@@ -150,7 +160,11 @@ class SklearnLearner:
         if self.finished:
             raise StopIteration
         self.train(steps)
-        return float(np.mean([model.score(self._scorer) for model in self._models]))
+        return float(np.mean(self.fold_scores()))
+
+    def fold_scores(self) -> list[Any]:
+        """The score on each fold's rows held out; with several metrics a dict for each."""
+        return [model.score(self._scorer) for model in self._models]
 
     def train(self, steps: int = 1) -> None:
         """Train so many steps more, without a score."""
@@ -207,14 +221,20 @@ class SklearnLearner:
 
 def scorer_for(estimator: Any, scoring: Any) -> Scorer:
     """What scores an estimator: its own `score`, a metric by name, or a function."""
+    if scoring is not None:
+        need_scoring(scoring)
+    return check_scoring(estimator, scoring=scoring)
+
+
+def need_scoring(scoring: Any) -> None:
+    """Raise where something is no metric's name and no function."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         raise unknown("scoring", scoring, get_scorer_names())
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+    if not isinstance(scoring, str) and not callable(scoring):
         raise SettingError(
-            f"scoring={scoring!r}, but scoring must be one metric's name, a function of "
+            f"scoring={brief(scoring)}, but scoring must be one metric's name, a function of "
             "(estimator, X, y), or None: a race has one winner"
         )
-    return check_scoring(estimator, scoring=scoring)
 
 
 SHARES = ("accuracy", "precision", "recall", "f1", "jaccard", "roc_auc")  # metrics from 0 to 1

@@ -1,15 +1,14 @@
 """How a scikit-learn estimator is trained a little more, by what it offers.
 
-`partial_fit` is preferred; else `warm_start`, with more `n_estimators` or `max_iter` each time. Of
-a pipeline the last step decides: the steps before it are fitted once.
+`partial_fit` is preferred; else `warm_start`, with more `n_estimators` or `max_iter` each time, or
+a booster's own way. Of a pipeline the last step decides: the steps before it are fitted once.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
@@ -21,40 +20,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from latebloomer.errors import LearnerError
+from latebloomer.integrations.sklearn.booster_training import booster_mode
 from latebloomer.integrations.sklearn.checkpoint_formats import FoldState
 from latebloomer.integrations.sklearn.convergence import Convergence
-from latebloomer.integrations.sklearn.data_splits import Fold, RowNumbers, row_count, take_rows
+from latebloomer.integrations.sklearn.data_splits import (
+    Fold,
+    RowNumbers,
+    row_count,
+    take_params,
+    take_rows,
+)
+from latebloomer.integrations.sklearn.fit_params import step_params
+from latebloomer.integrations.sklearn.training_mode import TrainingMode
 from latebloomer.racing.learner import adapter_for
 from latebloomer.racing.training_share import PULLS
 
-Scorer = Callable[[Any, Any, Any], float]
+Scorer = Callable[..., Any]  # of (estimator, X, y)
 
 GROWING = ("n_estimators", "max_iter")  # what warm_start is given more of
 FEWEST_ROWS = 10  # of a step of an estimator that is trained by one pass
 BINNED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-
-
-class TrainingMode(ABC):
-    """One way to train a model a little more."""
-
-    batched: bool  # by batches of rows, or on all of them
-    epochs: int | None = None  # that a full training has, where it is batched and says so
-
-    @abstractmethod
-    def prepare(self, model: Any) -> None:
-        """Set up a model that has not been trained."""
-
-    @abstractmethod
-    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
-        """Train a model that has had `done` steps `steps` more; whether that is all it can do."""
-
-    @abstractmethod
-    def full(self, batch: int, rows: int) -> int:
-        """Steps of a full training, by what the estimator declares."""
-
-    @abstractmethod
-    def describe(self, batch: int, rows: int) -> str:
-        """What a step is, for the user."""
 
 
 class PartialFit(TrainingMode):
@@ -70,8 +55,10 @@ class PartialFit(TrainingMode):
     def prepare(self, model: Any) -> None:
         pass
 
-    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
-        model.partial_fit(X, y, **({} if done else self._first))
+    def train(
+        self, model: Any, X: Any, y: Any, done: int, steps: int, params: Mapping[str, Any]
+    ) -> bool:
+        model.partial_fit(X, y, **({} if done else self._first), **params)
         return False
 
     def full(self, batch: int, rows: int) -> int:
@@ -97,12 +84,14 @@ class WarmStart(TrainingMode):
     def prepare(self, model: Any) -> None:
         model.set_params(warm_start=True)
 
-    def train(self, model: Any, X: Any, y: Any, done: int, steps: int) -> bool:
+    def train(
+        self, model: Any, X: Any, y: Any, done: int, steps: int, params: Mapping[str, Any]
+    ) -> bool:
         amount = self._step * (done + steps if self._counts else steps)
         model.set_params(**{self._grows: amount})
         with warnings.catch_warnings():  # it is not meant to converge within a pull
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
+            model.fit(X, y, **params)
         return self._made(model) < amount
 
     def _made(self, model: Any) -> float:
@@ -138,6 +127,9 @@ def training_mode(estimator: Any, classes: Any = None, step: int = 1) -> Trainin
     grows = next((name for name in GROWING if name in params), None)
     if "warm_start" in params and grows is not None:
         return WarmStart(model, grows, step)
+    booster = booster_mode(model, step)
+    if booster is not None:
+        return booster
     raise LearnerError(_not_incremental(estimator, model, params))
 
 
@@ -150,7 +142,7 @@ def _not_incremental(estimator: Any, model: Any, params: dict[str, Any]) -> str:
     what = "the last step of the pipeline, " if model is not estimator else ""
     kind, home = type(model).__name__, type(model).__module__.partition(".")[0]
     if home in ("xgboost", "lightgbm", "catboost"):
-        return f"{what}{kind} has no partial_fit and no warm_start. {adapter_for(model)}"
+        return f"{what}{kind} cannot be trained by rounds. {adapter_for(model)}"
     if "warm_start" in params:
         lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
     else:
@@ -222,6 +214,7 @@ class FoldModel:
         self.steps = 0
         self.finished = False  # by its own rule
         self._convergence = Convergence(last_step(self._estimator))
+        self._head_params, self._params = step_params(self._estimator, fold.fit_params)
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
 
@@ -237,26 +230,27 @@ class FoldModel:
             self._mode.prepare(self._model)
         if not self._mode.batched:
             if not self.finished:
-                self._step(self._X, self._fold.y, steps)
+                self._step(self._X, self._fold.y, steps, self._params)
             return
         for _ in range(steps):
             if self.finished:
                 return
             rows = self._batches.next()
-            self._step(take_rows(self._X, rows), take_rows(self._fold.y, rows), 1)
+            params = take_params(self._params, rows, self._batches.rows)
+            self._step(take_rows(self._X, rows), take_rows(self._fold.y, rows), 1, params)
             if self._batches.size == self._batches.rows:
                 self._convergence.note_epoch(self._model, self._X, self._fold.y)
                 self.finished = self._convergence.reached
 
-    def _step(self, X: Any, y: Any, steps: int) -> None:
-        self.finished = self._mode.train(self._model, X, y, self.steps, steps)
+    def _step(self, X: Any, y: Any, steps: int, params: Mapping[str, Any]) -> None:
+        self.finished = self._mode.train(self._model, X, y, self.steps, steps, params)
         self.steps += steps
 
-    def score(self, scorer: Scorer) -> float:
-        """By the rows held out."""
+    def score(self, scorer: Scorer) -> Any:
+        """By the rows held out; with several metrics a dict."""
         if self._fold.y_val is None:
             raise LearnerError("no rows are held out: call train() instead of pull()")
-        return float(scorer(self._model, self._X_val, self._fold.y_val))
+        return scorer(self._model, self._X_val, self._fold.y_val, **self._fold.score_params)
 
     @property
     def model(self) -> Any:
@@ -279,7 +273,7 @@ class FoldModel:
         """
         rule = self._convergence
         done = {"steps": self.steps, "finished": self.finished, "best": rule.best,
-                "idle": rule.idle}  # fmt: skip
+                "idle": rule.idle, **self._mode.state()}  # fmt: skip
         return self._model, dict(vars(self._batches)), done
 
     def restore(self, state: FoldState) -> None:
@@ -291,13 +285,15 @@ class FoldModel:
         self._convergence.idle = known.get("idle", 0)
         self._batches = Batches(**batches)
         self._start(model)
+        if model is not None:
+            self._mode.restore(model, known)
 
     def _start(self, model: Any) -> None:
         """Fit the steps before the last on all training rows; what they make of rows is kept."""
         self._X, self._X_val = self._fold.X, self._fold.X_val
         if _has_head(self._estimator):
             self._head = clone(self._estimator[:-1])
-            self._X = self._head.fit_transform(self._X, self._fold.y)
+            self._X = self._head.fit_transform(self._X, self._fold.y, **self._head_params)
             if self._X_val is not None:
                 self._X_val = self._head.transform(self._X_val)
         self._model = model

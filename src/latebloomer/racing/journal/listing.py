@@ -18,12 +18,12 @@ from typing import Any
 
 from latebloomer.core.text import one_line
 from latebloomer.errors import JournalError, JournalInUse
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import DAMAGE
 from latebloomer.racing.journal.names import BESIDE, Place, journal_files, written_at
 from latebloomer.session.events import Created, Decided, Told
 
-RUNNING, INTERRUPTED, FINISHED = "running", "interrupted", "finished"
 EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
 
 CREATED = "SELECT data FROM events WHERE id = 1 AND kind = 'created'"
@@ -37,7 +37,7 @@ class ListedRace:
     """One journal of a folder, as far as it can be read at a glance."""
 
     path: str
-    state: str  # running, interrupted, finished, empty, damaged or unreadable
+    state: str  # RUNNING, INTERRUPTED, FINISHED, EMPTY, DAMAGED or UNREADABLE
     written: float  # seconds since 1970
     bytes: int  # of the journal
     checkpoint_bytes: int  # of the learners' states beside it

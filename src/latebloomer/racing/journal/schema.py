@@ -8,7 +8,7 @@ bit, a lost row, two rows that changed places.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from latebloomer.session.events import (
+    Assigned,
     Began,
     Created,
     Decided,
@@ -53,7 +54,8 @@ TABLES = f"""
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, -- 1, 2, 3, ... without a gap
     kind TEXT NOT NULL, -- created, began, told, handed out, pull failed, left, planned, stopped,
-                        -- named, joined, extended, noted, saved, restored, decided, ended
+                        -- named, joined, extended, noted, saved, restored, assigned,
+                        -- decided, ended
     arm INTEGER, -- the learner it concerns, from 0
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
     score REAL, -- told: what the learner returned
@@ -65,7 +67,8 @@ CREATE TABLE events (
     size INTEGER, -- handed out: arms at once; saved: bytes
     word TEXT, -- left: failed or finished; pull failed: what kind; handed out: more
                -- stopped: final; saved: SHA-256 of the files; extended: survivors
-    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints; joined: the name
+    text TEXT, -- why, in words; saved: the folder in <journal>.checkpoints; joined: the name,
+               -- assigned: the trial
     data TEXT, -- all the rest, as JSON
     at REAL NOT NULL, -- when, in seconds since 1970
     elapsed REAL NOT NULL, -- seconds of the race so far, by a clock that is never set
@@ -114,18 +117,37 @@ class Entry(NamedTuple):
     event: Event
 
 
-def told_checksum(before: int, number: int, told: Told, at: float, elapsed: float) -> int:
+class PullEntries(NamedTuple):
+    """Entries of counted pulls that follow each other, as columns."""
+
+    first: int  # the number of the first one
+    arms: list[int]
+    scores: list[float]
+    seconds: list[float]
+    steps: list[int | None]
+    at: list[float]
+    elapsed: list[float]
+
+    def entries(self) -> Iterator[Entry]:
+        """Each as an entry of its own."""
+        columns = zip(*self[1:], strict=True)
+        for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
+            yield Entry(number, at, elapsed, Told(arm, score, seconds, steps))
+
+
+def told_checksum(
+    before: int, number: int, arm: int, score: float, seconds: float, steps: int | None,
+    at: float, elapsed: float,
+) -> int:  # fmt: skip
     """Of the row of a counted pull, which is the most frequent by far."""
-    mark = crc32(_TOLD_ROW.pack(number, told.arm, told.score, told.seconds, at, elapsed), before)
-    return mark if told.steps is None else crc32(_STEPS.pack(told.steps), mark)
+    mark = crc32(_TOLD_ROW.pack(number, arm, score, seconds, at, elapsed), before)
+    return mark if steps is None else crc32(_STEPS.pack(steps), mark)
 
 
 def checksum(before: int, row: tuple[Any, ...]) -> int:
     """Of any row in the order of `COLUMNS`, whose last cell is not looked at."""
     if row[1] == TOLD:
-        cells = _TOLD_ROW.pack(row[0], row[2], row[4], row[5], row[14], row[15])
-        mark = crc32(cells, before)
-        return mark if row[6] is None else crc32(_STEPS.pack(row[6]), mark)
+        return told_checksum(before, row[0], row[2], *row[4:7], *row[14:16])
     return crc32(repr(row[:-1]).encode("utf-8", "backslashreplace"), before)
 
 
@@ -192,6 +214,9 @@ WRITERS: dict[type, tuple[str, Columns]] = {
                    "seconds": e.seconds},
     ),
     Restored: ("restored", lambda e: {"arm": e.arm, "n": e.n, "seconds": e.seconds}),
+    Assigned: (
+        "assigned", lambda e: {"arm": e.arm, "text": e.trial, "data": _json(dict(e.config))},
+    ),
     Decided: ("decided", lambda e: {"data": _json(dict(e.summary))}),
     Ended: ("ended", lambda e: {}),
 }  # fmt: skip
@@ -229,6 +254,8 @@ def event_of(row: tuple[Any, ...]) -> Event:
             return Saved(arm, n, text, word, size, seconds)
         case "restored":
             return Restored(arm, n, seconds)
+        case "assigned":
+            return Assigned(arm, text, json.loads(data))
     return _once_per_race(kind, text, data)
 
 

@@ -92,6 +92,14 @@ class Stage(NamedTuple):
     pickles: bool = False  # whether learners without save and load are pickled to be saved
 
 
+class Begun(NamedTuple):
+    """A pull that is being made in this process or waited for by it."""
+
+    arm: int
+    n: int  # which of the learner's own pulls
+    at: float  # by the monotonic clock
+
+
 class Runner(ABC):
     """Trains the learners of one race."""
 
@@ -114,6 +122,11 @@ class Runner(ABC):
             f"resident={resident} with {type(self).__name__}, but that has no way to let go of "
             "learners: use runner='local' or 'ray', or give it a method with_resident"
         )
+
+    @property
+    def under_way(self) -> Begun | None:
+        """The pull that the race waits for, where pulls are made one by one; read by a thread."""
+        return None
 
     @property
     def busy(self) -> bool:

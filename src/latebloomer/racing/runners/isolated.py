@@ -20,6 +20,7 @@ from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored
 from latebloomer.racing.runners.contract import (
+    Begun,
     Orders,
     Report,
     Runner,
@@ -61,7 +62,12 @@ class IsolatedRunner(Runner):
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Process] = {}
+        self._begun: Begun | None = None
         self._bare: set[int] = set()  # warned of once
+
+    @property
+    def under_way(self) -> Begun | None:
+        return self._begun
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -78,6 +84,7 @@ class IsolatedRunner(Runner):
             if arm not in self._live:
                 return
             began = monotonic()
+            self._begun = Begun(arm, done + 1, began)
             batch: Batch = self._call(arm, self._stage.timeout, "train", done, 1, False)
         except Died as error:
             self.discard(arm)
@@ -87,6 +94,8 @@ class IsolatedRunner(Runner):
             self.discard(arm)
             yield Trouble(arm, "timeout", str(error), seconds=monotonic() - began)
             return
+        finally:
+            self._begun = None
         yield from (Told(arm, *pull) for pull in batch.pulls)
         if batch.bare and arm not in self._bare:
             self._bare.add(arm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from queue import Empty, SimpleQueue
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from latebloomer.racing.checkpoints.restore import Target, restore
@@ -13,6 +13,7 @@ from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.learner import Learner, bare, can_save, trained
 from latebloomer.racing.runners.contract import (
+    Begun,
     Orders,
     RanOut,
     Report,
@@ -41,7 +42,12 @@ class LocalRunner(Runner):
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Learner] = {}
+        self._begun: Begun | None = None
         self._call: Callable[[Callable[[], Any]], Any] = directly
+
+    @property
+    def under_way(self) -> Begun | None:
+        return self._begun
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -63,7 +69,9 @@ class LocalRunner(Runner):
             while self.pending:
                 yield self.pending.pop(0)
             yield Restored(arm, done, perf_counter() - began)
+        self._begun = Begun(arm, done + 1, monotonic())
         report = self._pull(arm)
+        self._begun = None
         yield report
         if type(report) is Told and self._stage.schedule.is_due(arm, done + 1):
             yield from self.save({arm: done + 1})

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.runners.contract import (
+    Begun,
     Orders,
     Report,
     Runner,
@@ -99,6 +100,10 @@ class ResidentRunner(Runner):
     def start(self, stage: Stage) -> None:
         self._stage = stage
         self._inner.start(stage._replace(pickles=True))
+
+    @property
+    def under_way(self) -> Begun | None:
+        return self._inner.under_way
 
     def work(self, orders: Orders) -> Iterator[Report]:
         """One pull of the learner that is at it, or of the next one."""

@@ -67,9 +67,10 @@ class Finding:
 
     def __str__(self) -> str:
         meaning = MEANING if self.maximize else OF_LOSSES
+        many = "over 1000" if self.deviations > 1000 else f"{self.deviations:.1f}"
         return (
             f"{self.name} {self._what()} between its pulls {self.first} and {self.last} "
-            f"({self.deviations:.1f} standard deviations): {meaning[self.kind]}"
+            f"({many} standard deviations): {meaning[self.kind]}"
         )
 
     def _what(self) -> str:

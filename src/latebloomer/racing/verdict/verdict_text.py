@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latebloomer.core.text import one_line, printable
+from latebloomer.core.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.session.events import FAILED, FINISHED
@@ -19,22 +20,17 @@ SHOWN = 5  # learners in the short table; of more, the best
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """The result first, in at most twelve lines."""
+    """The result first, in at most eleven lines; the last says where the rest is."""
     lines = [verdict.sentence]
     if verdict.delivered.since:
         lines.append(" ".join(verdict.both))
     lines += _table(verdict) if table else []
-    seconds = sum(arm.seconds for arm in verdict.arms)
-    lines.append(f"{_capital(verdict.reason)}; {seconds:.3g} s of training, by {verdict.policy}.")
+    cost = short_seconds(sum(arm.seconds for arm in verdict.arms))
+    lines.append(f"{_capital(verdict.reason)}; {cost} s of training, by {verdict.policy}.")
     sure = verdict.certificate if verdict.certified else verdict.certificate.partition(" (with")[0]
     lines.append(f"How sure is this? {_capital(sure)}.")
     lines += _others(verdict)
-    count = len(verdict.warnings)
-    if count == 1:
-        lines.append(f"Warning: {one_line(verdict.warnings[0])}.")
-    elif count:
-        lines.append(f"{count} warnings: {_where_to_read(verdict)}")
-    lines += [verdict.journal_line] if verdict.journal is not None else []
+    lines += _the_rest(verdict, len(verdict.arms) - SHOWN if table else 0)
     return printable("\n".join(lines))
 
 
@@ -62,19 +58,17 @@ def _table(verdict: Verdict) -> list[str]:
         sign = 1.0 if verdict.settings["maximize"] else -1.0
         return arm.name != verdict.name, -(arm.out_at or inf), -sign * estimate
 
-    arms = sorted(verdict.arms, key=place)
-    shown = arms if len(arms) <= SHOWN else arms[: SHOWN - 1]
-    width = max(len(one_line(arm.name)) for arm in shown)
+    shown = sorted(verdict.arms, key=place)[:SHOWN]
+    names = [short_name(arm.name) for arm in shown]
+    width = max(map(len, names))
     one = verdict.settings.get("pulls_per_training")
     rows = []
-    for arm in shown:
+    for arm, name in zip(shown, names, strict=True):
         trained = percent(arm.pulls, one) if one else f"{arm.pulls} pulls"
         rows.append(
-            f"  {one_line(arm.name):<{width}}  {trained:>11}  {_number(arm.score):>9}  "
-            f"{arm.seconds:>7.3g} s  {_fate(arm, verdict)}"
+            f"  {name:<{width}}  {trained:>11}  {_number(arm.score):>9}  "
+            f"{short_seconds(arm.seconds):>7} s  {_fate(arm, verdict)}"
         )
-    if len(shown) < len(arms):
-        rows.append(f"  ... and {len(arms) - len(shown)} more: {_where_to_read(verdict)}")
     return rows
 
 
@@ -84,7 +78,10 @@ def _others(verdict: Verdict) -> list[str]:
     for rival in verdict.hindsight:
         if rival.pick is not None:
             picks.setdefault(rival.pick, []).append(rival.rule.partition(" (")[0])
-    kept = [f"{' and '.join(rules)} would have kept {name}" for name, rules in picks.items()]
+    kept = [
+        f"{' and '.join(rules)} would have kept {short_name(name)}"
+        for name, rules in picks.items()
+    ]
     return [f"{'; '.join(kept)}."] if kept else []
 
 
@@ -99,10 +96,19 @@ def _fate(arm: ArmResult, verdict: Verdict) -> str:
     )
 
 
-def _where_to_read(verdict: Verdict) -> str:
-    if verdict.journal is None:
-        return "print(verdict.details())"
-    return f"latebloomer show --verbose {near(Path(verdict.journal))}"
+def _the_rest(verdict: Verdict, learners: int) -> list[str]:
+    """What was left out, counted, and where to read it; else where every pull is."""
+    warnings, said = len(verdict.warnings), []
+    if learners > 0:
+        said.append(f"{learners} more learner{'s' * (learners > 1)}")
+    if warnings:
+        said.append(f"{warnings} warning{'s' * (warnings > 1)}")
+    if not said:
+        return [verdict.journal_line] if verdict.journal is not None else []
+    where = "print(verdict.details())"
+    if verdict.journal is not None:
+        where = shlex.join(["latebloomer", "show", "--verbose", str(near(Path(verdict.journal)))])
+    return [f"{_capital(' and '.join(said))}: {where}"]
 
 
 def _number(score: float) -> str:

@@ -1,0 +1,5 @@
+"""Races over the configurations of a study: `pip install "latebloomer[optuna]"`."""
+
+from latebloomer.integrations.optuna_study import race_study
+
+__all__ = ["race_study"]

@@ -1,0 +1,311 @@
+"""A race whose learners another tool trains: which trials may go on, and what became of them.
+
+The tool's scheduler asks and tells; the policy's phases say up to which level a trial trains
+before it waits for the others. The journal is the state: after a kill a new process reads it and
+goes on, whatever the tool itself has forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from latebloomer.core.atomic_files import make_folder
+from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import default_or_named, is_auto
+from latebloomer.racing import Verdict
+from latebloomer.racing.clock import Stopwatch
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.journal import Journal
+from latebloomer.racing.journal.names import Place, names_folder
+from latebloomer.racing.learner import as_score
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.same_race import holds_race, need_same_settings
+from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.training_share import units_of
+from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.session.events import (
+    FAILED,
+    FINISHED,
+    Assigned,
+    Began,
+    Created,
+    Decided,
+    Ended,
+    Event,
+    Left,
+    Noted,
+    Told,
+)
+from latebloomer.session.session import Session
+
+GO_ON, WAIT, END = "go on", "wait", "end"  # what a trial is to do now
+
+
+class HostedRace:
+    """The race of `n_trials` trials that another tool makes and trains.
+
+    A pull is one result of a trial. `budget` counts them; `trainings=8, full=81` is a budget worth
+    eight full trainings of 81 results. The journal is opened when the first trial comes, so that
+    schedulers can be copied and pickled before.
+    """
+
+    def __init__(
+        self,
+        n_trials: int,
+        journal: Place,
+        *,
+        budget: int | None = None,
+        trainings: float | None = None,
+        full: int | None = None,
+        horizon: int | None = None,
+        policy: Policy | str = "auto",
+        grace: int = 1,
+        seed: int = 0,
+        maximize: bool = True,
+    ) -> None:
+        require(need_whole("n_trials", n_trials) >= 2, "n_trials", n_trials, "at least 2",
+                "with one there is nothing to choose")  # fmt: skip
+        if trainings is not None and full is None:
+            raise SettingError(
+                f"trainings={trainings}, but full= must say how long one is: the results that a "
+                "trial reports when it is trained whole"
+            )
+        self.place = _file(journal)
+        self.names = tuple(f"trial {k}" for k in range(n_trials))
+        units = units_of(dict.fromkeys(self.names), budget, horizon, trainings, full, full)
+        self.settings = Settings(
+            policy=default_or_named(policy), auto=is_auto(policy), budget=units.budget,
+            horizon=units.horizon, seed=seed, maximize=maximize, grace=grace,
+            trainings=trainings, **units.settings,
+        )  # fmt: skip
+        self._policy = policy  # as it was named
+        self._state: RaceState | None = None
+        self._journal: Journal | None = None
+        self._clock = Stopwatch()
+        self._seen: set[int] = set()  # arms whose trials were met in this process
+        self._crowded = False  # whether there were more trials than arms
+        self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
+        need_phases(RaceState(self._created(), self.settings.policy).session)
+
+    def _created(self) -> Created:
+        return Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
+
+    # --- the journal ---
+
+    @property
+    def state(self) -> RaceState:
+        """The race as it stands; the journal is read, or made, at the first look."""
+        if self._state is None:
+            self._state = self._taken_up()
+            self._clock = Stopwatch(self._state.elapsed)
+            if self._state.session.over:
+                self.close()
+            else:
+                self.record(Began(process_name(), versions()))
+        return self._state
+
+    def _taken_up(self) -> RaceState:
+        if not holds_race(self.place):
+            created = self._created()
+            make_folder(self.place.parent)
+            self._journal = files.create(self.place, created)
+            state = RaceState(created, self.settings.policy)
+            state.started = next(self._journal.read()).at
+            return state
+        need_same_settings(self.place, self.settings, self._policy)
+        self._journal = files.reopen(self.place)
+        state = RaceState.replayed(self._journal.read(), self._policy)
+        if state.names != self.names:
+            self.close()
+            raise OtherRace(
+                f"n_trials={len(self.names)}, but the race of {self.place} has "
+                f"{len(state.names)}: give as many to go on with it, or another journal="
+            )
+        return state
+
+    @property
+    def session(self) -> Session:
+        return self.state.session
+
+    def record(self, *events: Event) -> None:
+        """Let events happen: first in the journal, then in the race."""
+        state = self.state
+        if self._journal is not None:
+            self._journal.append(*events, elapsed=self._clock.elapsed)
+        state.elapsed = self._clock.elapsed
+        for event in events:
+            state.apply(event)
+
+    def close(self) -> None:
+        """Let go of the journal; what is known stays."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the race, which is in the journal."""
+        fresh: dict[str, Any] = {
+            "_state": None,
+            "_journal": None,
+            "_seen": set(),
+            "_doubted": set(),
+        }
+        return {**vars(self), **fresh}
+
+    # --- trials ---
+
+    def assign(self, trial: str, config: Mapping[str, Any]) -> int | None:
+        """The arm of a trial: the one it was before a kill, else the next; None: none is free."""
+        known, plain = self.state.trials, plain_config(config)
+        same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
+        named = [arm for arm in same if known[arm].trial == trial]
+        free = (arm for arm in range(len(self.names)) if arm not in known)
+        arm = next(iter([*named, *same]), None)
+        if arm is None and (arm := next(free, None)) is not None:
+            self.record(Assigned(arm, trial, plain))
+        if arm is not None:
+            self._seen.add(arm)
+        elif not self._crowded and not self.over:
+            self._crowded = True
+            self.record(Noted(None, f"{trial} and other trials beyond n_trials did not race"))
+        return arm
+
+    def hear(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
+        """A trial reports its n-th result; what it is to do now."""
+        known = self.session.pulls_of(arm)
+        try:
+            value = as_score(score)
+        except LearnerError as error:
+            self.leave(arm, FAILED, f"pull {n}: {error}")
+            return END
+        if n <= known:  # trained again after a kill
+            self._compare(arm, n, value)
+            return GO_ON if n < known and self.next_of(arm) != END else self.next_of(arm)
+        if n > known + 1:
+            raise LearnerError(
+                f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
+                "report 1, 2, 3, ... and go on from the checkpoint after a pause"
+            )
+        if self.session.would_take(arm):
+            self.record(Told(arm, value, seconds))
+            self._end_if_over()
+        return self.next_of(arm)
+
+    def _compare(self, arm: int, n: int, score: float) -> None:
+        before = self.session.scores(arm)[n - 1]
+        if score != before and arm not in self._doubted and not self.session.over:
+            self._doubted.add(arm)
+            text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
+            self.record(Noted(arm, text))
+
+    def next_of(self, arm: int) -> str:
+        """What a trial is to do: go on, wait for the others of its phase, or end."""
+        if self.session.over or not self.session.is_racing(arm):
+            return END
+        return GO_ON if self.session.would_take(arm) else WAIT
+
+    def leave(self, arm: int, how: str, why: str) -> None:
+        """A trial takes no more pulls: it FAILED, or it FINISHED and keeps its place."""
+        if self.session.over or self.session.departure(arm) is not None:
+            return
+        if how == FINISHED and not self.session.pulls_of(arm):
+            how, why = FAILED, "it ended before its first result"
+        self.record(Left(arm, how, why))
+        self._end_if_over()
+
+    def level(self, arm: int) -> int:
+        """Pulls up to which a trial may train now."""
+        return self.session.pulls_of(arm) + self.session.ask_phase().get(arm, 0)
+
+    # --- the end ---
+
+    @property
+    def over(self) -> bool:
+        """Whether no trial is to train any more."""
+        return self.session.over
+
+    def _end_if_over(self) -> None:
+        if self.over and self.state.verdict is None:
+            if any(map(self.session.pulls_of, self.session.racing)):
+                self.record(Decided(self.verdict().summary()))
+            self.record(Ended())
+            self.close()
+
+    def verdict(self) -> Verdict:
+        """Who is to be kept and why; the standings, while the race is not over."""
+        return build_verdict(self.state, self.place)
+
+    def __str__(self) -> str:
+        session, settings = self.session, self.settings
+        left = f"{session.racing_count} of {len(self.names)} trials race"
+        return f"latebloomer, {settings.rule}: {left}; {session.reason}"
+
+
+def need_phases(session: Session) -> None:
+    """Raise a `SettingError` where a policy has no levels at which trials could wait."""
+    if session.decides_every_pull or session.policy.decides_after_sweeps():
+        raise SettingError(
+            f"policy={session.policy.name!r} decides after every pull or sweep, but another "
+            "tool's trials can only wait at the levels of phases: choose 'auto', 'r-sr' or 'sh', "
+            "or race(...) with it"
+        )
+
+
+def need_maximize(mode: Any, name: str = "mode") -> bool:
+    """Whether higher is better, from "max" or "min"."""
+    require(
+        mode in ("max", "min"), name, mode, "'max' or 'min'", "it says which scores are better"
+    )
+    return bool(mode == "max")
+
+
+def need_count(value: Any, name: str) -> int:
+    """A trial's own counter as a whole number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = inf
+    require(number.is_integer() and number >= 1, name, value, "a whole number from 1 on",
+            "it counts a trial's results")  # fmt: skip
+    return int(number)
+
+
+def need_reported(name: str, result: Mapping[str, Any]) -> Any:
+    """What a trial reports under a name, or a `LearnerError` that says what it does report."""
+    if name not in result:
+        raise LearnerError(
+            f"{name!r} is not reported: a trial's results have {', '.join(sorted(result)[:12])}"
+        )
+    return result[name]
+
+
+def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as a journal gives it back, the same in every process.
+
+    >>> plain_config({"lr": 0.1, "size": (2, 3), "act": len})
+    {'lr': 0.1, 'size': [2, 3], 'act': '<built-in function len>'}
+    """
+    return json.loads(json.dumps(dict(config), default=_text))
+
+
+def _text(value: Any) -> Any:
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # NumPy's numbers
+        return value.item()
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _file(journal: Any) -> Path:
+    if not isinstance(journal, str | os.PathLike) or not str(journal) or names_folder(journal):
+        raise SettingError(
+            f"journal={journal!r}, but journal must name a file: after a kill it is what the race "
+            "goes on from"
+        )
+    return Path(journal).absolute()

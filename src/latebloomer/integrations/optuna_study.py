@@ -1,0 +1,238 @@
+"""A race as the driver of an Optuna study: its sampler proposes, our policy decides who trains on.
+
+Optuna cannot suspend a trial; so all trials of the race stay RUNNING while it goes on, whoever is
+dropped ends as PRUNED with the values it has shown, and the winner as COMPLETE.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from latebloomer.core.atomic_files import make_folder
+from latebloomer.errors import OtherRace, SettingError, need_whole, require
+from latebloomer.integrations.full_training import library
+from latebloomer.integrations.optuna import need_one_direction
+from latebloomer.racing import Callback, RaceView, Verdict, race
+from latebloomer.racing.callbacks import check_callbacks
+from latebloomer.racing.journal import files
+from latebloomer.racing.journal.names import (
+    RACES,
+    RESUME,
+    Place,
+    check_journal_options,
+    names_folder,
+)
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.same_race import holds_race, race_in
+from latebloomer.racing.training_share import declared
+from latebloomer.session.events import FAILED, Began, Created, Decided, Event, Left, Told
+from latebloomer.session.reasons import OUT
+
+KEY = "latebloomer"  # of what a race keeps in the attributes of a study and of its trials
+LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
+OURS = {  # settings of a race that are not the caller's here, and why
+    "maximize": "follows from the study's direction",
+    "if_exists": "follows from the study",
+    "runner": "is this process: what a trial is given must reach the study",
+    "isolate": "would have trials ask for their settings where the study does not hear it",
+}
+
+
+def race_study(
+    study: Any,
+    objective: Callable[[Any], Any],
+    n_configs: int = 64,
+    trainings: float | None = None,
+    *,
+    name: str = "race",
+    journal: Place | None = RACES,
+    callbacks: Sequence[Callback] | None = None,
+    **settings: Any,
+) -> Verdict:
+    """Race configurations that a study's sampler proposes; the winner is the study's best trial.
+
+    `objective(trial)` asks the trial for its settings as usual and then yields a value for each
+    step of its training, or returns an object with `pull()`. `trainings=8` is a budget worth eight
+    full trainings, of `full` steps each; or give `budget=` in steps, or `seconds=`. All other
+    `settings` are those of `race`. Whether values are to be low or high is the study's direction.
+
+    Called again after a kill, with a study from the same storage, it goes on: by its journal, or
+    by what the storage has where that is gone. `name` tells several races of a study apart.
+    """
+    optuna = library("optuna", "studies", "optuna")
+    _check(study, objective, n_configs, settings)
+    key = f"{KEY}:{name}"
+    trials = _trials_of_race(optuna, study, key, n_configs)
+    check_journal_options(journal, RESUME)
+    place = _file_of(journal, study, name)
+    known = study.user_attrs.get(key)
+    if known is not None:
+        _need_journal(study, trials, known, place, settings.get("policy"))
+    mirror = StudyMirror(optuna, study, trials, key)
+    return race(
+        {_name_of(trial): TrialBuilder(objective, trial) for trial in trials},
+        trainings=trainings, journal=place, maximize=study.direction.name == "MAXIMIZE",
+        if_exists="error" if known is None else RESUME,
+        callbacks=[mirror, *check_callbacks(callbacks)], **settings,
+    )  # fmt: skip
+
+
+def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, Any]) -> None:
+    need_one_direction(study)
+    require(
+        callable(objective), "objective", objective, "a function of a trial",
+        "it yields a value for each step of its training",
+    )  # fmt: skip
+    require(need_whole("n_configs", n_configs) >= 2, "n_configs", n_configs, "at least 2",
+            "with one there is nothing to choose")  # fmt: skip
+    given = [one for one in OURS if one in settings]
+    if given:
+        raise SettingError(f"{given[0]} is given, but it {OURS[given[0]]}: leave it out")
+
+
+class TrialBuilder:
+    """Makes the learner of a trial; the settings that it was given once are given again."""
+
+    def __init__(self, objective: Callable[[Any], Any], trial: Any) -> None:
+        self._objective, self._trial = objective, trial
+        self.full = declared(objective)
+
+    def __call__(self) -> Any:
+        return self._objective(self._trial)
+
+
+# --- the trials of a race ---
+
+
+def _trials_of_race(optuna: Any, study: Any, key: str, n_configs: int) -> list[Any]:
+    """Those that a killed process asked for, and new ones for the rest."""
+    frozen = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
+    if len(frozen) > n_configs or (key in study.user_attrs and len(frozen) < n_configs):
+        raise SettingError(
+            f"n_configs={n_configs}, but {key.partition(':')[2]!r} of this study has "
+            f"{len(frozen)} trials: give as many to go on with it, or another name="
+        )
+    trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
+    while len(trials) < n_configs:
+        trials.append(study.ask())
+        trials[-1].set_user_attr(KEY, key)
+    return trials
+
+
+def _name_of(trial: Any) -> str:
+    return f"trial {trial.number}"
+
+
+class StudyMirror:
+    """Shows a race in a study: values as they come, and the state in which each trial ends."""
+
+    def __init__(self, optuna: Any, study: Any, trials: Sequence[Any], key: str) -> None:
+        self._states = optuna.trial.TrialState
+        self._study, self._trials, self._key = study, trials, key
+        self._pulls = [0] * len(trials)
+        frozen = _frozen(study, trials)
+        self._shown = [len(one.intermediate_values) for one in frozen]  # before a kill
+        self._running = {arm for arm, one in enumerate(frozen) if not one.state.is_finished()}
+
+    def __call__(self, event: Event, view: RaceView) -> None:
+        if isinstance(event, Began):
+            self._begin(view)
+        else:
+            self._show(event)
+        if isinstance(event, Began | Told | Left):
+            self._end_dropped(view)
+
+    def _begin(self, view: RaceView) -> None:
+        """Keep what a race is made of; make up for what a kill has left out."""
+        if self._key not in self._study.user_attrs:
+            settings = json.loads(json.dumps(view.settings.as_dict()))
+            kept = {"race": view.id, "settings": settings, "names": list(view.names)}
+            self._study.set_user_attr(self._key, kept)
+        for event in view.events():
+            self._show(event)
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case Told():
+                self._pulls[event.arm] += 1
+                if self._pulls[event.arm] > self._shown[event.arm]:
+                    self._trials[event.arm].report(event.score, step=self._pulls[event.arm])
+            case Left() if event.arm in self._running:
+                self._trials[event.arm].set_user_attr(LEFT, [event.how, event.why])
+                if event.how == FAILED:
+                    self._end(event.arm, state=self._states.FAIL)
+            case Decided():
+                winner = list(map(_name_of, self._trials)).index(event.summary["name"])
+                self._end(winner, event.summary["score"])
+                for arm in sorted(self._running):
+                    self._end(arm, state=self._states.PRUNED)
+
+    def _end_dropped(self, view: RaceView) -> None:
+        dropped = {row.arm for row in view.standings() if row.state == OUT}
+        for arm in sorted(dropped & self._running):
+            self._end(arm, state=self._states.PRUNED)
+
+    def _end(self, arm: int, value: float | None = None, state: Any = None) -> None:
+        if arm in self._running:
+            self._study.tell(self._trials[arm], value, state=state)
+            self._running.remove(arm)
+
+
+def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
+    """The trials as the storage has them."""
+    found = {one.number: one for one in study.get_trials(deepcopy=False)}
+    return [found[trial.number] for trial in trials]
+
+
+# --- after a kill ---
+
+
+def _file_of(journal: Place | None, study: Any, name: str) -> Path | None:
+    """The journal's file; in a folder it is named after the study and the race."""
+    if journal is None or not names_folder(journal):
+        return None if journal is None else Path(journal)
+    words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
+    return make_folder(Path(journal)) / f"{words}.db"
+
+
+def _need_journal(
+    study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Path | None, policy: Any
+) -> None:
+    """Make the journal anew from what the storage has, where it is gone."""
+    if place is None:
+        raise SettingError(
+            "journal=None, but the study has a race that has begun: name a file to go on with "
+            "it, or give another name="
+        )
+    if holds_race(place):
+        found = race_in(place).race
+        if found != known["race"]:
+            raise OtherRace(
+                f"the journal {place} is of race {found}, but the study's is {known['race']}: "
+                "give another journal="
+            )
+        return
+    created = Created(known["race"], known["settings"], tuple(known["names"]))
+    state, curves = RaceState(created, policy), _frozen(study, trials)
+    with closing(files.create(place, created)) as journal:
+        while (event := _next_event(state, curves)) is not None:
+            journal.append(event)
+            state.apply(event)
+
+
+def _next_event(state: RaceState, curves: Sequence[Any]) -> Told | Left | None:
+    """What came next in a race, by the values that its trials have reported."""
+    if state.session.over:
+        return None
+    arm = state.session.ask()
+    n, one = state.session.pulls_of(arm) + 1, curves[arm]
+    if n in one.intermediate_values:
+        share = state.shares.get(state.names[arm])
+        steps = None if share is None else share.steps_of(n)
+        return Told(arm, one.intermediate_values[n], steps=steps)
+    return Left(arm, *one.user_attrs[LEFT]) if LEFT in one.user_attrs else None

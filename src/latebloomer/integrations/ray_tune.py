@@ -1,0 +1,173 @@
+"""Our policies as a scheduler of Ray Tune: trials pause at our levels and go on, or are stopped.
+
+Ray Tune does not save its schedulers. The journal is this one's state: after a killed driver,
+`Tuner.restore` makes the scheduler again, and it reads there where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from latebloomer.errors import SettingError
+from latebloomer.integrations.full_training import library
+from latebloomer.integrations.hosted_race import (
+    END,
+    WAIT,
+    HostedRace,
+    need_count,
+    need_maximize,
+    need_reported,
+)
+from latebloomer.racing import Verdict
+from latebloomer.racing.journal.names import Place
+from latebloomer.session.events import FAILED, FINISHED
+
+try:
+    Base: Any = import_module("ray.tune.schedulers").FIFOScheduler
+except ImportError:  # said by the first scheduler that is made
+    Base = object
+
+COUNTER = "training_iteration"
+GONE = "its trial is gone"
+
+
+class RaceScheduler(Base):  # type: ignore[misc]
+    """Trials race: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
+
+    `n_trials` is how many there are in all. A pull is one result of a trial, counted by the
+    trial's own counter `time_attr`: 1, 2, 3, ... The budget is `budget=` results in all, or
+    `trainings=8, full=81`; `policy`, `horizon`, `grace` and `seed` are as in `race`. A trainable
+    must save and load its state, since paused trials leave their process. Metric and mode are
+    given here or to `TuneConfig`.
+    """
+
+    _supports_buffered_results = False  # no result may come after the one that ends a phase
+
+    def __init__(
+        self,
+        n_trials: int,
+        journal: Place,
+        *,
+        metric: str | None = None,
+        mode: str | None = None,
+        time_attr: str = COUNTER,
+        **settings: Any,
+    ) -> None:
+        self._tune = library("ray.tune", "trials of Ray Tune", "tune")
+        super().__init__()
+        self._metric, self._mode, self._time_attr = metric, mode, time_attr
+        self._asked: dict[str, Any] = {"n_trials": n_trials, "journal": journal, **settings}
+        self._arms: dict[str, int | None] = {}  # by trial, in this process
+        self._race: HostedRace | None = None
+        self._make_race(mode or "max")  # says what is wrong before anything is started
+
+    def _make_race(self, mode: str) -> HostedRace:
+        return HostedRace(**self._asked, maximize=need_maximize(mode))
+
+    @property
+    def race(self) -> HostedRace:
+        """The race, as its journal has it."""
+        if self._race is None:
+            if self._mode is None:
+                raise SettingError("mode=None, but a race needs one: TuneConfig(mode='max')")
+            self._race = self._make_race(self._mode)
+        return self._race
+
+    def verdict(self) -> Verdict:
+        """Who is to be kept, and why."""
+        return self.race.verdict()
+
+    def best_result(self, results: Any) -> Any:
+        """The winner's result among those that `Tuner.fit` returns."""
+        trial = self.race.state.trials[self.race.session.best_arm].trial
+        return next(one for one in results if one.metrics and one.metrics["trial_id"] == trial)
+
+    # --- what Ray Tune asks ---
+
+    def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
+        """Take metric and mode from the `TuneConfig`; False where they are given twice."""
+        if (self._metric and metric) or (self._mode and mode):
+            return False
+        self._metric, self._mode = self._metric or metric, self._mode or mode
+        if self._metric is None:
+            raise SettingError("metric=None, but a race needs one: TuneConfig(metric='accuracy')")
+        return bool(self.race)
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        """Find the trial's arm; one that may not train now waits, or is ended at once."""
+        again = trial.trial_id in self._arms  # after a failure, it is in the controller's lists
+        if not again:
+            self._arms[trial.trial_id] = self.race.assign(trial.trial_id, trial.config)
+        status = {END: trial.TERMINATED, WAIT: trial.PAUSED}.get(self._next_of(trial))
+        if trial.status == trial.PENDING and status is not None:
+            if again:
+                tune_controller._set_trial_status(trial, status)
+            else:  # the controller enters it by the status that it finds
+                trial.set_status(status)
+
+    def _next_of(self, trial: Any) -> str:
+        arm = self._arms.get(trial.trial_id)
+        return END if arm is None else self.race.next_of(arm)
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> str:
+        """Count a result; the trial goes on, is paused at its level, or is stopped."""
+        arm = self._arms.get(trial.trial_id)
+        if arm is None:
+            return str(self.STOP)
+        n = need_count(need_reported(self._time_attr, result), self._time_attr)
+        score = need_reported(str(self._metric), result)
+        now = self.race.hear(arm, n, score, float(result.get("time_this_iter_s", 0.0)))
+        return str({END: self.STOP, WAIT: self.PAUSE}.get(now, self.CONTINUE))
+
+    def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:
+        """A trial that ends by itself keeps its place by what it has shown."""
+        told = {self._time_attr, self._metric} <= set(result)
+        if told and self._next_of(trial) != END:  # the last one, where a stopper ended it
+            self.on_trial_result(tune_controller, trial, result)
+        self._leave(trial, FINISHED, "ended by itself")
+
+    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
+        """One that will not be tried again is out."""
+        if trial.status != trial.ERROR:  # with that it is put back into the queue
+            self._leave(trial, FAILED, "its trial failed")
+
+    def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
+        """A paused trial was stopped, by us or by the user."""
+        self._leave(trial, FAILED, "its trial was stopped")
+
+    def _leave(self, trial: Any, how: str, why: str) -> None:
+        arm = self._arms.get(trial.trial_id)
+        if arm is not None and self.race.next_of(arm) != END:
+            self.race.leave(arm, how, why)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Any:
+        """A trial that may train; paused ones that are out are stopped on the way."""
+        trials = list(tune_controller.get_trials())
+        for trial in trials:
+            if trial.status == trial.PAUSED and self._next_of(trial) == END:
+                tune_controller.stop_trial(trial)
+        for trial in trials:
+            waiting = trial.status in (trial.PENDING, trial.PAUSED)
+            if waiting and self._next_of(trial) not in (WAIT, END):
+                return trial
+        if trials and tune_controller.search_alg.is_finished():
+            self._give_up_lost(trials)
+        return None
+
+    def _give_up_lost(self, trials: list[Any]) -> None:
+        """Arms whose trials never came, or were lost with a driver, take no more pulls."""
+        met = {self._arms.get(trial.trial_id) for trial in trials if not trial.is_finished()}
+        for arm in range(len(self.race.names)):
+            if arm not in met and self.race.next_of(arm) not in (WAIT, END):
+                came = arm in self.race.state.trials
+                self.race.leave(arm, FAILED, GONE if came else "no trial came for it")
+
+    def debug_string(self) -> str:
+        """How far the race is."""
+        return str(self.race)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a scheduler is made of; where it was is in the journal."""
+        return {**vars(self), "_race": None, "_arms": {}, "_tune": None}

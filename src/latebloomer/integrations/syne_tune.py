@@ -1,0 +1,227 @@
+"""Our policies as a scheduler of Syne Tune: trials are paused at our levels and resumed.
+
+The journal is the state: after a kill a new tuner, with the same arguments, goes on where it was.
+A trial's number is that of its arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from latebloomer.errors import SettingError
+from latebloomer.integrations.full_training import library
+from latebloomer.integrations.hosted_race import (
+    END,
+    GO_ON,
+    WAIT,
+    HostedRace,
+    need_count,
+    need_reported,
+)
+from latebloomer.racing import Verdict
+from latebloomer.racing.journal.names import Place
+from latebloomer.session.events import FAILED, FINISHED
+
+
+def _base(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(f"syne_tune.{module}"), name)
+    except ImportError:  # said by the first scheduler that is made
+        return object
+
+
+Scheduler: Any = _base("optimizer.scheduler", "TrialScheduler")
+Callback: Any = _base("tuner_callback", "TunerCallback")
+STALE = ("pause", "stop", "end")  # what a local back end leaves beside a trial
+
+
+class RaceScheduler(Scheduler):  # type: ignore[misc]
+    """`n_trials` configurations race, drawn by `searcher` in the first phase.
+
+    A pull is one result, counted by the trial's own `time_attr`: 1, 2, 3, ... The configuration
+    says under `max_resource_attr` up to which one the script may train now; there it saves and
+    ends. The budget is `budget=` results in all, or `trainings=8, full=81`; `policy`, `horizon`,
+    `grace` and `seed` are as in `race`. With several workers the tuner needs
+    `callbacks=[RaceCallback(), ...]`.
+    """
+
+    def __init__(
+        self,
+        config_space: dict[str, Any],
+        n_trials: int,
+        journal: Place,
+        *,
+        metric: str,
+        do_minimize: bool = True,
+        time_attr: str = "epoch",
+        max_resource_attr: str = "epochs",
+        searcher: Any = "random_search",
+        searcher_kwargs: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        library("syne_tune", "trials of Syne Tune", "syne-tune")
+        super().__init__(random_seed=seed)
+        self.race = HostedRace(n_trials, journal, maximize=not do_minimize, seed=seed, **settings)
+        self.config_space, self.metric, self.do_minimize = config_space, metric, do_minimize
+        self.time_attr, self.max_resource_attr = time_attr, max_resource_attr
+        self._searcher = self._made(searcher, {"random_seed": seed, **(searcher_kwargs or {})})
+        self._started = 0  # trials, in this process
+        self._caps: dict[int, int] = {}  # the result up to which each running trial trains
+        self._paused: set[int] = set()
+        self._tuner: Any = None  # by the callback
+        self._workers = 1
+
+    def _made(self, searcher: Any, options: dict[str, Any]) -> Any:
+        if not isinstance(searcher, str):
+            return searcher
+        factory = import_module("syne_tune.optimizer.schedulers.searchers.searcher_factory")
+        return factory.searcher_factory(searcher, self.config_space, **options)
+
+    def verdict(self) -> Verdict:
+        """Who is to be kept, and why."""
+        return self.race.verdict()
+
+    def best_config(self) -> dict[str, Any]:
+        """The winner's configuration."""
+        return dict(self.race.state.trials[self.race.session.best_arm].config)
+
+    def is_over(self, status: Any = None) -> bool:
+        """Whether the race is over: a tuner's `stop_criterion`."""
+        return self.race.over
+
+    # --- what Syne Tune asks ---
+
+    def suggest(self) -> Any:
+        """Start the next trial, or resume one that is wanted; None once the race is over."""
+        suggestion = None
+        while not self.race.over and suggestion is None:
+            if self._started < len(self.race.names):
+                suggestion = self._start(self._started)
+            else:
+                suggestion = self._resume(self._wanted())
+        return suggestion
+
+    def _start(self, arm: int) -> Any:
+        config = self._config(arm)
+        self._started += 1
+        if config is None:
+            self.race.leave(arm, FAILED, "the searcher has no configuration for it")
+            return None
+        return self._suggestion().start_suggestion(self._capped(arm, config))
+
+    def _config(self, arm: int) -> dict[str, Any] | None:
+        """What a trial was given before a kill, or what the searcher proposes."""
+        if arm in self.race.state.trials:
+            return dict(self.race.state.trials[arm].config)
+        config = self._searcher.suggest()
+        if config is None:
+            return None
+        spaces = import_module("syne_tune.config_space")
+        config = spaces.cast_config_values(config, self.config_space)
+        config = spaces.postprocess_config(config, self.config_space)
+        self.race.assign(str(arm), config)
+        return dict(self.race.state.trials[arm].config)
+
+    def _capped(self, arm: int, config: dict[str, Any]) -> dict[str, Any]:
+        """With the result at which it ends; who may not train now only shows what it has."""
+        self._caps[arm] = (
+            self.race.level(arm)
+            if self.race.next_of(arm) == GO_ON
+            else max(1, self.race.session.pulls_of(arm))
+        )
+        self._paused.discard(arm)
+        return {**config, self.max_resource_attr: self._caps[arm]}
+
+    def _wanted(self) -> list[int]:
+        return [arm for arm in sorted(self._paused) if self.race.next_of(arm) == GO_ON]
+
+    def _resume(self, wanted: list[int]) -> Any:
+        if not wanted:
+            raise SettingError(
+                "a worker is free, but its trials wait for others at the level of this phase: "
+                "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
+            )
+        arm = wanted[0]
+        config = dict(self.race.state.trials[arm].config)
+        return self._suggestion().resume_suggestion(arm, self._capped(arm, config))
+
+    @staticmethod
+    def _suggestion() -> Any:
+        return import_module("syne_tune.optimizer.scheduler").TrialSuggestion
+
+    def on_trial_result(self, trial: Any, result: Mapping[str, Any]) -> str:
+        """Count a result; at its level a trial is paused, and stopped when it is out."""
+        arm = int(trial.trial_id)
+        n = need_count(need_reported(self.time_attr, result), self.time_attr)
+        now = self.race.hear(arm, n, need_reported(self.metric, result))
+        if now == GO_ON and n >= self._caps[arm]:
+            now = WAIT  # its script ends here, and is started again for the next phase
+        if now != GO_ON:
+            self._caps.pop(arm, None)
+        if now == WAIT:
+            self._paused.add(arm)
+        self.fit_workers()
+        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[now]
+
+    def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
+        """A script that ends before its level keeps its place by what it has shown."""
+        self._gone(int(trial.trial_id), FINISHED, "ended by itself")
+
+    def on_trial_error(self, trial: Any) -> None:
+        """A trial that fails is out."""
+        self._gone(int(trial.trial_id), FAILED, "its trial failed")
+
+    def _gone(self, arm: int, how: str, why: str) -> None:
+        self._caps.pop(arm, None)
+        if self.race.next_of(arm) != END:
+            self.race.leave(arm, how, why)
+        self.fit_workers()
+
+    def metric_names(self) -> list[str]:
+        """The metric that decides."""
+        return [self.metric]
+
+    def metric_mode(self) -> str:
+        """Whether it is to be low or high."""
+        return "min" if self.do_minimize else "max"
+
+    def metadata(self) -> dict[str, Any]:
+        """What is kept with the results."""
+        return {
+            "scheduler_name": type(self).__name__,
+            "scheduler_kwargs": {"policy": repr(self.race.settings.policy),
+                                 "journal": str(self.race.place)},
+            "metric_names": self.metric_names(), "metric_mode": self.metric_mode(),
+        }  # fmt: skip
+
+    # --- several workers ---
+
+    def attend(self, tuner: Any) -> None:
+        """Let a tuner have no more workers than trials may train now: it cannot wait otherwise."""
+        self._tuner, self._workers = tuner, tuner.n_workers
+        self.fit_workers()
+
+    def fit_workers(self) -> None:
+        """As many workers as trials run or may be started."""
+        if self._tuner is not None:
+            waiting = len(self.race.names) - self._started + len(self._wanted())
+            self._tuner.n_workers = max(1, min(self._workers, len(self._caps) + waiting))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_tuner": None}
+
+
+class RaceCallback(Callback):  # type: ignore[misc]
+    """For a tuner with several workers, or one that goes on in the folder of a killed one."""
+
+    def on_tuning_start(self, tuner: Any) -> None:
+        """Meet the tuner; marks of a killed one would hide what its trials do now."""
+        for arm in range(len(tuner.scheduler.race.names)):
+            for name in STALE if hasattr(tuner.trial_backend, "trial_path") else ():
+                with suppress(OSError):
+                    (tuner.trial_backend.trial_path(arm) / name).unlink()
+        tuner.scheduler.attend(tuner)

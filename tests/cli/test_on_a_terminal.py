@@ -1,0 +1,109 @@
+"""A race on a terminal: brief, nothing twice, and no colour where none is wanted."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
+
+MODULE = """
+def learner(b, c, fails):
+    def scores():
+        for n in range(1, 10_000):
+            if n == fails:
+                raise RuntimeError("no luck")
+            yield c * (1 - b / (b + n))
+    return scores
+
+def few():
+    return {"late": learner(37, 1, 0), "early": learner(1, .78, 0), "fails": learner(1, .5, 4)}
+
+def many():
+    name = "a learner with a name that is long, the one of number"
+    return {f"{name} {k}": learner(k, .5 + k / 100, 3 * (k % 9 == 0)) for k in range(1, 41)}
+"""
+COMMAND = [sys.executable, "-m", "latebloomer", "race"]
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7])[;m]")
+ANY = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Run a command on a terminal of 30 lines of 80 columns; all that it has printed."""
+    (tmp_path / "mine.py").write_text(MODULE)
+
+    def run(*words, **variables):
+        master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (30, 80))
+        known = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+        environ = known | {"TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)} | variables
+        child = subprocess.Popen(
+            words, stdin=slave, stdout=slave, stderr=slave, cwd=tmp_path, env=environ
+        )
+        os.close(slave)
+        said = b"".join(pieces(master))
+        assert child.wait() == 0, said
+        return said.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def pieces(terminal):
+    try:
+        while piece := os.read(terminal, 4096):
+            yield piece
+    except OSError:  # Linux: the other end is closed
+        pass
+    finally:
+        os.close(terminal)
+
+
+@pytest.mark.parametrize("learners, budget", [("few", 300), ("many", 4000)])
+def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
+    said = terminal(*COMMAND, f"mine.py:{learners}", "--budget", str(budget), "--deliver", "0.2")
+    before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
+    _, _, after = rest.rpartition("\x1b[?25h")
+    assert len(before.splitlines()) <= 6 and before.startswith("auto: Foresight(")
+    assert len(after.splitlines()) <= 12 and after.startswith("Keep ")
+    assert said.count("Keep ") == 1
+    for line in after.splitlines():
+        assert said.count(line) == 1
+    path = re.search(r"^journal: (\S+)$", before, re.M)[1]
+    assert re.search(rf"\d warnings?: latebloomer show --verbose {path}$", after, re.M)
+
+
+def test_the_last_table_fits_the_terminal(terminal):
+    said = terminal(*COMMAND, "mine.py:many", "--budget", "4000")
+    last = ANY.sub("", said[said.rindex("\x1b[1mlearner") :].partition("\x1b[?25h")[0])
+    lines = [line.rstrip() for line in last.splitlines()]
+    assert len(lines) < 30 and all(len(line) <= 80 for line in lines)
+    assert lines[1].startswith("a learner…")
+
+
+def test_no_color_is_respected(terminal):
+    words = [*COMMAND, "mine.py:few", "--budget", "300"]
+    assert COLOUR.search(terminal(*words))  # who has failed is red
+    assert not COLOUR.search(terminal(*words, NO_COLOR="1"))
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(terminal):
+    said = terminal(*COMMAND, "mine.py:few", "--budget", "300", TERM="dumb")
+    assert "\x1b" not in said and "early: dropped at pull " in said
+    assert said.count("Keep late") == 1
+
+
+def test_a_race_from_python(terminal):
+    code = "from latebloomer import race; import mine; race(mine.few(), 300, journal=None)"
+    said = terminal(sys.executable, "-c", code)
+    assert "pull 299 of 300" in said and "learner" in said and said.count("Keep late") == 1
+
+
+def test_a_verbose_race_ends_with_every_reason(terminal):
+    said = terminal(*COMMAND, "mine.py:few", "--budget", "300", "--verbose")
+    _, _, after = said.rpartition("\x1b[?25h")
+    assert after.startswith("Keep late") and "early" in after and " against " in after
+    assert "Warning: fails failed: pull 4 failed twice: RuntimeError: no luck." in after

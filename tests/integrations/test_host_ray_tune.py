@@ -1,0 +1,232 @@
+"""`RaceScheduler` of Ray Tune: real trials on one machine pause at our levels.
+
+Run as a script it is the victim: a driver that is ended by SIGKILL.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from hosts import CURVES, killed, our_race, same_verdict, value
+from libraries import library
+
+from latebloomer import look
+from latebloomer.integrations.ray_tune import RaceScheduler
+
+ray = library("ray")
+library("tensorboardX", "tune")  # what Ray Tune needs beyond Ray
+tune = library("ray.tune", "tune")
+NAMES = [f"trial {k}" for k in range(6)]
+ASKED = {"budget": 90, "horizon": 30, "policy": "sh"}  # few phases: a pause takes a second
+
+
+class Curve(tune.Trainable):
+    """A deterministic trial that counts what it trains."""
+
+    def setup(self, config):
+        self.n = 0
+
+    def step(self):
+        self.n += 1
+        with open(self.config["log"], "a") as log:
+            log.write(f"{self.config['curve']} {self.n}\n")
+        b, c = CURVES[self.config["curve"]]
+        if self.config.get("fails") == (self.config["curve"], self.n):
+            raise ZeroDivisionError("by nought")
+        return {"score": self.config["sign"] * value(b, c, self.n)}
+
+    def reset_config(self, config):
+        self.setup(config)
+        return True
+
+    def save_checkpoint(self, folder):
+        (Path(folder) / "n.json").write_text(json.dumps(self.n))
+
+    def load_checkpoint(self, folder):
+        self.n = json.loads((Path(folder) / "n.json").read_text())
+
+
+def function(config):
+    """The same as a function, which reports its own counter."""
+    n, checkpoint = 0, tune.get_checkpoint()
+    if checkpoint:
+        with checkpoint.as_directory() as folder:
+            n = json.loads((Path(folder) / "n.json").read_text())
+    b, c = CURVES[config["curve"]]
+    while n < 20:  # shorter than the horizon: it ends by itself
+        n += 1
+        folder = Path(tune.get_context().get_trial_dir()) / "now"
+        folder.mkdir(exist_ok=True)
+        (folder / "n.json").write_text(json.dumps(n))
+        score = value(b, c, n)
+        tune.report({"score": score, "epoch": n}, checkpoint=tune.Checkpoint(folder))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    begin()
+    yield
+    ray.shutdown()
+
+
+def begin():
+    found = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ray.init(
+        "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error",
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(found)}},
+    )  # fmt: skip
+
+
+def tuner(folder, trainable=Curve, mode="max", settings=ASKED, callbacks=(), **config):
+    scheduler = RaceScheduler(6, folder / "race.db", **settings)
+    space = {"curve": tune.grid_search(list(range(6))), "log": str(folder / "log"),
+             "sign": 1.0 if mode == "max" else -1.0, **config}  # fmt: skip
+    return scheduler, tune.Tuner(
+        trainable,
+        param_space=space,
+        tune_config=tune.TuneConfig(
+            scheduler=scheduler, metric="score", mode=mode, reuse_actors=True
+        ),
+        run_config=tune.RunConfig(
+            storage_path=str(folder), name="run", verbose=0, callbacks=list(callbacks)
+        ),
+    )
+
+
+def trained(folder):
+    return (folder / "log").read_text().splitlines()
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, mode):
+    scheduler, run = tuner(tmp_path, mode=mode)
+    results = run.fit()
+    verdict = look(tmp_path / "race.db")
+    same_verdict(our_race(NAMES, sign=1.0 if mode == "max" else -1.0, **ASKED), verdict)
+    assert scheduler.verdict().summary() == verdict.summary()
+    assert len(trained(tmp_path)) == len(set(trained(tmp_path))) == verdict.spent  # each once
+    best = scheduler.best_result(results)
+    assert f"trial {best.config['curve']}" == verdict.name
+    assert best.metrics["training_iteration"] == verdict.delivered.pulls
+
+
+def test_functions_report_a_counter_of_their_own_and_may_end(tmp_path):
+    settings = {**ASKED, "time_attr": "epoch"}
+    scheduler, run = tuner(tmp_path, function, settings=settings)
+    run.fit()
+    verdict = scheduler.verdict()
+    assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
+    assert any("ended by itself" in text for text in verdict.warnings)
+
+
+def test_a_trial_that_fails_is_out(tmp_path):
+    scheduler, run = tuner(tmp_path, fails=(4, 5))
+    run.fit()
+    verdict = scheduler.verdict()
+    assert verdict.arms[4].state == "failed" and verdict.pulls["trial 4"] == 4
+    assert verdict.over and verdict.unspent < 6
+
+
+def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):
+    killed(__file__, tmp_path, 50)
+    before = look(tmp_path / "race.db")
+    assert not before.over and before.spent >= 49
+    tune.Tuner.restore(str(tmp_path / "run"), Curve).fit()
+    verdict = look(tmp_path / "race.db")
+    same_verdict(our_race(NAMES, **ASKED), verdict)
+
+
+class Controller:
+    """What a scheduler sees of Ray Tune, without Ray: one trial at a time."""
+
+    def __init__(self, scheduler, configs):
+        self.scheduler, self.trials, self.search_alg = scheduler, [], self
+        scheduler.set_search_properties("score", "max")
+        for k, config in configs.items():
+            self.trials.append(Trial(f"id{k}", config))
+            scheduler.on_trial_add(self, self.trials[-1])
+
+    def is_finished(self):
+        return True
+
+    def get_trials(self):
+        return self.trials
+
+    def stop_trial(self, trial):
+        trial.status = trial.TERMINATED
+        self.scheduler.on_trial_remove(self, trial)
+
+    def run(self, results=1000):
+        choose = self.scheduler.choose_trial_to_run  # asked again and again, as Ray does
+        while results and (trial := choose(self) or choose(self)):
+            trial.status, said = trial.RUNNING, "CONTINUE"
+            while said == "CONTINUE" and results:
+                trial.n, results = trial.n + 1, results - 1
+                result = {"score": trial.score(), "training_iteration": trial.n}
+                said = self.scheduler.on_trial_result(self, trial, result)
+            if said == "STOP":
+                self.scheduler.on_trial_complete(self, trial, result)
+            trial.status = trial.PAUSED if said == "PAUSE" else trial.TERMINATED
+
+
+class Trial:
+    """What a scheduler sees of a trial."""
+
+    PENDING, RUNNING, PAUSED = "PENDING", "RUNNING", "PAUSED"
+    TERMINATED, ERROR = "TERMINATED", "ERROR"
+
+    def __init__(self, name, config):
+        self.trial_id, self.config, self.n, self.status = name, config, 0, self.PENDING
+
+    def score(self):
+        return value(*CURVES[self.config["curve"]], self.n)
+
+    def set_status(self, status):
+        self.status = status
+
+    def is_finished(self):
+        return self.status in (self.TERMINATED, self.ERROR)
+
+
+def test_trials_that_ray_lost_and_made_with_other_settings_are_others(tmp_path):
+    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    Controller(scheduler, {k: {"curve": k} for k in range(6)}).run(results=50)
+    scheduler.race.close()
+    again = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    configs = {k: {"curve": k} for k in range(5)} | {5: {"curve": 5, "lr": 0.1}}
+    Controller(again, configs).run()
+    verdict = again.verdict()
+    assert verdict.over and verdict.arms[5].state in ("failed", "out")
+    assert any("beyond n_trials did not race" in text for text in verdict.warnings)
+
+
+def test_too_few_trials_and_a_stopper_of_the_user(tmp_path):
+    scheduler = RaceScheduler(6, tmp_path / "race.db", **ASKED)
+    run = Controller(scheduler, {k: {"curve": k} for k in range(5)})
+    last = {"score": 0.1, "training_iteration": 1}
+    scheduler.on_trial_complete(run, run.trials[0], last)  # Ray has not told it before
+    run.trials[0].status = Trial.TERMINATED
+    run.run()
+    verdict = scheduler.verdict()
+    assert verdict.over and verdict.pulls["trial 0"] == 1 and verdict.unspent < 6
+    assert "trial 5 failed: no trial came for it" in verdict.warnings
+
+
+class Kill(tune.Callback):
+    """Ends the driver after so many results; restored with it, it does so no more."""
+
+    def __init__(self, pulls):
+        self.left, self.pid = pulls, os.getpid()
+
+    def on_trial_result(self, iteration, trials, trial, result, **info):
+        self.left -= 1
+        if not self.left and self.pid == os.getpid():
+            os.kill(self.pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    begin()
+    tuner(Path(sys.argv[1]), callbacks=[Kill(int(sys.argv[2]))])[1].fit()

@@ -1,0 +1,440 @@
+"""`RaceRandomSearchCV`: many settings of one estimator, as scikit-learn's own searches have it."""
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.stats import loguniform
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ParameterSampler,
+    RandomizedSearchCV,
+    cross_val_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from latebloomer import RaceRandomSearchCV, RaceSearchCV
+from latebloomer.errors import LearnerError, SettingError, UnknownName
+from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
+from latebloomer.racing import OtherRace
+
+X, Y = load_iris(return_X_y=True)
+LINEAR = SGDClassifier(max_iter=20)
+SPACE = {"alpha": loguniform(1e-5, 1e2), "penalty": ["l1", "l2"]}
+GRID = {"alpha": [1e-4, 1e-3, 1e-2, 10.0], "penalty": ["l1", "l2"]}
+TWO = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
+        yield
+
+
+def search(estimator=LINEAR, space=SPACE, **settings):
+    asked = {"n_candidates": 6, "trainings": 3, "random_state": 0} | settings
+    return RaceRandomSearchCV(estimator, space, **asked)
+
+
+CHECKED = [
+    RaceRandomSearchCV(
+        SGDClassifier(), {"alpha": [1e-4, 1e-3]}, n_candidates=2, budget=24, batch=16
+    ),
+    RaceRandomSearchCV(
+        GradientBoostingRegressor(learning_rate=0.4), {"max_depth": [1, 2, 3]}, n_candidates=2,
+        budget=20, step=4,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks feed estimators what they warn about
+@parametrize_with_checks(CHECKED)  # without exceptions
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+# --- the result ---
+
+
+def test_it_has_what_people_read_of_a_search():
+    found = search(cv=3).fit(X, Y)
+    table = pd.DataFrame(found.cv_results_)
+    assert len(table) == 6 and found.n_splits_ == 3
+    best = table.loc[found.best_index_]
+    assert best["rank_test_score"] == 1 and best["params"] == found.best_params_
+    assert best["param_alpha"] == found.best_params_["alpha"] == found.best_estimator_.alpha
+    assert best["mean_test_score"] == found.best_score_ == found.verdict_.score
+    folds = table[[f"split{k}_test_score" for k in range(3)]]
+    assert np.array_equal(folds.mean(axis=1), table["mean_test_score"])
+    assert np.allclose(folds.std(axis=1, ddof=0), table["std_test_score"])
+    assert (table["mean_fit_time"] > 0).all() and found.refit_time_ > 0
+    assert table["mean_fit_time"].sum() * 3 == pytest.approx(
+        sum(arm.seconds for arm in found.verdict_.arms)
+    )
+    assert not found.multimetric_ and found.score(X, Y) > 0.8
+
+
+def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
+    found = search(n_candidates=8, policy="sh", budget=60, trainings=None, refit=False).fit(X, Y)
+    table = pd.DataFrame(found.cv_results_).sort_values("rank_test_score")
+    assert table["rank_test_score"].tolist() == list(range(1, 9))
+    levels = table["dropped_at"].fillna(np.inf).tolist()
+    assert levels == sorted(levels, reverse=True) and levels[0] == np.inf > levels[-1]
+    dropped = table[table["state"] == "out"]
+    assert (dropped["dropped_at"] == dropped["n_resources"]).all()  # a pull is one batch here
+    for _, level in dropped.groupby("dropped_at"):
+        assert level["mean_test_score"].is_monotonic_decreasing
+
+
+def test_resources_are_the_estimators_own_steps():
+    found = search(trainings=4).fit(X, Y)
+    steps = found.cv_results_["n_resources"]
+    assert steps.tolist() == [arm.steps for arm in found.verdict_.arms]
+    assert steps.max() <= 20 and sum(steps) <= 3 * 20
+
+
+def test_candidates_are_those_that_scikit_learn_draws():
+    found = search(random_state=3).fit(X, Y)
+    assert found.cv_results_["params"] == list(ParameterSampler(SPACE, 6, random_state=3))
+    easy, space = GaussianNB(), {"var_smoothing": loguniform(1e-9, 1)}
+    theirs = RandomizedSearchCV(easy, space, n_iter=6, random_state=3, cv=2).fit(X, Y)
+    ours = search(easy, space, random_state=3).fit(X, Y)
+    assert ours.cv_results_["params"] == theirs.cv_results_["params"]
+
+
+def test_a_grid_is_drawn_from_without_repetition_or_taken_whole():
+    some = search(space=GRID, n_candidates=5).fit(X, Y).cv_results_["params"]
+    assert len({tuple(one.items()) for one in some}) == 5
+    assert len(search(space=GRID, n_candidates="all").fit(X, Y).cv_results_["params"]) == 8
+
+
+def test_settings_of_a_list_of_dicts_are_masked_where_there_are_none():
+    spaces = [{"alpha": [1e-3, 1e-2]}, {"penalty": ["l1"], "eta0": [0.1]}]
+    table = search(space=spaces, n_candidates="all").fit(X, Y).cv_results_
+    assert table["param_alpha"].mask.sum() == 1 and table["param_penalty"].mask.sum() == 2
+    assert table["param_alpha"].dtype == float and table["param_penalty"].dtype == object
+
+
+def test_a_candidate_that_fails_is_out_and_ranked_last():
+    found = search(space={"alpha": [1e-3, -1.0, 1e-2]}, n_candidates="all").fit(X, Y)
+    row = found.cv_results_["params"].index({"alpha": -1.0})
+    assert found.cv_results_["rank_test_score"][row] == 3
+    assert np.isnan(found.cv_results_["mean_test_score"][row])
+    assert "alpha" in found.cv_results_["why"][row]
+    with pytest.raises(NoneLearns, match="alpha"):
+        search(space={"alpha": [-2.0, -1.0]}, n_candidates="all").fit(X, Y)
+
+
+def test_equal_random_states_give_equal_searches():
+    first, second = search().fit(X, Y), search().fit(X, Y)
+    assert first.best_params_ == second.best_params_
+    assert np.array_equal(first.best_estimator_.coef_, second.best_estimator_.coef_)
+
+
+def test_pipelines_and_whole_steps_are_searched():
+    model = Pipeline([("scale", StandardScaler()), ("model", SGDClassifier(max_iter=20))])
+    space = [
+        {"model__alpha": [1e-3, 1.0], "scale": [StandardScaler(), MinMaxScaler()]},
+        {"model": [MLPClassifier((8,), max_iter=20)], "model__alpha": [1e-3, 1e-2]},
+    ]
+    found = search(model, space, n_candidates="all").fit(X, Y)
+    assert isinstance(found.best_estimator_, Pipeline)
+    assert len(found.cv_results_["params"]) == 6 and found.score(X, Y) > 0.8
+
+
+def test_regressors_race_too():
+    data, target = load_diabetes(return_X_y=True)
+    space = {"learning_rate": loguniform(1e-3, 1), "max_depth": [1, 2, 3]}
+    found = search(GradientBoostingRegressor(n_estimators=30), space).fit(data, target)
+    assert found.best_estimator_.n_estimators_ == 30 and found.score(data, target) > 0.2
+
+
+# --- rows held out ---
+
+
+@pytest.mark.parametrize("cv", [0.3, 2, KFold(2, shuffle=True, random_state=0), None, "splits"])
+def test_rows_are_held_out_as_cv_says(cv):
+    splits = [(np.arange(0, 150, 2), np.arange(1, 150, 2)), (np.arange(100), np.arange(100, 150))]
+    found = search(cv=splits if cv == "splits" else cv).fit(X, Y)
+    assert found.n_splits_ == {0.3: 1, None: 5}.get(cv if np.isscalar(cv) or cv is None else 0, 2)
+    if cv == "splits":
+        again = search(cv=iter(splits)).fit(X, Y).cv_results_
+        for column in ("split0_test_score", "split1_test_score"):
+            assert np.array_equal(again[column], found.cv_results_[column])
+        # The second holds out the last class alone, which its models have never seen.
+        assert not again["split1_test_score"].any() and again["split0_test_score"].max() > 0.5
+
+
+def test_groups_go_to_the_splitter():
+    groups = np.arange(150) % 3
+    found = search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+    assert found.n_splits_ == 3
+    with pytest.raises(SettingError, match="groups has 2 values, but X has 150 rows"):
+        search(cv=GroupKFold(3)).fit(X, Y, groups=[1, 2])
+
+
+# --- several metrics ---
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        ["accuracy", "f1_macro"],
+        {"accuracy": "accuracy", "f1_macro": make_scorer(f1_score, average="macro")},
+        lambda model, X, y: {
+            "accuracy": model.score(X, y),
+            "f1_macro": f1_score(y, model.predict(X), average="macro"),
+        },
+    ],
+    ids=["list", "dict", "function"],
+)
+def test_the_race_goes_by_the_metric_that_refit_names(scoring):
+    found = search(scoring=scoring, refit="f1_macro", cv=2).fit(X, Y)
+    alone = search(scoring="f1_macro", cv=2).fit(X, Y)
+    assert found.best_params_ == alone.best_params_ and found.multimetric_
+    table = found.cv_results_
+    assert np.array_equal(table["mean_test_f1_macro"], alone.cv_results_["mean_test_score"])
+    assert table["rank_test_f1_macro"][found.best_index_] == 1
+    assert np.isfinite(table["mean_test_accuracy"]).all() and "rank_test_accuracy" not in table
+    assert found.score(X, Y) == alone.score(X, Y)
+
+
+def test_searches_over_named_estimators_have_several_metrics_too():
+    models = {"bayes": GaussianNB(), "linear": LINEAR}
+    found = RaceSearchCV(models, trainings=2, random_state=0, **TWO).fit(X, Y)
+    assert np.array_equal(found.results_["mean_test_f1_macro"], found.results_["score"])
+    assert np.isfinite(found.results_["mean_test_accuracy"]).all()
+
+
+def test_a_search_goes_on_with_its_own_journal(tmp_path):
+    journal = tmp_path / "search.db"
+    first = search(journal=journal, **TWO).fit(X, Y)
+    again = search(journal=journal, **TWO).fit(X, Y)
+    for column in ("mean_test_f1_macro", "mean_test_accuracy", "n_resources", "dropped_at"):
+        assert np.array_equal(first.cv_results_[column], again.cv_results_[column], equal_nan=True)
+    with pytest.raises(OtherRace):
+        search(journal=journal, n_candidates=7, **TWO).fit(X, Y)
+    with pytest.raises(OtherRace):
+        search(journal=journal, **TWO).fit(X, Y, sample_weight=np.ones(150))
+
+
+# --- weights and other metadata ---
+
+
+def hand_made(weights):
+    """Rows of one class count only as far as their weights do."""
+    return search(LINEAR, {"alpha": [1e-4, 1e-3]}, n_candidates="all").fit(
+        X, Y, sample_weight=weights
+    )
+
+
+def test_weights_are_used_in_training():
+    plain, ones = search().fit(X, Y), search().fit(X, Y, sample_weight=np.ones(150))
+    assert np.array_equal(plain.best_estimator_.coef_, ones.best_estimator_.coef_)
+    without_last = hand_made(np.where(Y == 2, 0.0, 1.0))
+    assert set(without_last.predict(X)) == {0, 1}
+    with pytest.raises(SettingError, match="sample_weight has 3 values, but X has 150 rows"):
+        search().fit(X, Y, sample_weight=[1, 2, 3])
+
+
+def test_weights_are_used_in_scores():
+    weights = np.where(Y == 2, 1.0, 0.0)  # an estimator that knows no other class is right
+    found = search(refit=False).fit(X, Y, sample_weight=weights)
+    assert found.best_score_ == 1.0
+    learner = SklearnLearner(LINEAR, X, Y, sample_weight=weights, batch=None, random_state=0)
+    assert learner.pull(steps=5) == 1.0
+
+
+def test_weights_reach_forests_and_the_last_step_of_pipelines():
+    weights = np.where(Y == 2, 0.0, 1.0)
+    trees = make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=20))
+    space = {"gradientboostingregressor__max_depth": [1, 2]}
+    found = search(trees, space, n_candidates="all").fit(X, Y * 1.0, sample_weight=weights)
+    assert found.predict(X).max() < 1.5
+    named = {"gradientboostingregressor__sample_weight": weights}
+    assert search(trees, space, n_candidates="all").fit(X, Y * 1.0, **named).predict(X).max() < 1.5
+
+
+def test_metadata_are_routed_where_that_is_switched_on():
+    weights = np.where(Y == 2, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = SGDClassifier(max_iter=20).set_fit_request(sample_weight=True)
+        asks = asks.set_score_request(sample_weight=True)
+        found = search(asks, GRID).fit(X, Y, sample_weight=weights)
+        assert set(found.predict(X)) == {0, 1}
+        assert found.score(X, Y, sample_weight=weights) == 1.0
+        none = SGDClassifier(max_iter=20).set_fit_request(sample_weight=False)
+        none = none.set_score_request(sample_weight=False)
+        with pytest.raises(TypeError, match="sample_weight"):
+            search(none, GRID).fit(X, Y, sample_weight=weights)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        whole = make_pipeline(scaler, asks)
+        nested = {f"sgdclassifier__{name}": values for name, values in GRID.items()}
+        assert set(search(whole, nested).fit(X, Y, sample_weight=weights).predict(X)) == {0, 1}
+    with pytest.raises(SettingError, match="enable_metadata_routing=True"):
+        found.score(X, Y, sample_weight=weights)
+
+
+def test_each_of_several_estimators_gets_what_it_asks_for():
+    weights = np.where(Y == 2, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        models = {
+            name: SGDClassifier(max_iter=50)
+            .set_fit_request(sample_weight=name == "scorer")
+            .set_score_request(sample_weight=False)
+            for name in ("scorer", "other")  # which may be called as parts of the search are
+        }
+        data = StandardScaler().fit_transform(X)
+        found = RaceSearchCV(models, trainings=2, random_state=0)
+        found.fit(data, Y, sample_weight=weights)
+    scores = dict(zip(models, found.results_["score"], strict=True))
+    assert scores["scorer"] <= 0.7 < scores["other"]
+
+
+# --- callbacks of scikit-learn ---
+
+
+class Watcher:
+    """Remembers the tasks; asks to stop after so many pulls."""
+
+    def __init__(self, stop_after=10**9):
+        self.begun, self.ended, self.stop_after = [], [], stop_after
+
+    def setup(self, estimator, context):
+        self.begun.append("setup")
+
+    def teardown(self, estimator, context):
+        self.ended.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append(context.task_name)
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
+        return sum(name.startswith("pull") for name in self.ended) >= self.stop_after
+
+
+def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    watcher = Watcher()
+    found = search()
+    found.set_callbacks(watcher)
+    found.fit(X, Y)
+    pulls = [name for name in watcher.ended if name.startswith("pull of ")]
+    assert len(pulls) == found.verdict_.spent
+    others = [name for name in watcher.ended if name not in pulls]
+    assert others == ["race", "refit-with-best-params", "fit", "teardown"]
+    assert sorted(watcher.begun[1:]) == sorted(watcher.ended[:-1])
+
+
+def test_a_callback_of_scikit_learn_can_stop_the_race():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    found = search()
+    found.set_callbacks(Watcher(stop_after=9))
+    found.fit(X, Y)
+    assert found.verdict_.spent == 9 and "a callback of scikit-learn" in found.verdict_.reason
+
+
+# --- an estimator among others ---
+
+
+def test_it_is_cloned_pickled_tuned_and_cross_validated():
+    found = search(space=GRID).fit(X, Y)
+    copy = clone(found)
+    assert repr(copy) == repr(found) and not hasattr(copy, "best_estimator_")
+    assert is_classifier(copy) and copy.get_params()["estimator__max_iter"] == 20
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.predict(X), found.predict(X))
+    assert cross_val_score(make_pipeline(StandardScaler(), search()), X, Y, cv=2).mean() > 0.8
+    grid = GridSearchCV(search(), {"estimator__fit_intercept": [True, False]}, cv=2).fit(X, Y)
+    assert grid.best_params_["estimator__fit_intercept"] in (True, False)
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"n_candidates": 0}, SettingError, "n_candidates=0, but n_candidates must be at least 2"),
+        ({"n_candidates": 1}, SettingError, "at least 2: with one there is nothing to choose"),
+        ({"n_candidates": "many"}, SettingError, "n_candidates must be a whole number, or 'all'"),
+        ({"n_candidates": "all"}, SettingError, "'all', but param_distributions has a distrib"),
+        ({"space": GRID, "n_candidates": 9}, SettingError, "but there are 8 settings in all"),
+        ({"space": {"alhpa": [1]}}, UnknownName, "SGDClassifier is called 'alhpa'; did you mean"),
+        ({"space": {"alpha": 1}}, SettingError, "alpha=1, but its values must be a list, or a d"),
+        ({"space": {"alpha": []}}, SettingError, "its values must be a list"),
+        ({"space": {"penalty": "l1"}}, SettingError, "penalty='l1', but its values must be a li"),
+        ({"space": 3}, SettingError, "param_distributions=3, but param_distributions must be a"),
+        ({"space": {}}, SettingError, "param_distributions must be a dict of settings"),
+        ({"estimator": SVC()}, LearnerError, "estimator: SVC.* cannot be trained a little at a"),
+        ({"estimator": SGDClassifier}, LearnerError, "SGDClassifier is a class"),
+        ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
+        ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
+        ({"scoring": ["accuracy", "r2"]}, SettingError, "refit must be 'accuracy' or 'r2'"),
+        ({"scoring": ["accuracy"], "refit": "f1"}, SettingError, "refit='f1' with 1 metrics"),
+        ({"scoring": ["accuracy"], "refit": False}, SettingError, "a race goes by one of them"),
+        ({"scoring": [], "refit": "f1"}, SettingError, "refit must be the name of one"),
+        ({"scoring": [len], "refit": "len"}, SettingError, "a list must have metrics' names"),
+        ({"scoring": 3}, SettingError, "scoring=3, but scoring must be one metric's name"),
+        ({"refit": "accuracy"}, SettingError, "a name is for several metrics"),
+        ({"cv": 1}, SettingError, "cv=1, but cv must be at least 2: a whole number is how many"),
+        ({"cv": 1.5}, SettingError, r"cv=1.5, but cv must be in \(0, 1\)"),
+        ({"cv": "kfold"}, SettingError, "cv='kfold', but cv must be a share of the rows, such"),
+        ({"cv": True}, SettingError, "cv=True, but cv must be a share of the rows"),
+        ({"cv": [[0, 1]]}, SettingError, "a split must be two lists of row numbers below 150"),
+        ({"cv": [([0, 1], [150])]}, SettingError, "row numbers below 150"),
+        ({"cv": [([0, 1], [1, 2])]}, SettingError, "a split has row 1 both to train on and to be"),
+        ({"cv": []}, SettingError, "cv must be at least one split"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(settings, error, words):
+    with pytest.raises(error, match=words) as caught:
+        search(**settings).fit(X, Y)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_function_that_names_no_such_metric_is_told_what_there_is():
+    with pytest.raises(NoneLearns, match="scoring returns 'a', but a race goes by one of them"):
+        search(scoring=lambda model, X, y: {"a": 1.0}).fit(X, Y)
+
+
+def test_regression_targets_for_classifiers_are_refused():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        search().fit(X, X[:, 0])
+    with pytest.raises(SettingError, match="RaceRandomSearchCV requires y to be passed"):
+        search(SGDRegressor()).fit(X)
+
+
+# --- docs/scikit-learn.md ---
+
+
+def test_the_example_of_the_guide_runs():
+    guide = (Path(__file__).parents[2] / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
+    section = guide[guide.index("## Many settings of one model") :]
+    example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    said: dict = {}
+    exec(example, said)
+    found = said["search"]
+    assert found.best_score_ > 0.9 and found.verdict_.settings["trainings"] == 3
+    table = re.search(r"\| `cv_results_` has .*?\n\n", section, re.DOTALL)[0]
+    for column in re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.M))):
+        assert column == "cv_results_" or column in found.cv_results_
