@@ -32,7 +32,7 @@ def seconds(name: str, setting: str, budget: int, method: str = "pulls") -> floa
 
 
 def draw_line(axes: plt.Axes, sizes: list[int], costs: list[float], label: str) -> None:
-    axes.loglog(sizes, costs, "o-", label=label)
+    axes.loglog(sizes, costs, label=label, **STYLES[label].line())
     print(f"{label:14}", *(f"{size}: {cost:.3g}" for size, cost in zip(sizes, costs, strict=True)))
 
 

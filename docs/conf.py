@@ -5,6 +5,7 @@ Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the
 `_static/mathjax`. What is made while building (policies, reference, gallery) goes to `_made`.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -74,7 +75,7 @@ sphinx_gallery_conf = {
 }
 
 
-OPTIONAL = ("hosts", "performance")  # pages that are listed where they are there
+OPTIONAL = ("performance",)  # pages that are listed where they are there
 
 
 def from_the_repository(app, name, source):
@@ -89,6 +90,7 @@ def from_the_repository(app, name, source):
     ):
         up = "../" * name.count("/")
         source[0] = source[0].replace(f"({up}{file}", f"({up}{page}")
+    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./contrib/[^)]*\)", r"`\1`", source[0])  # no pages
 
 
 def setup(app):
@@ -98,3 +100,4 @@ def setup(app):
     write_policy_pages(made / "policies")
     write_reference(made / "reference")
     app.connect("source-read", from_the_repository)
+    app.connect("env-get-outdated", lambda *_: ["index"])  # optional pages come and go

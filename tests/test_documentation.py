@@ -58,3 +58,13 @@ def test_links_lead_somewhere(file):
         target = (file.parent / path).resolve() if path else file
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+LISTS = {"CHANGELOG.md", "glossary.md"}  # to look things up in
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)
+def test_a_page_above_two_screens_has_a_picture_or_a_table(file):
+    prose = re.sub(r"^```.*?^```|^<!--.*?-->", "", text_of(file), flags=re.DOTALL | re.MULTILINE)
+    long = len(prose.splitlines()) > 100 and file.name not in LISTS
+    assert not long or re.search(r"^\| ?---|^!\[", prose, re.MULTILINE)

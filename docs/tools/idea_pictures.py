@@ -6,13 +6,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from policy_pages import BUDGET, INK, NAMES, play
 
-from latebloomer import Session
+from latebloomer.policies import choose_policy, make_policy
 from latebloomer.problems import problem
-
-NAMES = ("late", "second", "early", "weak", "slow")
-INK = ("#c1272d", "#1f4e79", "#d98200", "#5b687a", "#2f7d4f")
-BUDGET = 400
 
 
 def draw_all(folder: Path) -> None:
@@ -50,20 +47,13 @@ def now_and_later() -> plt.Figure:
     return figure
 
 
-def played(policy: str) -> tuple[Session, list[int]]:
-    session, turns, rows = Session(policy, arms=list(NAMES), budget=BUDGET), [], curves()
-    while not session.over:
-        arm = session.ask()
-        turns.append(arm)
-        session.tell(arm, rows[arm, session.pulls[arm]])
-    return session, turns
-
-
 def phases() -> plt.Figure:
     """How far each learner is trained, by the default and by halving."""
     figure, panels = plt.subplots(1, 2, figsize=(7.6, 3), sharey=True, layout="constrained")
-    for axes, policy in zip(panels, ("auto", "sh"), strict=True):
-        session, _ = played(policy)
+    auto = choose_policy(len(NAMES), BUDGET, BUDGET)
+    rules = {"auto": auto, "sh": make_policy("sh")}
+    for axes, (policy, rule) in zip(panels, rules.items(), strict=True):
+        session, _, _ = play(rule, noise=0.0)
         for row, n, name, ink in zip(curves(), session.pulls, NAMES, INK, strict=True):
             axes.plot(range(1, BUDGET + 1), row, color=ink, lw=0.8, ls=":")
             axes.plot(range(1, n + 1), row[:n], color=ink, lw=2.4)

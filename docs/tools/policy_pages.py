@@ -120,10 +120,10 @@ picture of what it does, its plan, its formula and when it fails. ``auto`` is ``
 # --- the picture ---
 
 
-def play(policy: Policy) -> tuple[Session, list[int], np.ndarray]:
+def play(policy: Policy, noise: float = 0.01) -> tuple[Session, list[int], np.ndarray]:
     """One run on the curves of setting A: the session, whose turn it was, and the rewards."""
     rng = np.random.default_rng(0)
-    rewards = problem("paper-a").means(BUDGET) + rng.normal(0, 0.01, (len(NAMES), BUDGET))
+    rewards = problem("paper-a").means(BUDGET) + rng.normal(0, noise, (len(NAMES), BUDGET))
     session, turns = Session(policy, arms=list(NAMES), budget=BUDGET), []
     while not session.over:
         arm = session.ask()

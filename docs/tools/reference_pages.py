@@ -27,11 +27,37 @@ PACKAGES = {  # in the order of the reference, with what a reader looks for ther
 }
 
 
+INTEGRATIONS = (  # each in a module of its own, which loads its library when it is used
+    "xgboost.XGBoostLearner", "lightgbm.LightGBMLearner", "catboost.CatBoostLearner",
+    "torch.TorchLearner", "lightning.LightningLearner", "transformers.HuggingFaceLearner",
+    "keras.KerasLearner", "standard_logging.LoggingLogger", "tensorboard.TensorBoardLogger",
+    "mlflow.MLflowLogger", "wandb.WandbLogger", "optuna_study.race_study",
+    "ray_tune.RaceScheduler", "syne_tune.RaceScheduler",
+)  # fmt: skip
+
+
 def write_reference(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for package in PACKAGES:
         write(folder / f"{package}.rst", page(package))
+    write(folder / "latebloomer.integrations.rst", integrations_page())
     write(folder / "index.rst", index())
+
+
+def integrations_page() -> str:
+    """Learners, loggers and hosts of other libraries, as far as they can be imported here."""
+    title = "latebloomer.integrations"
+    parts = [title, "=" * len(title), "", "Learners, loggers and hosts of other libraries.", ""]
+    for name in INTEGRATIONS:
+        module, _, thing = f"{title}.{name}".rpartition(".")
+        try:
+            found = getattr(import_module(module), thing)
+        except (ImportError, AttributeError) as error:  # its library is not installed here
+            parts += [f"``{module}.{thing}``: not shown, {error}", ""]
+            continue
+        kind = "autoclass" if inspect.isclass(found) else "autofunction"
+        parts += [f".. {kind}:: {module}.{thing}", ""]
+    return "\n".join(parts)
 
 
 def public_names(package: str) -> list[str]:
@@ -104,7 +130,8 @@ def first_home(thing: object, name: str) -> str:
 
 def index() -> str:
     rows = "\n".join(f"   * - :doc:`{name}`\n     - {what}" for name, what in PACKAGES.items())
-    tree = "\n".join(f"   {name}" for name in PACKAGES)
+    rows += "\n   * - :doc:`latebloomer.integrations`\n     - learners, loggers and hosts"
+    tree = "\n".join(f"   {name}" for name in (*PACKAGES, "latebloomer.integrations"))
     return f"""Reference
 =========
 

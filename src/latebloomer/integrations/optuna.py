@@ -133,7 +133,18 @@ def _check_study(study: Any, sampler: Any) -> None:
 
 
 def need_one_direction(study: Any) -> None:
-    """Raise a `SettingError` where a study has several objectives."""
+    """Raise a `SettingError` where a study has several objectives.
+
+    Parameters
+    ----------
+    study : Any
+        An Optuna study.
+
+    Raises
+    ------
+    SettingError
+        It has several objectives.
+    """
     if len(study.directions) > 1:
         raise SettingError(
             f"the study has {len(study.directions)} directions, but a race needs 1: its scores "

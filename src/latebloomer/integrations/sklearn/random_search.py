@@ -35,6 +35,66 @@ class RaceRandomSearchCV(BaseRaceSearch):
     trees), `dropped_at` (the level, in pulls of its own; nan for those that stayed).
     `mean_test_score` is the newest score of each, so compare scores within one level.
 
+    Parameters
+    ----------
+    estimator : Any
+        A scikit-learn estimator or pipeline.
+    param_distributions : Any
+        A dict of settings and lists or distributions, or a list of such dicts.
+    n_candidates : int | str
+        How many are drawn, or "all" of a grid.
+    trainings : float | None
+        The budget in full trainings.
+    seconds : float | None
+        The budget in time.
+    budget : int | None
+        The budget in pulls.
+    policy : Any
+        As in `race`.
+    scoring : Any
+        As in scikit-learn; the estimator's own score if None.
+    cv : Any
+        Which rows are held out: a share, a number of folds, a splitter, or splits.
+    horizon : int | None
+        The pull at which candidates are compared.
+    deliver : float
+        The share of the race's budget to train the best on.
+    grace : int
+        As in `race`.
+    refit : bool | str
+        Whether the winner is trained again on all rows; with several metrics, the name of one.
+    extra_refit : bool
+        Whether the refit is on top of the budget.
+    batch : int | None
+        Rows of a step for estimators with `partial_fit`.
+    step : int
+        Trees or iterations of a step.
+    random_state : Any
+        Of candidates, splits, orders and estimators.
+    n_jobs : int | None
+        Candidates trained at once, with Ray.
+    journal : Any
+        A file for every pull; `fit` goes on with it.
+    checkpoint_format : str
+        As in `SklearnLearner`.
+    trusted : Any
+        As in `SklearnLearner`.
+    verbose : bool
+        Whether the race is shown.
+    callbacks : Any
+        As in `race`.
+    stop : str | None
+        As in `race`.
+
+    Raises
+    ------
+    LearnerError
+        The estimator has no way to be trained step by step.
+    NoneLearns
+        In `fit`: every candidate refuses the data.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import SGDClassifier
     >>> X, y = load_iris(return_X_y=True)

@@ -55,8 +55,8 @@ class RaceSearchCV(BaseRaceSearch):
         As in `race`.
     scoring : Any
         As in scikit-learn; the estimator's own score if None.
-    validation : Any
-        The share of rows held out, a number of folds, or a splitter.
+    cv : Any
+        Which rows are held out: a share, a number of folds, a splitter, or splits.
     horizon : int | None
         The pull at which estimators are compared.
     deliver : float
@@ -64,7 +64,9 @@ class RaceSearchCV(BaseRaceSearch):
     grace : int
         As in `race`.
     refit : bool | str
-        True, False or "extra": see above.
+        Whether the winner is trained again on all rows; with several metrics, the name of one.
+    extra_refit : bool
+        Whether the refit is on top of the budget.
     batch : int | None
         Rows of a step for estimators with `partial_fit`.
     step : int

@@ -75,6 +75,8 @@ class SklearnLearner:
         "pickle" or "skops".
     trusted : Iterable[str | type] | None
         Types that skops may load.
+    sample_weight : Any
+        A weight for each row, to train by and to score by.
 
     Raises
     ------

@@ -1,0 +1,56 @@
+"""The site without building it: every page and policy has its place, and nothing is left out."""
+
+import re
+import runpy
+from pathlib import Path
+
+from latebloomer.policies import REGISTRY
+
+DOCS = Path(__file__).parents[1] / "docs"
+INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
+
+
+def listed():
+    """The pages of the index's trees."""
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", INDEX, re.DOTALL | re.MULTILINE)
+    return {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
+
+
+def test_every_page_is_in_the_index():
+    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    made = {one for one in listed() if one.startswith("_made/")}
+    assert pages <= listed() - made
+    assert made == {f"_made/{kind}/index" for kind in ("gallery", "policies", "reference")}
+
+
+def test_every_policy_has_a_note_on_when_it_fails():
+    notes = runpy.run_path(str(DOCS / "tools" / "policy_notes.py"))["NOTES"]
+    assert set(notes) == set(REGISTRY)
+    assert all(note.family.endswith(".") and note.fails.endswith(".") for note in notes.values())
+
+
+def test_there_are_ten_examples_in_the_gallery_with_a_title_and_a_picture():
+    examples = sorted((DOCS / "gallery").glob("plot_*.py"))
+    assert len(examples) >= 10
+    for example in examples:
+        text = example.read_text(encoding="utf-8")
+        title, line = text.splitlines()[1:3]
+        assert line == "=" * len(title), example.name
+        assert "plt.show()" in text, example.name
+
+
+def test_what_pages_load_is_shipped_with_its_licence():
+    folder = DOCS / "_static" / "mathjax"
+    assert (folder / "tex-svg.js").stat().st_size > 1e6
+    assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_checker_of_a_built_site_sees_what_it_should(tmp_path):
+    check = runpy.run_path(str(DOCS / "tools" / "check_site.py"))
+    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><a href="none.html">c</a>')
+    (tmp_path / "b.html").write_text('<p id="here"><script src="https://cdn.host/x.js"></script>')
+    assert sorted(check["problems"](tmp_path)) == [
+        "a.html: b.html#there: no such place in b.html",
+        "a.html: none.html: there is no none.html",
+        "b.html: loads https://cdn.host/x.js",
+    ]
