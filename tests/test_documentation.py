@@ -55,6 +55,8 @@ def anchors(file):
 def test_links_lead_somewhere(file):
     for link in re.findall(r"\]\((?!https?:)([^)]*)\)", text_of(file)):
         path, _, anchor = link.partition("#")
+        if path.startswith("_made/"):  # drawn by `make docs`, which checks it
+            continue
         target = (file.parent / path).resolve() if path else file
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
