@@ -23,7 +23,7 @@ def pull_in_words(shares: Mapping[str, Share]) -> str:
     >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
     >>> print(pull_in_words({name: Share(full, 100) for name, full in steps.items()}))
     A pull is from 2.5 steps of sgd (250 in all) to 36 steps of net (3600 in all).
-    tree has 5 steps: its other pulls repeat its last score and cost nothing.
+    tree has 5 steps: the other pulls repeat the last score and cost nothing.
     """
     fine = {name: share for name, share in shares.items() if not share.coarse}
     ends = {name: fine[name] for name in _shortest_and_longest(fine)}
@@ -31,8 +31,9 @@ def pull_in_words(shares: Mapping[str, Share]) -> str:
     said = [f"A pull is {'from ' * (len(each) > 1)}{' to '.join(each)}."] if each else []
     coarse = [f"{name} has {one.full} steps" for name, one in shares.items() if one.coarse]
     if coarse:
-        said.append(f"{', '.join(coarse)}: {'its' if len(coarse) == 1 else 'their'} other pulls "
-                    "repeat its last score and cost nothing.")  # fmt: skip
+        said.append(
+            f"{', '.join(coarse)}: the other pulls repeat the last score and cost nothing."
+        )
     return "\n".join(said)
 
 
