@@ -152,3 +152,40 @@ def test_after_the_third_crash_in_one_pull_the_learner_is_named(tmp_path):
     assert before.spent == 4 and not before.over  # nothing is dropped by itself
     assert json.loads(json.dumps(before.pulls)) == {"a": 2, "crashes": 1, "b": 1}
     assert set(learners) == set(before.pulls)
+
+
+OPENMP = """
+from itertools import count
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from latebloomer import race
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(500, 5))
+y = X[:, 0] > 0
+
+def boosted():
+    for trees in count(1):
+        yield HistGradientBoostingClassifier(max_iter=trees).fit(X, y).score(X, y), trees
+
+next(boosted())  # this process now has OpenMP's threads
+print(race({"a": boosted, "b": boosted}, 6, journal=None, progress=False, isolate=True).spent)
+"""
+
+
+def test_openmp_that_has_run_here_runs_in_a_process_of_its_own_too():
+    pytest.importorskip("sklearn")
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", OPENMP], capture_output=True, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "2"}, timeout=120,
+    )  # fmt: skip
+    assert ran.stdout == "6\n", ran.stderr
+
+
+def test_a_machine_that_cannot_start_a_process_says_so(monkeypatch):
+    def refuse():
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    with pytest.raises(BlockingIOError, match="no more processes"):
+        race(GOOD, 40, journal=None, progress=False, isolate=True)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from threading import Thread
 from time import monotonic, perf_counter
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ class IsolatedRunner(Runner):
         process = context.Process(
             target=_serve, args=(theirs, settings, self._packed, os.getpid()), daemon=True
         )
-        process.start()
+        _start(process)
         theirs.close()
         self._live[arm] = Process(process, ours, done)
         saved = states.at_hand(arm, done) if done else None
@@ -191,6 +192,28 @@ class IsolatedRunner(Runner):
     def stop(self) -> None:
         for arm in list(self._live):
             self.discard(arm)
+
+
+def _start(process: Any) -> None:
+    """Fork from a thread that has computed nothing yet.
+
+    OpenMP keeps its pool of threads with the thread that used it. A copy of that one would wait
+    for ever for threads that were not copied along (LightGBM, XGBoost, scikit-learn, PyTorch);
+    a copy of a new one makes a pool of its own.
+    """
+    failures: list[Exception] = []
+
+    def start() -> None:
+        try:
+            process.start()
+        except Exception as error:  # such as no memory for another process
+            failures.append(error)
+
+    fresh = Thread(target=start)
+    fresh.start()
+    fresh.join()
+    if failures:
+        raise failures[0]
 
 
 def _serve(line: Connection, settings: ActorSettings, packed: Any, parent: int) -> None:
