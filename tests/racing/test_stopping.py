@@ -55,6 +55,25 @@ def test_a_clear_race_ends_when_its_winner_is_certified(policy):
     assert whole.spent + whole.unspent == 2000 and whole.unspent < 5
 
 
+def fails_after_two(seed):
+    yield 0.3
+    yield 0.35
+    raise RuntimeError("boom")
+
+
+def test_a_learner_that_failed_cannot_be_kept_so_the_winner_is_not_compared_with_it():
+    verdict = run(CLEAR | {"broken": fails_after_two})
+    assert verdict["broken"].state == "failed" and verdict.certified
+    assert "ahead of a" in verdict.certificate or "ahead of c" in verdict.certificate
+    assert verdict.certificate.endswith("; broken failed and cannot be kept)")
+
+
+def test_who_is_left_alone_is_compared_with_nobody():
+    verdict = run({"a": CLEAR["a"], "broken": fails_after_two}, 40)
+    assert verdict.name == "a" and not verdict.certified
+    assert verdict.certificate == "not certified: no other learner is left to compare a with"
+
+
 def test_a_close_race_takes_its_whole_budget():
     verdict = run(CLOSE, 300)
     assert (verdict.spent, verdict.unspent, verdict.certified) == (300, 0, False)

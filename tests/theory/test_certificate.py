@@ -1,6 +1,7 @@
 """Certificates: intervals that hold together, and what they say."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -278,3 +279,13 @@ def test_an_estimated_noise_level_covers_at_every_one_of_many_looks(rng):
         )
         low += any(level < 1 for level in levels)
     assert low <= stats.binom.isf(1e-6, runs, delta / 10)
+
+
+def test_lost_arms_are_no_rivals():
+    result = certificate([[0.5] * 60, [0.2] * 60, [0.9, 0.9]], noise=0.01, horizon=100)
+    assert result.rival(0) == 2 and not result.certified(0)
+    left = replace(result, lost=frozenset({2}))
+    assert left.rival(0) == 1 and left.certified(0)
+    alone = replace(result, lost=frozenset({1, 2}))
+    assert alone.rival(0) is None and not alone.certified(0)
+    assert alone.missing(0) == "not certified: no other arm is left to compare arm 0 with"

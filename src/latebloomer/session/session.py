@@ -660,7 +660,8 @@ class Session:
             rewards, noise, self.horizon, window, delta, budget, method=method,
             score_range=score_range, looks=looks,
         )  # fmt: skip
-        return replace(found, maximize=self.maximize)
+        lost = frozenset(i for i, how in self._turns.departed.items() if how == FAILED)
+        return replace(found, maximize=self.maximize, lost=lost)
 
     # --- why ---
 

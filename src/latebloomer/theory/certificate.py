@@ -81,6 +81,8 @@ class Certificate:
         Whether it was read off the same rewards.
     maximize : bool
         False where rewards are losses times -1: sentences speak of the losses.
+    lost : frozenset[int]
+        Arms that failed. They cannot be kept, so nobody is compared with them.
     """
 
     lower: Floats
@@ -90,33 +92,40 @@ class Certificate:
     noise: float
     noise_estimated: bool
     maximize: bool = True
+    lost: frozenset[int] = frozenset()
 
     def certified(self, arm: int) -> bool:
         """Whether `arm` is proved best at the horizon: its interval lies above all the others.
 
-        Never where some arm's curve contradicts what the proof assumes.
+        Never where some arm's curve contradicts what the proof assumes, or where no other arm is
+        left.
         """
         rival = self.rival(arm)
-        return bool(self.lower[arm] > self.upper[rival]) and not self.contradicted
+        if rival is None or self.contradicted:
+            return False
+        return bool(self.lower[arm] > self.upper[rival])
 
     @property
     def contradicted(self) -> list[int]:
         """Arms whose lower bound is above their upper one: they fall, or bend upwards."""
-        return [int(i) for i in np.flatnonzero(self.lower > self.upper)]
+        return [int(i) for i in np.flatnonzero(self.lower > self.upper) if i not in self.lost]
 
-    def rival(self, arm: int) -> int:
-        """The other arm that could reach highest."""
+    def rival(self, arm: int) -> int | None:
+        """The other arm that could reach highest; None where all others are lost."""
         if not 0 <= arm < len(self.upper):
             raise ArmError(f"arm {arm}, but there are arms 0 to {len(self.upper) - 1}")
-        return max((i for i in range(len(self.upper)) if i != arm), key=lambda i: self.upper[i])
+        others = [i for i in range(len(self.upper)) if i != arm and i not in self.lost]
+        return max(others, key=lambda i: self.upper[i], default=None)
 
     def missing(self, arm: int) -> str:
         """A sentence: that `arm` is certified, or what stands in the way."""
         rival = self.rival(arm)
-        sure, reach = float(self.lower[arm]), float(self.upper[rival])
-        return f"{self._finding(arm, sure, rival, reach)}; {self._condition()}"
+        if rival is None:
+            return f"not certified: no other arm is left to compare arm {arm} with"
+        return f"{self._finding(arm, rival)}; {self._condition()}"
 
-    def _finding(self, arm: int, sure: float, rival: int, reach: float) -> str:
+    def _finding(self, arm: int, rival: int) -> str:
+        sure, reach = float(self.lower[arm]), float(self.upper[rival])
         at = f"at {self.horizon} pulls"
         if self.contradicted:
             return f"not certified: arm {self.contradicted[0]} contradicts the assumptions"

@@ -144,7 +144,10 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
             f"not certified: the scores of {names} contradict the assumptions (curves that "
             f"{shape_of(session.maximize)})"
         )
-    return f"{_finding(session, proof, best)} ({_conditions(proof, session.maximize)})"
+    rival = proof.rival(best)
+    if rival is None:
+        return f"not certified: no other learner is left to compare {session.names[best]} with"
+    return f"{_finding(session, proof, best, rival)} ({_conditions(session, proof)})"
 
 
 def _tied(session: Session, best: int) -> str:
@@ -154,15 +157,17 @@ def _tied(session: Session, best: int) -> str:
     return " and ".join(session.names[i] for i in alike)
 
 
-def _conditions(proof: Certificate, maximize: bool) -> str:
+def _conditions(session: Session, proof: Certificate) -> str:
+    failed = " and ".join(session.names[i] for i in sorted(proof.lost))
+    without = f"; {failed} failed and cannot be kept" if failed else ""
     return (
-        f"with probability {1 - proof.delta:g} if curves {shape_of(maximize)} and the noise level "
-        f"is {proof.noise:.3g}, as estimated"
+        f"with probability {1 - proof.delta:g} if curves {shape_of(session.maximize)} and the "
+        f"noise level is {proof.noise:.3g}, as estimated{without}"
     )
 
 
-def _finding(session: Session, proof: Certificate, best: int) -> str:
-    rival, sign = proof.rival(best), 1.0 if session.maximize else -1.0
+def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str:
+    sign = 1.0 if session.maximize else -1.0
     name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
     sure, reach = float(proof.lower[best]), float(proof.upper[rival])
     if sure > reach:
