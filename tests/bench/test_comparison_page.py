@@ -51,8 +51,8 @@ def test_readme_says_the_same_as_the_file(page, comparison):
     table = comparison.recorded()
     for words, where in (
         (f"{comparison.PROBLEMS * len(comparison.SETS)} recorded problems", {}),
-        ("learning curves over data sizes", {"set": "lcdb11-geometric", "budget": "1"}),
-        ("few arms (taskset)", {"set": "taskset", "budget": "8"}),
+        ("(taskset, c = 2)", {"set": "taskset", "budget": "2"}),
+        ("(taskset, c = 8)", {"set": "taskset", "budget": "8"}),
     ):
         (line,) = (one for one in readme.splitlines() if words in one)
         said = [cell.replace("*", "").strip() for cell in line.split("|")[2:6]]
