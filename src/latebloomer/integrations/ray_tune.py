@@ -68,6 +68,8 @@ class RaceScheduler(Base):  # type: ignore[misc]
     --------
     ::
 
+        from pathlib import Path
+
         from latebloomer.integrations.ray_tune import RaceScheduler
         from ray import tune
 
@@ -91,6 +93,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
             Curve,
             param_space={"slow": tune.grid_search([1, 10, 40])},
             tune_config=tune.TuneConfig(scheduler=scheduler, metric="score", mode="max"),
+            run_config=tune.RunConfig("race", storage_path=str(Path("runs").resolve())),
         )
         best = scheduler.best_result(tuner.fit())
         print(best.config, scheduler.verdict())
