@@ -172,9 +172,7 @@ def optuna_study(folder: Path, storage: Any, keeps: bool) -> int:
     optuna.storages.fail_stale_trials(study)
     while study.get_trials(states=[waiting]):
         study.optimize(objective, n_trials=1)
-    shown = [trial for trial in study.trials if trial.intermediate_values]
-    best = max(shown, key=lambda trial: trial.intermediate_values[trial.last_step])
-    return int(best.params["arm"])
+    return int(study.best_trial.params["arm"])
 
 
 # --- Ray Tune ---
