@@ -229,18 +229,18 @@ def draw(table: Sequence[Row], file: Path) -> None:
 def played(folder: Path) -> list[Row] | None:
     """What the sample shows; from `folder` where nothing that matters has changed since."""
     try:
-        data_folder()
-    except CurveError:
+        now = key()
+        file, mark = folder / "played.csv", folder / "played.key"
+        if not (file.exists() and mark.exists() and mark.read_text() == now):
+            problems = other_libraries.chosen(SAMPLE)
+            if len(problems) < SAMPLE * len(SETS):
+                return None
+            folder.mkdir(parents=True, exist_ok=True)
+            found = list(other_libraries.rows(problems))
+            other_libraries.write(list(other_libraries.summed(found)), file)
+            mark.write_text(now)
+    except CurveError:  # the curves are not at hand
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    file, mark = folder / "played.csv", folder / "played.key"
-    if not (file.exists() and mark.exists() and mark.read_text() == key()):
-        problems = other_libraries.chosen(SAMPLE)
-        if len(problems) < SAMPLE * len(SETS):
-            return None
-        found = list(other_libraries.summed(list(other_libraries.rows(problems))))
-        other_libraries.write(found, file)
-        mark.write_text(key())
     return recorded(SAMPLE, file)
 
 

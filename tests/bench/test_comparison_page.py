@@ -93,6 +93,9 @@ def test_a_sample_that_is_not_what_is_kept_stops_the_build(page, comparison):
 def test_without_the_curves_the_page_shows_what_is_kept(page, monkeypatch, tmp_path):
     monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
     assert page.played(tmp_path) is None
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))  # a folder without these sets
+    assert page.played(tmp_path) is None
     assert "were not at hand" in page.built_blocks(tmp_path)["played"]()
 
 
