@@ -1,13 +1,23 @@
 """latebloomer beside Optuna's pruners, Ray Tune's ASHA and scikit-learn's halving.
 
-    python -m benchmarks.other_libraries           plays, writes docs/comparison.csv
-    python -m benchmarks.other_libraries --page    draws and prints what docs/comparison.md shows
+    python -m benchmarks.other_libraries    plays (several minutes), writes docs/comparison.csv
 
 The libraries themselves decide; curves are recorded, and all see the same. A budget of c full
-trainings is c times the length of a curve, in pulls. Whoever is given scores one by one (pruners)
-is played twice: arms one after the other, as with one worker, and all side by side, which suits
-them better. The pick is the best latest score. scikit-learn trains anew at each rung, which
-is charged; its rungs are the largest that the budget pays for.
+trainings is c times the length of a curve, in pulls. `docs/tools/comparison_page.py` makes the
+tables and the picture of docs/comparison.md, and plays a sample whenever the site is built.
+
+What is done so that nobody is played below what it can do:
+
+- Whoever is given scores one by one (pruners) is played with arms one after the other, as with
+  one worker, and with all arms side by side, as with a worker for each, which suits them better;
+  and side by side once more with the best of some settings, chosen in hindsight (`TUNED`).
+- Trials that reach the full length are told as complete: Optuna's halving learns from the first
+  of them where its rungs are, and prunes nobody before.
+- Brackets of Optuna's Hyperband are drawn by the name of a study: each problem has one of its own.
+- Pruners know no total budget: they are stopped when it is spent. The pick is the best latest
+  score, the best of four ways that were tried.
+- scikit-learn trains anew at each rung, which is charged; its rungs are the largest that the
+  budget pays for. Where it pays for none, fewer arms are played, as with our own policies.
 """
 
 from __future__ import annotations
@@ -15,7 +25,8 @@ from __future__ import annotations
 import csv
 import sys
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil, floor, log
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,13 +36,15 @@ import numpy as np
 
 from latebloomer import Session
 from latebloomer.bench import Curves, read_sets
+from latebloomer.errors import BudgetError
 
 SETS = ("lcdb11-linear", "lcdb11-geometric", "taskset", "srb-imdb", "yahpo")
 BUDGETS = (1, 2, 4, 8)
-PROBLEMS = 20  # of each set
+PROBLEMS = 92  # of each set, as many as the smallest has
+SAMPLE = 20  # of these, which are played whenever the site is built
 BEST = "latebloomer auto"
-DOCS = Path(__file__).parents[1] / "docs"
-COLUMNS = ("player", "set", "budget", "rank_loss", "regret", "spent", "microseconds")
+FILE = Path(__file__).parents[1] / "docs" / "comparison.csv"
+Row = dict[str, Any]
 
 
 class Played(NamedTuple):
@@ -39,32 +52,29 @@ class Played(NamedTuple):
 
     pick: int
     spent: int
-    seconds: float  # spent on decisions
     decisions: int
 
 
 Player = Callable[[np.ndarray, int], Played]
 
 
-# --- ours ---
+# --- ours, and rules that are one line ---
 
 
 def session_of(policy: str) -> Player:
     def play(rewards: np.ndarray, budget: int) -> Played:
         arms, length = rewards.shape
-        began = time.perf_counter()
         session = Session(policy, arms, budget, length)
         while not session.over:
             arm = session.ask()
             session.tell(arm, rewards[arm, session.pulls[arm]])
-        pick = session.recommend().arm
-        return Played(pick, session.spent, time.perf_counter() - began, session.spent)
+        return Played(session.recommend().arm, session.spent, session.spent)
 
     return play
 
 
 def at_random(rewards: np.ndarray, budget: int) -> Played:
-    return Played(int(np.random.default_rng(budget).integers(len(rewards))), 0, 0.0, 1)
+    return Played(int(np.random.default_rng(budget).integers(len(rewards))), 0, 1)
 
 
 # --- pruners: told a score, they say whether that arm goes on ---
@@ -73,64 +83,111 @@ def at_random(rewards: np.ndarray, budget: int) -> Played:
 Stops = Callable[[int, int, float], bool]  # of an arm, its pulls and the score now
 
 
-def pruned(make: Callable[[int, int], Stops], together: bool) -> Player:
-    """A player that drops an arm when the function made for K arms of length L says so."""
+def pruned(make: Callable[[int, str], Stops], together: bool) -> Player:
+    """A player that drops an arm when the function made for a length and a name says so."""
 
     def play(rewards: np.ndarray, budget: int) -> Played:
         arms, length = rewards.shape
-        stops, n, seconds = make(arms, length), [0] * arms, 0.0
-        waiting = list(range(arms))
-        while waiting and sum(n) < budget:
+        stops, n = make(length, str(zlib.crc32(rewards.tobytes()))), [0] * arms
+        waiting, spent = list(range(arms)), 0
+        while waiting and spent < budget:
             arm = waiting.pop(0)
-            n[arm] += 1
-            began = time.perf_counter()
+            n[arm], spent = n[arm] + 1, spent + 1
             over = stops(arm, n[arm], float(rewards[arm, n[arm] - 1]))
-            seconds += time.perf_counter() - began
             if not over and n[arm] < length:
                 waiting.insert(len(waiting) if together else 0, arm)
         latest = [rewards[arm, n[arm] - 1] if n[arm] else -np.inf for arm in range(arms)]
-        return Played(int(np.argmax(latest)), sum(n), seconds, sum(n))
+        return Played(int(np.argmax(latest)), spent, spent)
 
     return play
 
 
-def optuna_halving(arms: int, length: int) -> Stops:
+def nobody(length: int, name: str) -> Stops:
+    """Is dropped: all are trained alike."""
+    return lambda arm, n, score: False
+
+
+# The best of factors 2, 3, 4 with first rungs of 1 pull and 2, 5, 10 and 20 % of a training
+# (Hyperband: 1 pull, 5 and 10 %), by the mean rank loss on half of the sample, side by side.
+TUNED = {"Optuna halving": (0.05, 3), "Optuna Hyperband": (0, 4), "Ray Tune ASHA": (0.05, 4)}
+
+
+def first_rung(library: str, length: int) -> int:
+    return max(1, round(TUNED[library][0] * length))
+
+
+def optuna_halving(length: int, name: str) -> Stops:
     import optuna
 
-    return by_optuna(optuna.pruners.SuccessiveHalvingPruner())
+    return by_optuna(optuna.pruners.SuccessiveHalvingPruner(), length, name)
 
 
-def optuna_hyperband(arms: int, length: int) -> Stops:
+def optuna_halving_tuned(length: int, name: str) -> Stops:
     import optuna
 
-    return by_optuna(optuna.pruners.HyperbandPruner(max_resource=length))
+    pruner = optuna.pruners.SuccessiveHalvingPruner(
+        min_resource=first_rung("Optuna halving", length),
+        reduction_factor=TUNED["Optuna halving"][1],
+    )
+    return by_optuna(pruner, length, name)
 
 
-def by_optuna(pruner: Any) -> Stops:
+def optuna_hyperband(length: int, name: str) -> Stops:
+    import optuna
+
+    return by_optuna(optuna.pruners.HyperbandPruner(max_resource=length), length, name)
+
+
+def optuna_hyperband_tuned(length: int, name: str) -> Stops:
+    import optuna
+
+    pruner = optuna.pruners.HyperbandPruner(
+        min_resource=first_rung("Optuna Hyperband", length), max_resource=length,
+        reduction_factor=TUNED["Optuna Hyperband"][1],
+    )  # fmt: skip
+    return by_optuna(pruner, length, name)
+
+
+def by_optuna(pruner: Any, length: int, name: str) -> Stops:
     """Trials of a study in memory, one for each arm, in Optuna's own words."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(direction="maximize", pruner=pruner)
+    study = optuna.create_study(direction="maximize", pruner=pruner, study_name=name)
     trials: dict[int, Any] = {}
 
     def stops(arm: int, n: int, score: float) -> bool:
         if arm not in trials:
             trials[arm] = study.ask()
-        trials[arm].report(score, n)
-        over = trials[arm].should_prune()
+        trial = trials[arm]
+        trial.report(score, n)
+        over = trial.should_prune()
         if over:
-            study.tell(trials[arm], state=optuna.trial.TrialState.PRUNED)
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        elif n == length:
+            study.tell(trial, score)
         return bool(over)
 
     return stops
 
 
-def ray_asha(arms: int, length: int) -> Stops:
+def ray_asha(length: int, name: str) -> Stops:
+    return by_ray(length)
+
+
+def ray_asha_tuned(length: int, name: str) -> Stops:
+    return by_ray(
+        length,
+        grace_period=first_rung("Ray Tune ASHA", length),
+        reduction_factor=TUNED["Ray Tune ASHA"][1],
+    )
+
+
+def by_ray(length: int, **settings: Any) -> Stops:
     """Ray Tune's scheduler without Ray: told results in its own form."""
     from ray.tune.schedulers import ASHAScheduler
 
-    scheduler = ASHAScheduler(metric="score", mode="max", max_t=length)
+    scheduler = ASHAScheduler(metric="score", mode="max", max_t=length, **settings)
     trials: dict[int, Any] = {}
 
     def stops(arm: int, n: int, score: float) -> bool:
@@ -179,17 +236,15 @@ def sklearn_halving(rewards: np.ndarray, budget: int) -> Played:
     least = budget // sum(size * 3**i for i, size in enumerate(sizes))
     least = min(least, length // 3 ** (len(sizes) - 1))
     if least == 0:
-        return at_random(rewards, budget)
+        raise BudgetError(f"{budget} pulls are too few for the rungs of {arms} arms")
     SHOWN["rewards"] = rewards
-    began = time.perf_counter()
     search = HalvingGridSearchCV(
         replaying(), {"arm": list(range(arms))}, resource="n", factor=3, refit=False,
         min_resources=least, max_resources=least * 3 ** (len(sizes) - 1),
-        cv=PredefinedSplit([-1, 0]),
+        cv=PredefinedSplit([-1, 0]), return_train_score=False,
     ).fit([[0], [0]], [0, 1])  # fmt: skip
-    took = time.perf_counter() - began
     spent = int(np.dot(search.n_candidates_, search.n_resources_))
-    return Played(search.best_params_["arm"], spent, took, sum(search.n_candidates_))
+    return Played(search.best_params_["arm"], spent, sum(search.n_candidates_))
 
 
 PLAYERS: dict[str, Player] = {
@@ -197,13 +252,17 @@ PLAYERS: dict[str, Player] = {
     "latebloomer r-sr": session_of("r-sr"),
     "i-epoch (i = 1)": session_of("i-epoch"),
     "i-epoch (i = 10)": session_of("i-epoch:i=10"),
+    "nobody dropped": pruned(nobody, together=True),
     "scikit-learn halving": sklearn_halving,
-    "Optuna halving": pruned(optuna_halving, together=False),
+    "Optuna halving, one worker": pruned(optuna_halving, together=False),
     "Optuna halving, side by side": pruned(optuna_halving, together=True),
-    "Optuna Hyperband": pruned(optuna_hyperband, together=False),
+    "Optuna halving, tuned": pruned(optuna_halving_tuned, together=True),
+    "Optuna Hyperband, one worker": pruned(optuna_hyperband, together=False),
     "Optuna Hyperband, side by side": pruned(optuna_hyperband, together=True),
-    "Ray Tune ASHA": pruned(ray_asha, together=False),
+    "Optuna Hyperband, tuned": pruned(optuna_hyperband_tuned, together=True),
+    "Ray Tune ASHA, one worker": pruned(ray_asha, together=False),
     "Ray Tune ASHA, side by side": pruned(ray_asha, together=True),
+    "Ray Tune ASHA, tuned": pruned(ray_asha_tuned, together=True),
     "random": at_random,
 }
 
@@ -211,29 +270,29 @@ PLAYERS: dict[str, Player] = {
 # --- the comparison ---
 
 
-def rows(problems: list[Curves]) -> Iterator[dict[str, Any]]:
-    """A row for each player, problem and budget."""
-    for number, curves in enumerate(problems):
-        rng = np.random.default_rng(number)
-        order = rng.permutation(curves.arms)
+def rows(problems: Sequence[Curves], players: Sequence[str] = tuple(PLAYERS)) -> Iterator[Row]:
+    """A row for each player, problem and budget; arms stand in a random order of the problem."""
+    for curves in problems:
+        order = np.random.default_rng(zlib.crc32(curves.name.encode())).permutation(curves.arms)
         rewards, truth = curves.tables(1, 0)[0][order], curves.truth[order]
         scale = max(1e-12, float(np.ptp(truth)))
-        for name, play in PLAYERS.items():
+        for name in players:
             for budget in BUDGETS:
-                played = play_some(play, rewards, curves.pulls_of(budget))
-                loss = float(np.mean(truth > truth[played.pick]))
-                regret = float(truth.max() - truth[played.pick]) / scale
-                yield dict(zip(COLUMNS, (
-                    name, curves.group, budget, round(loss, 5), round(regret, 5),
-                    round(played.spent / curves.pulls_of(budget), 4),
-                    round(1e6 * played.seconds / max(1, played.decisions), 2),
-                ), strict=True))  # fmt: skip
+                pulls = curves.pulls_of(budget)
+                began = time.process_time()
+                played = play_some(PLAYERS[name], rewards, pulls)
+                seconds = time.process_time() - began
+                yield {
+                    "player": name, "set": curves.group, "budget": budget,
+                    "rank_loss": float(np.mean(truth > truth[played.pick])),
+                    "regret": float(truth.max() - truth[played.pick]) / scale,
+                    "spent": played.spent / pulls,
+                    "microseconds": 1e6 * seconds / max(1, played.decisions),
+                }  # fmt: skip
 
 
 def play_some(play: Player, rewards: np.ndarray, budget: int) -> Played:
     """On all arms, or on as many of the first (their order is random) as the player can play."""
-    from latebloomer.errors import BudgetError
-
     for arms in range(len(rewards), 1, -1):
         try:
             return play(rewards[:arms], budget)
@@ -242,138 +301,75 @@ def play_some(play: Player, rewards: np.ndarray, budget: int) -> Played:
     return at_random(rewards, budget)
 
 
-def sampled() -> list[Curves]:
-    """Problems of each set, drawn once and for all."""
+def chosen(count: int) -> list[Curves]:
+    """So many problems of each set, drawn once and for all; the first are those of the sample."""
     found, skipped = read_sets(SETS)
     for what, why in skipped:
         print(f"{what} is left out: {why}", file=sys.stderr)
-    chosen: list[Curves] = []
+    problems: list[Curves] = []
     for group in SETS:
         of_group = [curves for curves in found if curves.group == group]
-        places = np.random.default_rng(0).permutation(len(of_group))[:PROBLEMS]
-        chosen += [of_group[place] for place in sorted(places)]
-    return chosen
+        places = np.random.default_rng(0).permutation(len(of_group))[:count]
+        problems += [of_group[place] for place in places]
+    return problems
 
 
-def summed(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def summed(found: Sequence[Row]) -> Iterator[Row]:
     """Means over the problems of a set, and of the paired difference to `auto` its error."""
     ours = by_place(found, BEST)
-    for player in PLAYERS:
-        for (group, budget), rows_here in by_place(found, player).items():
-            gap = np.subtract(
-                column(rows_here, "rank_loss"), column(ours[group, budget], "rank_loss")
-            )
+    for player in dict.fromkeys(row["player"] for row in found):
+        for (group, budget), here in by_place(found, player).items():
+            gap = column(here, "rank_loss") - column(ours[group, budget], "rank_loss")
+            error = np.std(gap, ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
             yield {
-                "player": player, "set": group, "budget": budget, "problems": len(rows_here),
-                "rank_loss": f"{np.mean(column(rows_here, 'rank_loss')):.4f}",
-                "regret": f"{np.mean(column(rows_here, 'regret')):.4f}",
-                "spent": f"{np.mean(column(rows_here, 'spent')):.3f}",
-                "microseconds": f"{np.median(column(rows_here, 'microseconds')):.1f}",
-                "error": f"{np.std(gap, ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0:.4f}",
+                "player": player, "set": group, "budget": str(budget), "problems": str(len(here)),
+                "rank_loss": f"{np.mean(column(here, 'rank_loss')):.4f}",
+                "regret": f"{np.mean(column(here, 'regret')):.4f}",
+                "spent": f"{np.mean(column(here, 'spent')):.3f}",
+                "microseconds": f"{np.median(column(here, 'microseconds')):.1f}",
+                "error": f"{error:.4f}",
             }  # fmt: skip
 
 
-def by_place(found: list[dict[str, Any]], player: str) -> dict[tuple[str, int], list[Any]]:
+def by_place(found: Sequence[Row], player: str) -> dict[tuple[str, int], list[Row]]:
     """The rows of a player by set and budget."""
-    places: dict[tuple[str, int], list[Any]] = {}
+    places: dict[tuple[str, int], list[Row]] = {}
     for row in found:
         if row["player"] == player:
             places.setdefault((row["set"], row["budget"]), []).append(row)
     return places
 
 
-def column(rows_here: list[dict[str, Any]], name: str) -> list[float]:
-    return [row[name] for row in rows_here]
+def column(found: Sequence[Row], name: str) -> np.ndarray:
+    return np.array([row[name] for row in found])
 
 
-# --- the tables of docs/comparison.md ---
+# --- the file ---
 
 
-def mean(table: list[dict[str, Any]], player: str, what: str, **where: Any) -> float:
-    """Over the sets and budgets that are meant, each counted once."""
-    found = [
-        float(row[what])
-        for row in table
-        if row["player"] == player and all(row[key] == value for key, value in where.items())
-    ]
-    return sum(found) / len(found)
+def write(table: Sequence[Row], file: Path) -> None:
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.DictWriter(opened, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
 
 
-def tables(table: list[dict[str, Any]]) -> str:
-    """Rank loss by set and by budget, and the rest; the best of a column is bold."""
-    places: list[tuple[str, str, dict[str, str]]] = [
-        *((group, "rank_loss", {"set": group}) for group in SETS),
-        *((f"c = {budget}", "rank_loss", {"budget": str(budget)}) for budget in BUDGETS),
-        ("all", "rank_loss", {}),
-        ("regret", "regret", {}),
-    ]
-    heads = ["", *(head for head, _, _ in places), "spent"]
-    lines = [heads, ["---"] * len(heads)]
-    best = [min(mean(table, one, what, **where) for one in PLAYERS) for _, what, where in places]
-    for player in PLAYERS:
-        values = [mean(table, player, what, **where) for _, what, where in places]
-        shown = [
-            f"**{decimal(value)}**" if value == least else decimal(value)
-            for value, least in zip(values, best, strict=True)
-        ]
-        lines.append([player, *shown, f"{mean(table, player, 'spent'):.0%}"])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def decimal(value: float) -> str:
-    return f"{value:.3f}".lstrip("0")
-
-
-def lost(table: list[dict[str, Any]]) -> str:
-    """Where somebody else picks better than `auto`, set by set and budget by budget."""
-    lines = [["set", "budget", "who picks best", "its rank loss", BEST], ["---"] * 5]
-    for group in SETS:
-        for budget in map(str, BUDGETS):
-            losses = {
-                one: mean(table, one, "rank_loss", set=group, budget=budget) for one in PLAYERS
-            }
-            first = min(losses, key=losses.__getitem__)
-            if losses[first] < losses[BEST]:
-                lines.append([group, f"c = {budget}", first, decimal(losses[first]),
-                              decimal(losses[BEST])])  # fmt: skip
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def draw(table: list[dict[str, Any]]) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8.6, 4), layout="constrained")
-    inks = plt.get_cmap("tab20")(np.linspace(0, 1, len(PLAYERS)))
-    for player, ink in zip(PLAYERS, inks, strict=True):
-        losses = [mean(table, player, "rank_loss", budget=str(budget)) for budget in BUDGETS]
-        ours = player == BEST
-        axes.plot(
-            BUDGETS, losses, marker="o", lw=2.8 if ours else 1.3, zorder=3 if ours else 2,
-            color="#c1272d" if ours else ink, ls="--" if "side by side" in player else "-",
-            label=player,
-        )  # fmt: skip
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(BUDGETS, [f"{budget}" for budget in BUDGETS])
-    axes.set(xlabel="budget, in full trainings", ylabel="rank loss (0 is best)", ylim=(0, 0.52))
-    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(DOCS / "comparison.png", dpi=130)
-
-
-def recorded() -> list[dict[str, Any]]:
-    with (DOCS / "comparison.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def recorded(problems: int = PROBLEMS, file: Path = FILE) -> list[Row]:
+    """What was measured with so many problems of each set."""
+    with file.open(newline="", encoding="utf-8") as opened:
+        return [row for row in csv.DictReader(opened) if row["problems"] == str(problems)]
 
 
 def main() -> None:
-    if "--page" not in sys.argv:
-        table = list(summed(list(rows(sampled()))))
-        with (DOCS / "comparison.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
-    draw(recorded())
-    print(tables(recorded()), lost(recorded()), sep="\n\n")
+    whole: list[Row] = []
+    sample: list[Row] = []
+    problems = chosen(PROBLEMS)
+    for number, curves in enumerate(problems):
+        played = list(rows([curves]))
+        whole += played
+        sample += played if number % PROBLEMS < SAMPLE else []
+        print(f"{number + 1} of {len(problems)}", end="\r", file=sys.stderr)
+    write([*summed(whole), *summed(sample)], FILE)
 
 
 if __name__ == "__main__":

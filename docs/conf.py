@@ -2,7 +2,8 @@
 
 Everything a page loads lies beside it: the site opens from the file system, without a network.
 Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the licence are in
-`_static/mathjax`. What is made while building (policies, reference, gallery) goes to `_made`.
+`_static/mathjax`. What is made while building (policies, reference, gallery, what the comparison
+measures) goes to `_made`.
 """
 
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchmarks`
 
+import comparison_page  # noqa: E402
 import cooldown_picture  # noqa: E402
 from idea_pictures import draw_all  # noqa: E402
 from policy_pages import write_policy_pages  # noqa: E402
@@ -93,11 +95,24 @@ def from_the_repository(app, name, source):
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./contrib/[^)]*\)", r"`\1`", source[0])  # no pages
 
 
+def with_what_was_measured(blocks):
+    """The comparison's page with what was played now, where it could be."""
+
+    def fill(app, name, source):
+        if name == "comparison":
+            source[0] = comparison_page.filled(source[0], blocks)
+
+    return fill
+
+
 def setup(app):
     made = HERE / "_made"
     cooldown_picture.check()
     draw_all(made / "idea")
     write_policy_pages(made / "policies")
     write_reference(made / "reference")
+    compared = comparison_page.built_blocks(made / "comparison")
     app.connect("source-read", from_the_repository)
-    app.connect("env-get-outdated", lambda *_: ["index"])  # optional pages come and go
+    app.connect("source-read", with_what_was_measured(compared))
+    # Optional pages come and go; what is measured is new.
+    app.connect("env-get-outdated", lambda *_: ["index", "comparison"])

@@ -3,15 +3,25 @@
 import inspect
 import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from latebloomer import errors
+from latebloomer import errors, integrations
 
 PACKAGES = (
     "latebloomer", "latebloomer.racing", "latebloomer.session.session", "latebloomer.policies",
     "latebloomer.problems", "latebloomer.simulation", "latebloomer.bench", "latebloomer.theory",
     "latebloomer.integrations.sklearn", "latebloomer.integrations.optuna",
+)  # fmt: skip
+# What is made for a library, each in a module that can be imported without it.
+ADAPTERS = tuple(
+    f"latebloomer.integrations.{name}"
+    for name in (
+        "xgboost", "lightgbm", "catboost", "torch", "lightning", "transformers", "keras",
+        "standard_logging", "tensorboard", "mlflow", "wandb", "race_logger", "optuna_study",
+        "ray_tune", "syne_tune",
+    )
 )  # fmt: skip
 TITLES = ("Parameters", "Attributes", "Returns", "Raises", "Examples")
 
@@ -26,7 +36,7 @@ def listed(package):
 def public():
     """Functions and classes that the packages list; not modules, values and protocols."""
     found = {}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *ADAPTERS):
         for name in listed(package):
             thing = getattr(import_module(package), name)
             if inspect.isfunction(thing) or inspect.isclass(thing):
@@ -83,6 +93,25 @@ def test_errors_that_it_names_are_ours(thing):
 def test_its_first_line_is_one_sentence(thing):
     first = inspect.getdoc(thing).splitlines()[0]
     assert first[-1] in ".?:]" or "." in inspect.getdoc(thing).split("\n\n")[0], first
+
+
+NEEDS_NOTHING = {"LoggingLogger", "RaceLogger", "RaceCallback"}  # beyond Python, or what is there
+
+
+@pytest.mark.parametrize(
+    "thing", [one for one in PUBLIC if one.__module__ in ADAPTERS], ids=PUBLIC.get
+)
+def test_what_is_made_for_a_library_says_so_where_it_is_missing_and_has_an_example(thing):
+    found = sections(thing)
+    assert ("MissingExtra" in found.get("Raises", "")) == (thing.__name__ not in NEEDS_NOTHING)
+    assert "Examples" in found
+
+
+def test_every_module_for_a_library_is_held_to_it():
+    folder = Path(integrations.__file__).parent
+    inside = {"full_training", "hosted_race", "random_states", "optuna", "__init__"}  # or above
+    named = {module.rpartition(".")[2] for module in ADAPTERS}
+    assert {file.stem for file in folder.glob("*.py")} - inside == named
 
 
 def test_the_names_that_matter_are_among_them():

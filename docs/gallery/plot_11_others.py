@@ -35,5 +35,6 @@ for player, row in losses.items():
     plt.plot(BUDGETS, row, marker="o", lw=2.5 if player.startswith("late") else 1, label=player)
 plt.xlabel("budget, in full trainings")
 plt.ylabel("rank loss (0 is best)")
-plt.legend(fontsize=7, frameon=False)
+plt.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+plt.tight_layout()
 plt.show()

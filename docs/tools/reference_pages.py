@@ -27,12 +27,10 @@ PACKAGES = {  # in the order of the reference, with what a reader looks for ther
 }
 
 
-INTEGRATIONS = (  # each in a module of its own, which loads its library when it is used
-    "xgboost.XGBoostLearner", "lightgbm.LightGBMLearner", "catboost.CatBoostLearner",
-    "torch.TorchLearner", "lightning.LightningLearner", "transformers.HuggingFaceLearner",
-    "keras.KerasLearner", "standard_logging.LoggingLogger", "tensorboard.TensorBoardLogger",
-    "mlflow.MLflowLogger", "wandb.WandbLogger", "optuna_study.race_study",
-    "ray_tune.RaceScheduler", "syne_tune.RaceScheduler",
+INTEGRATIONS = (  # each can be imported without its library, which is loaded when it is used
+    "xgboost", "lightgbm", "catboost", "torch", "lightning", "transformers", "keras",
+    "optuna_study", "ray_tune", "syne_tune", "standard_logging", "tensorboard", "mlflow", "wandb",
+    "race_logger",
 )  # fmt: skip
 
 
@@ -45,18 +43,17 @@ def write_reference(folder: Path) -> None:
 
 
 def integrations_page() -> str:
-    """Learners, loggers and hosts of other libraries, as far as they can be imported here."""
+    """Learners, hosts and loggers of other libraries, a section for each module."""
     title = "latebloomer.integrations"
-    parts = [title, "=" * len(title), "", "Learners, loggers and hosts of other libraries.", ""]
+    parts = [title, "=" * len(title), "", "Learners, hosts and loggers of other libraries.", ""]
     for name in INTEGRATIONS:
-        module, _, thing = f"{title}.{name}".rpartition(".")
-        try:
-            found = getattr(import_module(module), thing)
-        except (ImportError, AttributeError) as error:  # its library is not installed here
-            parts += [f"``{module}.{thing}``: not shown, {error}", ""]
-            continue
-        kind = "autoclass" if inspect.isclass(found) else "autofunction"
-        parts += [f".. {kind}:: {module}.{thing}", ""]
+        module = f"{title}.{name}"
+        parts += [module, "-" * len(module), "", f".. automodule:: {module}", ""]
+        for thing in public_names(module):
+            kind = (
+                "class" if inspect.isclass(getattr(import_module(module), thing)) else "function"
+            )
+            parts += [f".. auto{kind}:: {module}.{thing}", ""]
     return "\n".join(parts)
 
 

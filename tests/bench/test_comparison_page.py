@@ -1,5 +1,6 @@
-"""docs/comparison.md shows what docs/comparison.csv has, and all players are described."""
+"""docs/comparison.md shows what the kept files have, and everybody is played as they should be."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,27 @@ def comparison(monkeypatch):
     return other_libraries
 
 
-def test_the_tables_of_the_page_are_made_of_the_file(comparison):
-    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-    table = comparison.recorded()
-    assert comparison.tables(table) in page
-    assert comparison.lost(table) in page
+@pytest.fixture
+def page(comparison, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "tools"))
+    import comparison_page
+
+    return comparison_page
 
 
-def test_the_file_has_every_player_set_and_budget_once(comparison):
-    places = [(row["player"], row["set"], int(row["budget"])) for row in comparison.recorded()]
+# --- what is shown ---
+
+
+def test_what_is_made_on_the_page_is_made_of_the_kept_files(page):
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.filled(text, page.kept_blocks()) == text
+    assert set(re.findall("<!-- made: (.*) -->", text)) == set(page.kept_blocks())
+
+
+@pytest.mark.parametrize("problems", ["PROBLEMS", "SAMPLE"])
+def test_the_file_has_every_player_set_and_budget_once(comparison, problems):
+    table = comparison.recorded(getattr(comparison, problems))
+    places = [(row["player"], row["set"], int(row["budget"])) for row in table]
     assert sorted(places) == sorted(
         (player, group, budget)
         for player in comparison.PLAYERS
@@ -32,9 +45,99 @@ def test_the_file_has_every_player_set_and_budget_once(comparison):
     )
 
 
+def test_readme_says_the_same_as_the_file(page, comparison):
+    """Ranges over the ways in which a library was played, tuned or not."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = comparison.recorded()
+    for words, where in (
+        (f"{comparison.PROBLEMS * len(comparison.SETS)} recorded problems", {}),
+        ("(taskset, c = 2)", {"set": "taskset", "budget": "2"}),
+        ("(taskset, c = 8)", {"set": "taskset", "budget": "8"}),
+    ):
+        (line,) = (one for one in readme.splitlines() if words in one)
+        said = [cell.replace("*", "").strip() for cell in line.split("|")[2:6]]
+        assert said == [
+            span(page, [page.mean(table, one, "rank_loss", **where) for one in players])
+            for players in played_by(comparison)
+        ]
+
+
+def played_by(comparison):
+    """The players of a column of README's table."""
+    yield ["latebloomer auto"]
+    for library in ("Optuna", "Ray", "scikit"):
+        yield [one for one in comparison.PLAYERS if one.startswith(library)]
+
+
+def span(page, values):
+    least, most = page.decimal(min(values)), page.decimal(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+# --- what is checked while the site is built ---
+
+
+def test_a_sample_that_is_not_what_is_kept_stops_the_build(page, comparison):
+    kept = comparison.recorded(comparison.SAMPLE)
+    assert page.check(kept, kept) == 0
+    moved = [dict(row) for row in kept]
+    moved[7]["rank_loss"] = str(float(moved[7]["rank_loss"]) + 0.04)  # as other versions may
+    assert page.check(moved, kept) == pytest.approx(0.04)
+    moved[7]["rank_loss"] = str(float(kept[7]["rank_loss"]) + 0.06)
+    with pytest.raises(ValueError, match="plays all again"):
+        page.check(moved, kept)
+    with pytest.raises(ValueError, match="not what the sample shows"):
+        page.check(kept[:-1], kept)
+
+
+def test_without_the_curves_the_page_shows_what_is_kept(page, monkeypatch, tmp_path):
+    monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
+    assert page.played(tmp_path) is None
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))  # a folder without these sets
+    assert page.played(tmp_path) is None
+    assert "were not at hand" in page.built_blocks(tmp_path)["played"]()
+
+
+# --- how they are played ---
+
+
 def test_a_pruner_is_stopped_when_the_budget_is_spent(comparison, rng):
-    never = comparison.pruned(lambda arms, length: lambda arm, n, score: False, together=True)
+    never = comparison.pruned(comparison.nobody, together=True)
     played = never(rng.random((3, 10)), 20)
     assert played.spent == played.decisions == 20
-    at_once = comparison.pruned(lambda arms, length: lambda arm, n, score: True, together=False)
+    at_once = comparison.pruned(lambda *_: lambda arm, n, score: True, together=False)
     assert at_once(rng.random((3, 10)), 20).spent == 3
+
+
+def test_optunas_halving_prunes_once_a_trial_is_complete(comparison):
+    """It learns from the first complete trial where its rungs are; until then nobody is pruned."""
+    pytest.importorskip("optuna")
+    stops = comparison.optuna_halving(20, "a study")
+    assert not any(stops(0, n, 0.5) for n in range(1, 21))
+    assert not stops(1, 1, 0.2)  # the first at the first rung
+    assert stops(2, 1, 0.1)
+
+
+def test_whoever_comes_first_to_a_rung_of_rays_asha_goes_on(comparison):
+    stops = comparison.ray_asha(20, "a run")
+    assert not stops(0, 1, 0.1)
+    assert not stops(1, 1, 0.2)
+    assert stops(2, 1, 0.05)
+
+
+def test_brackets_of_hyperband_are_the_same_whenever_it_is_played(comparison, rng):
+    pytest.importorskip("optuna")
+    play = comparison.PLAYERS["Optuna Hyperband, side by side"]
+    rewards = rng.random((12, 30)).cumsum(axis=1)
+    assert play(rewards, 90) == play(rewards, 90)
+
+
+def test_scikit_learns_halving_plays_fewer_arms_where_its_rungs_cost_too_much(comparison, rng):
+    pytest.importorskip("sklearn")
+    rewards = rng.random((28, 60))
+    sizes = comparison.rung_sizes(28)
+    assert sizes == [28, 10, 4, 2]  # 28 + 3 * 10 + 9 * 4 + 27 * 2 = 148 pulls at least
+    played = comparison.play_some(comparison.sklearn_halving, rewards, 60)
+    assert 0 < played.spent <= 60
+    assert comparison.play_some(comparison.sklearn_halving, rewards, 300).spent == 2 * 148

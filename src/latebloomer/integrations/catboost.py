@@ -1,12 +1,4 @@
-"""CatBoost: a learner that goes on from CatBoost's own snapshots.
-
-::
-
-    learners = {
-        f"depth {depth}": CatBoostLearner({"depth": depth}, train, valid, metric="AUC", full=500)
-        for depth in (4, 6, 10)
-    }
-"""
+"""CatBoost: a learner that goes on from CatBoost's own snapshots."""
 
 from __future__ import annotations
 
@@ -30,6 +22,8 @@ from latebloomer.integrations.full_training import (
     write_label,
 )
 
+__all__ = ["CatBoostLearner"]
+
 SNAPSHOT, MODEL = "catboost.snapshot", "catboost.cbm"
 ITERATIONS = ("iterations", "num_boost_round", "n_estimators", "num_trees")
 MOST = 1000  # iterations of a full training, as CatBoost has it
@@ -39,14 +33,54 @@ NEVER = 10**9  # seconds between snapshots: there is one at the end of each pull
 class CatBoostLearner:
     """A model: a step is one boosting round, the score the metric on the evaluation set.
 
-    `params` are CatBoost's. `train` and `valid` are a `Pool` each or `(X, y)`. `metric` is one of
-    CatBoost's names, or a function `(model, valid)`; of a loss the score is the negative, so that
-    higher is better: race with `maximize=True`. Whether a metric of your own is better when higher
-    (it is taken to be) `maximize` says. `full` is the number of rounds of a full training, by
-    which CatBoost chooses a learning rate where none is set.
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. Each
+    pull goes on from a snapshot, with all random states: one long run, many pulls and a resumed
+    learner are the same bit for bit, with sampling too.
 
-    Each pull goes on from a snapshot, with all random states: one long run, many pulls and a
-    resumed learner are the same bit for bit, with sampling too.
+    Parameters
+    ----------
+    params : Mapping[str, Any]
+        CatBoost's settings.
+    train : Any
+        What is trained on: a `Pool` or `(X, y)`.
+    valid : Any
+        What is scored on, in the same form.
+    metric : Metric | None
+        One of CatBoost's names, or a function `(model, valid)`; that of the params if None.
+    maximize : bool | None
+        Whether a metric is better when higher; known of CatBoost's own, taken to
+        be so of a function, if None.
+    full : int | None
+        Rounds of a full training, by which CatBoost chooses a learning rate where none is set;
+        `iterations` of the params if None, else 1000.
+
+    Raises
+    ------
+    MissingExtra
+        CatBoost is not installed, or too old.
+    LearnerError
+        `train` or `valid` is not there, or of another form.
+    SettingError
+        No metric is named, or two, or an unknown one; `full` is said twice.
+
+    Examples
+    --------
+    ::
+
+        import numpy as np
+        from latebloomer import race
+        from latebloomer.integrations.catboost import CatBoostLearner
+
+        X = np.random.default_rng(0).normal(size=(300, 4))
+        y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+        train, valid = (X[:200], y[:200].astype(int)), (X[200:], y[200:].astype(int))
+        learners = {
+            f"depth {depth}": CatBoostLearner(
+                {"depth": depth, "loss_function": "Logloss"}, train, valid, metric="AUC", full=20
+            )
+            for depth in (2, 4, 6)
+        }
+        verdict = race(learners, trainings=2)
     """
 
     def __init__(

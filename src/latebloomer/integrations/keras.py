@@ -1,15 +1,4 @@
-"""Keras 3: a learner that goes on with `fit(initial_epoch=...)`.
-
-::
-
-    def net(width):
-        def build(seed):
-            keras.utils.set_random_seed(seed)
-            model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(width, "relu"), ...])
-            model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-            return KerasLearner(model, train, valid, metric="val_accuracy", full=30, batch_size=64)
-        return build
-"""
+"""Keras 3: a learner that goes on with `fit(initial_epoch=...)`."""
 
 from __future__ import annotations
 
@@ -34,6 +23,8 @@ from latebloomer.integrations.full_training import (
 )
 from latebloomer.integrations.random_states import RandomStates
 
+__all__ = ["KerasLearner"]
+
 WEIGHTS, SEEDS, RANDOM = "keras.weights.h5", "seeds.npz", "random.json"
 OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # of what `fit` takes
 
@@ -41,14 +32,64 @@ OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # of what `fit` 
 class KerasLearner:
     """A compiled model: a step is an epoch, the score a metric of the validation data.
 
-    `train` and `valid` are `(x, y)` or what else `fit` takes; `metric` is a name as `fit` reports
-    it, such as "val_accuracy". Of a loss the score is the negative, so that higher is better: race
-    with `maximize=True`; where a name does not say which it is, `maximize` does. `full` is the
-    number of epochs of a full training: set a learning-rate schedule to it. `fitting` goes to
-    `fit` as it is (`batch_size`, `callbacks`, `class_weight`).
-
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`.
     Weights, optimiser, seeds of layers and random states are saved in Keras' own format: with the
     backend torch a resumed learner is the same bit for bit. What callbacks remember is not saved.
+
+    Parameters
+    ----------
+    model : Any
+        A `keras.Model`, compiled and built.
+    train : Any
+        What is trained on: `(x, y)` or what else `fit` takes.
+    valid : Any
+        What is scored on, in the same form.
+    metric : str
+        A name as `fit` reports it, such as "val_accuracy".
+    maximize : bool | None
+        Whether the metric is better when higher; by its name if None.
+    full : int | None
+        Epochs of a full training: set a learning-rate schedule to it. Without end if None.
+    fitting : Any
+        All other settings go to `fit`: `batch_size`, `callbacks`, `class_weight`.
+
+    Raises
+    ------
+    MissingExtra
+        Keras is not installed, or too old.
+    LearnerError
+        The model is none of Keras', not compiled or not built, or there is nothing to score on.
+    SettingError
+        A setting of `fit` is the learner's own, or the metric's name does not say which way is
+        better.
+
+    Examples
+    --------
+    ::
+
+        import keras
+        import numpy as np
+        from latebloomer import race
+        from latebloomer.integrations.keras import KerasLearner
+
+        X = np.random.default_rng(0).normal(size=(300, 4)).astype("float32")
+        y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+        train, valid = (X[:200], y[:200]), (X[200:], y[200:])
+
+        def net(width):
+            def build(seed):
+                keras.utils.set_random_seed(seed)
+                dense = keras.layers.Dense
+                model = keras.Sequential([keras.Input((4,)), dense(width, "relu"), dense(2)])
+                loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+                model.compile("adam", loss, metrics=["accuracy"])
+                return KerasLearner(
+                    model, train, valid, metric="val_accuracy", full=10, batch_size=64
+                )
+
+            return build
+
+        verdict = race({"narrow": net(2), "wide": net(32)}, budget=12)
     """
 
     def __init__(

@@ -1,14 +1,4 @@
-"""LightGBM: a learner that adds boosting rounds to a live booster.
-
-::
-
-    learners = {
-        f"{leaves} leaves": LightGBMLearner(
-            {"objective": "binary", "num_leaves": leaves}, train, valid, metric="auc", full=200
-        )
-        for leaves in (7, 31, 127)
-    }
-"""
+"""LightGBM: a learner that adds boosting rounds to a live booster."""
 
 from __future__ import annotations
 
@@ -31,6 +21,8 @@ from latebloomer.integrations.full_training import (
     write_label,
 )
 
+__all__ = ["LightGBMLearner"]
+
 FILE = "lightgbm.txt"
 METRIC = ("metric", "metrics", "metric_types")  # LightGBM's names for the setting
 ITERATIONS = (
@@ -46,16 +38,57 @@ SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed"
 class LightGBMLearner:
     """A booster: a step is one boosting round, the score the metric on the evaluation set.
 
-    `params` are LightGBM's. `train` and `valid` are a `Dataset` each or `(X, y)`; the learner bins
-    rows of its own, so that learners with other settings may share what is given. `metric` is one
-    of LightGBM's names, or a function `(booster, valid)`; of a loss the score is the negative, so
-    that higher is better: race with `maximize=True`. Whether a metric of your own is better when
-    higher (it is taken to be) `maximize` says. `full` is the number of rounds of a full training.
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. The
+    learner bins rows of its own, so that learners with other settings may share what is given.
 
     A resumed learner is the same bit for bit, but for `boosting="dart"`, whose earlier trees stay
     as they are after a resume. With sampling of rows or columns each pull draws by the seed and
     the number of its first round, so `lightgbm.train` with the same seed draws otherwise: LightGBM
     does not save the state of its generators.
+
+    Parameters
+    ----------
+    params : Mapping[str, Any]
+        LightGBM's settings.
+    train : Any
+        What is trained on: a `Dataset` that has kept its rows, or `(X, y)`.
+    valid : Any
+        What is scored on, in the same form.
+    metric : Metric | None
+        One of LightGBM's names, or a function `(booster, valid)`; that of the params if None.
+    maximize : bool | None
+        Whether a metric is better when higher; known of LightGBM's own, taken to
+        be so of a function, if None.
+    full : int | None
+        Rounds of a full training; `num_iterations` of the params if None, else without end.
+
+    Raises
+    ------
+    MissingExtra
+        LightGBM is not installed, or too old.
+    LearnerError
+        `train` or `valid` is not there, of another form or without its rows, or boosting is "rf".
+    SettingError
+        No metric is named, or two, or an unknown one; `full` is said twice; the params stop early.
+
+    Examples
+    --------
+    ::
+
+        import numpy as np
+        from latebloomer import race
+        from latebloomer.integrations.lightgbm import LightGBMLearner
+
+        X = np.random.default_rng(0).normal(size=(300, 4))
+        y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+        train, valid = (X[:200], y[:200]), (X[200:], y[200:])
+        learners = {
+            f"{leaves} leaves": LightGBMLearner(
+                {"objective": "binary", "num_leaves": leaves}, train, valid, metric="auc", full=20
+            )
+            for leaves in (3, 7, 31)
+        }
+        verdict = race(learners, trainings=2)
     """
 
     def __init__(

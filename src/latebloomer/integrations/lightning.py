@@ -1,14 +1,4 @@
-"""Lightning: a learner that goes on from Lightning's own checkpoints (`ckpt_path`).
-
-::
-
-    def net(width):
-        def build(seed):
-            lightning.seed_everything(seed)
-            return LightningLearner(Net(width), train_loader, valid_loader,
-                                    metric="val_accuracy", full=30, accelerator="gpu")
-        return build
-"""
+"""Lightning: a learner that goes on from Lightning's own checkpoints (`ckpt_path`)."""
 
 from __future__ import annotations
 
@@ -32,6 +22,8 @@ from latebloomer.integrations.full_training import (
 )
 from latebloomer.integrations.random_states import RandomStates
 
+__all__ = ["LightningLearner"]
+
 CHECKPOINT, RANDOM = "lightning.ckpt", "random.pt"
 OWN = (
     "max_epochs",
@@ -49,15 +41,77 @@ QUIET = {  # unless the user says otherwise
 class LightningLearner:
     """A `LightningModule`: a step is an epoch, the score a metric that the module logs.
 
-    `train` and `valid` are loaders, or `train` is a `LightningDataModule`. Of a loss the score is
-    the negative, so that higher is better: race with `maximize=True`; where a name does not say
-    which it is, `maximize` does. The trainer is made with `max_epochs=full`, and with `trainer` as
-    it is given (`accelerator`, `precision`, `callbacks`): a learning-rate schedule made from
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. The
+    trainer is made with `max_epochs=full`: a learning-rate schedule made from
     `trainer.estimated_stepping_batches` or `max_epochs` is that of the full training, wherever the
-    race stops.
+    race stops. Each pull goes on from a checkpoint of Lightning's, random states beside it: one
+    long `fit`, many pulls and a resumed learner are the same bit for bit where PyTorch is
+    deterministic.
 
-    Each pull goes on from a checkpoint of Lightning's, random states beside it: one long `fit`,
-    many pulls and a resumed learner are the same bit for bit where PyTorch is deterministic.
+    Parameters
+    ----------
+    module : Any
+        A `LightningModule`.
+    train : Any
+        A loader to train on, or a `LightningDataModule` for all.
+    valid : Any
+        A loader to score on; not needed with a `LightningDataModule`.
+    full : int
+        Epochs of a full training.
+    metric : str
+        A name that the module logs.
+    maximize : bool | None
+        Whether the metric is better when higher; by its name if None.
+    weights_only : bool
+        Whether checkpoints are loaded so that no code can run from them.
+    trainer : Any
+        All other settings go to the `Trainer`: `accelerator`, `precision`, `callbacks`.
+
+    Raises
+    ------
+    MissingExtra
+        Lightning or PyTorch is not installed, or too old.
+    LearnerError
+        The module is none of Lightning's, or there is nothing to score on.
+    SettingError
+        A setting of the trainer is said twice, or the metric's name does not say which way is
+        better.
+
+    Examples
+    --------
+    ::
+
+        import lightning
+        import torch
+        from latebloomer import race
+        from latebloomer.integrations.lightning import LightningLearner
+
+        X = torch.randn(256, 8, generator=torch.Generator().manual_seed(0))
+        y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).long()
+        data = torch.utils.data.TensorDataset(X, y)
+        train = torch.utils.data.DataLoader(data, batch_size=32)
+
+        class Net(lightning.LightningModule):
+            def __init__(self, width):
+                super().__init__()
+                self.layers = torch.nn.Sequential(
+                    torch.nn.Linear(8, width), torch.nn.ReLU(), torch.nn.Linear(width, 2)
+                )
+
+            def training_step(self, batch):
+                return torch.nn.functional.cross_entropy(self.layers(batch[0]), batch[1])
+
+            def validation_step(self, batch):
+                self.log("val_loss", self.training_step(batch))
+
+            def configure_optimizers(self):
+                return torch.optim.AdamW(self.parameters(), lr=1e-2)
+
+        learners = {
+            f"width {width}": LightningLearner(Net(width), train, train, full=4, accelerator="cpu")
+            for width in (2, 32)
+        }
+        verdict = race(learners, budget=6)
     """
 
     def __init__(

@@ -9,6 +9,8 @@ from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
+__all__ = ["MLflowLogger"]
+
 RACE, LEARNER = "latebloomer.race", "latebloomer.learner"  # tags by which runs are found again
 MOST = 500  # characters of a parameter that MLflow takes
 
@@ -16,7 +18,34 @@ MOST = 500  # characters of a parameter that MLflow takes
 class MLflowLogger(RaceLogger):
     """A parent run per race and a child run per learner: metric `score`, whose step is the pull.
 
-    `tracking_uri` is MLflow's own setting where None. A race that is resumed goes on in its runs.
+    A race that is resumed goes on in its runs.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name; made where there is none.
+    tracking_uri : str | None
+        Where MLflow keeps runs; MLflow's own setting if None.
+
+    Raises
+    ------
+    MissingExtra
+        MLflow is not installed, or too old.
+
+    Examples
+    --------
+    ::
+
+        from itertools import count
+        from latebloomer import race
+        from latebloomer.integrations.mlflow import MLflowLogger
+
+        learners = {
+            "late": lambda: (n / (n + 9) for n in count(1)),
+            "early": lambda: (0.6 * n / (n + 1) for n in count(1)),
+        }
+        logger = MLflowLogger(tracking_uri="sqlite:///runs.db")
+        verdict = race(learners, budget=60, callbacks=[logger])
     """
 
     def __init__(self, experiment: str = "latebloomer", tracking_uri: str | None = None) -> None:

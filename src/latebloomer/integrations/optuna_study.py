@@ -33,6 +33,8 @@ from latebloomer.racing.training_share import declared
 from latebloomer.session.events import FAILED, Began, Created, Decided, Event, Left, Told
 from latebloomer.session.reasons import OUT
 
+__all__ = ["race_study"]
+
 KEY = "latebloomer"  # of what a race keeps in the attributes of a study and of its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
 OURS = {  # settings of a race that are not the caller's here, and why
@@ -56,13 +58,60 @@ def race_study(
 ) -> Verdict:
     """Race configurations that a study's sampler proposes; the winner is the study's best trial.
 
-    `objective(trial)` asks the trial for its settings as usual and then yields a value for each
-    step of its training, or returns an object with `pull()`. `trainings=8` is a budget worth eight
-    full trainings, of `full` steps each; or give `budget=` in steps, or `seconds=`. All other
-    `settings` are those of `race`. Whether values are to be low or high is the study's direction.
-
     Called again after a kill, with a study from the same storage, it goes on: by its journal, or
-    by what the storage has where that is gone. `name` tells several races of a study apart.
+    by what the storage has where that is gone.
+
+    Parameters
+    ----------
+    study : Any
+        An Optuna study with one direction, which says whether values are to be low or high.
+    objective : Callable[[Any], Any]
+        A function of a trial that asks it for settings as usual and then yields a value for each
+        step of its training, or returns an object with `pull()`.
+    n_configs : int
+        Configurations that race.
+    trainings : float | None
+        A budget worth so many full trainings, of `full` steps each; or give `budget` or `seconds`.
+    name : str
+        Tells several races of a study apart.
+    journal : Place | None
+        Where every pull is recorded, as in `race`.
+    callbacks : Sequence[Callback] | None
+        Functions, called as `f(event, view)` with all that happens.
+    settings : Any
+        All other settings are those of `race`: `budget`, `full`, `policy`, `seed`.
+
+    Returns
+    -------
+    Verdict
+        Who is to be kept, and why.
+
+    Raises
+    ------
+    MissingExtra
+        Optuna is not installed, or too old.
+    SettingError
+        The study has several directions, the objective is no function, or a setting is given that
+        follows from the study.
+    OtherRace
+        The journal holds another race.
+
+    Examples
+    --------
+    ::
+
+        import optuna
+        from latebloomer.integrations.optuna_study import race_study
+
+        def objective(trial):
+            slow = trial.suggest_float("slow", 1, 50)
+            best = 0.5 + slow / 100
+            for n in range(1, 101):
+                yield best * n / (n + slow)
+
+        study = optuna.create_study(direction="maximize")
+        verdict = race_study(study, objective, n_configs=8, trainings=3, full=100)
+        print(study.best_params, verdict.name)
     """
     optuna = library("optuna", "studies", "optuna")
     _check(study, objective, n_configs, settings)

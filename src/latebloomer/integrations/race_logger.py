@@ -18,12 +18,29 @@ from latebloomer.session.events import (
     Told,
 )
 
+__all__ = ["RaceLogger"]
+
 
 class RaceLogger(ABC):
     """A callback that writes a race elsewhere: `race(..., callbacks=[logger])`.
 
-    A logger that fails is not called again in this race, which goes on and mentions it: a server
-    that is gone would cost its time-out at every pull.
+    A logger of your own has `begin`, `score` and `decide`, and may have `note` and `end`. One that
+    fails is not called again in this race, which goes on and mentions it: a server that is gone
+    would cost its time-out at every pull.
+
+    Examples
+    --------
+    >>> from latebloomer import race
+    >>> class Best(RaceLogger):
+    ...     def begin(self, view):
+    ...         self.best = 0.0
+    ...     def score(self, arm, pull, score, view):
+    ...         self.best = max(self.best, score)
+    ...     def decide(self, summary, view):
+    ...         print(f"{summary['name']}, and the best score was {self.best}")
+    >>> learners = {"a": lambda: iter([0.1, 0.2, 0.3]), "b": lambda: iter([0.4, 0.5, 0.6])}
+    >>> verdict = race(learners, 4, journal=None, progress=False, callbacks=[Best()])
+    b, and the best score was 0.5
     """
 
     def __init__(self) -> None:

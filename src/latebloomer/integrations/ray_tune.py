@@ -24,6 +24,8 @@ from latebloomer.racing import Verdict
 from latebloomer.racing.journal.names import Place
 from latebloomer.session.events import FAILED, FINISHED
 
+__all__ = ["RaceScheduler"]
+
 try:
     Base: Any = import_module("ray.tune.schedulers").FIFOScheduler
 except ImportError:  # said by the first scheduler that is made
@@ -36,11 +38,65 @@ GONE = "its trial is gone"
 class RaceScheduler(Base):  # type: ignore[misc]
     """Trials race: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
 
-    `n_trials` is how many there are in all. A pull is one result of a trial, counted by the
-    trial's own counter `time_attr`: 1, 2, 3, ... The budget is `budget=` results in all, or
-    `trainings=8, full=81`; `policy`, `horizon`, `grace` and `seed` are as in `race`. A trainable
-    must save and load its state, since paused trials leave their process. Metric and mode are
-    given here or to `TuneConfig`.
+    A pull is one result of a trial. A trainable must save and load its state, since paused trials
+    leave their process. The journal is the state: after a kill `Tuner.restore` goes on with it.
+
+    Parameters
+    ----------
+    n_trials : int
+        How many trials there are in all.
+    journal : Place
+        The file in which every result is recorded.
+    metric : str | None
+        The score among what a trial reports; that of the `TuneConfig` if None.
+    mode : str | None
+        "max" or "min"; that of the `TuneConfig` if None.
+    time_attr : str
+        The trial's own counter of results: 1, 2, 3, ...
+    settings : Any
+        The budget, as `budget=` results in all or `trainings=8, full=81`; and `policy`, `horizon`,
+        `grace` and `seed` as in `race`.
+
+    Raises
+    ------
+    MissingExtra
+        Ray Tune is not installed, or too old.
+    SettingError
+        There is no budget, no metric or no mode, or fewer than two trials.
+
+    Examples
+    --------
+    ::
+
+        from pathlib import Path
+
+        from latebloomer.integrations.ray_tune import RaceScheduler
+        from ray import tune
+
+        class Curve(tune.Trainable):
+            def setup(self, config):
+                self.n = 0
+
+            def step(self):
+                self.n += 1
+                slow = self.config["slow"]
+                return {"score": (0.5 + slow / 100) * self.n / (self.n + slow)}
+
+            def save_checkpoint(self, folder):
+                return {"n": self.n}
+
+            def load_checkpoint(self, state):
+                self.n = state["n"]
+
+        scheduler = RaceScheduler(3, "race.db", trainings=2, full=10, policy="sh")
+        tuner = tune.Tuner(
+            Curve,
+            param_space={"slow": tune.grid_search([1, 10, 40])},
+            tune_config=tune.TuneConfig(scheduler=scheduler, metric="score", mode="max"),
+            run_config=tune.RunConfig("race", storage_path=str(Path("runs").resolve())),
+        )
+        best = scheduler.best_result(tuner.fit())
+        print(best.config, scheduler.verdict())
     """
 
     _supports_buffered_results = False  # no result may come after the one that ends a phase

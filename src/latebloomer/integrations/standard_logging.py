@@ -9,10 +9,21 @@ from typing import Any
 from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
+__all__ = ["LoggingLogger"]
+
 
 class LoggingLogger(RaceLogger):
     """Writes a line for each pull (at `level`), note (warning) and verdict (info).
 
+    Parameters
+    ----------
+    logger : logging.Logger | str
+        The one to write to, or its name.
+    level : int
+        Of the lines about pulls.
+
+    Examples
+    --------
     >>> import sys, latebloomer
     >>> logging.basicConfig(stream=sys.stdout, format="%(name)s %(message)s", force=True)
     >>> logger = LoggingLogger(level=logging.WARNING)

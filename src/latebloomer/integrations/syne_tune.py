@@ -25,6 +25,8 @@ from latebloomer.racing import Verdict
 from latebloomer.racing.journal.names import Place
 from latebloomer.session.events import FAILED, FINISHED
 
+__all__ = ["RaceCallback", "RaceScheduler"]
+
 
 def _base(module: str, name: str) -> Any:
     try:
@@ -41,11 +43,56 @@ STALE = ("pause", "stop", "end")  # what a local back end leaves beside a trial
 class RaceScheduler(Scheduler):  # type: ignore[misc]
     """`n_trials` configurations race, drawn by `searcher` in the first phase.
 
-    A pull is one result, counted by the trial's own `time_attr`: 1, 2, 3, ... The configuration
-    says under `max_resource_attr` up to which one the script may train now; there it saves and
-    ends. The budget is `budget=` results in all, or `trainings=8, full=81`; `policy`, `horizon`,
-    `grace` and `seed` are as in `race`. With several workers the tuner needs
+    A pull is one result of a trial. The configuration says under `max_resource_attr` up to which
+    one the script may train now; there it saves and ends. With several workers the tuner needs
     `callbacks=[RaceCallback(), ...]`.
+
+    Parameters
+    ----------
+    config_space : dict[str, Any]
+        Settings and what they are drawn from, in Syne Tune's words.
+    n_trials : int
+        Configurations that race.
+    journal : Place
+        The file in which every result is recorded.
+    metric : str
+        The score among what a script reports.
+    do_minimize : bool
+        Whether the metric is to be low.
+    time_attr : str
+        The script's own counter of results: 1, 2, 3, ...
+    max_resource_attr : str
+        The setting by which a script is told up to which result it trains.
+    searcher : Any
+        A name of Syne Tune's, or an object with `suggest()`.
+    searcher_kwargs : Mapping[str, Any] | None
+        Settings of a searcher that is named.
+    seed : int
+        Of the searcher and of the race.
+    settings : Any
+        The budget, as `budget=` results in all or `trainings=8, full=81`; and `policy`, `horizon`
+        and `grace` as in `race`.
+
+    Raises
+    ------
+    MissingExtra
+        Syne Tune is not installed, or too old.
+    SettingError
+        There is no budget, or fewer than two trials.
+
+    Examples
+    --------
+    ::
+
+        from latebloomer.integrations.syne_tune import RaceScheduler
+        from syne_tune.config_space import uniform
+
+        scheduler = RaceScheduler(
+            {"slow": uniform(1, 50), "epochs": 20}, 4, "race.db", metric="accuracy",
+            do_minimize=False, trainings=2, full=20,
+        )
+        first = scheduler.suggest()  # a `Tuner(scheduler=scheduler, ...)` asks this
+        assert first.config["epochs"] < 20  # it is paused there, and compared
     """
 
     def __init__(
@@ -216,7 +263,17 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
 
 class RaceCallback(Callback):  # type: ignore[misc]
-    """For a tuner with several workers, or one that goes on in the folder of a killed one."""
+    """For a tuner with several workers, or one that goes on in the folder of a killed one.
+
+    Examples
+    --------
+    ::
+
+        from latebloomer.integrations.syne_tune import RaceCallback
+        from syne_tune.results_callback import StoreResultsCallback
+
+        callbacks = [RaceCallback(), StoreResultsCallback()]  # of a `Tuner`
+    """
 
     def on_tuning_start(self, tuner: Any) -> None:
         """Meet the tuner; marks of a killed one would hide what its trials do now."""

@@ -12,11 +12,37 @@ from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger
 from latebloomer.racing.callbacks import RaceView
 
+__all__ = ["TensorBoardLogger"]
+
 
 class TensorBoardLogger(RaceLogger):
     """A folder for each race with one for each learner, whose curves then lie over each other.
 
     The tag is `score`, the step the learner's pull; `kept` is 1 for the learner that is kept.
+
+    Parameters
+    ----------
+    folder : str | os.PathLike[str]
+        In which `tensorboard --logdir` looks.
+
+    Raises
+    ------
+    MissingExtra
+        TensorBoard is not installed, or too old.
+
+    Examples
+    --------
+    ::
+
+        from itertools import count
+        from latebloomer import race
+        from latebloomer.integrations.tensorboard import TensorBoardLogger
+
+        learners = {
+            "late": lambda: (n / (n + 9) for n in count(1)),
+            "early": lambda: (0.6 * n / (n + 1) for n in count(1)),
+        }
+        verdict = race(learners, budget=60, callbacks=[TensorBoardLogger("runs")])
     """
 
     def __init__(self, folder: str | os.PathLike[str] = "runs") -> None:

@@ -1,20 +1,4 @@
-"""PyTorch: a learner of your own model, optimiser, loader, loss and metric.
-
-::
-
-    def net(width):
-        def build(seed):
-            torch.manual_seed(seed)
-            model = torch.nn.Sequential(torch.nn.Linear(64, width), torch.nn.ReLU(), ...)
-            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-            scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=30)
-            return TorchLearner(
-                model, optimizer, loader, loss, accuracy, scheduler=scheduler, full=30
-            )
-        return build
-
-    race({"narrow": net(16), "wide": net(256)}, budget=60)
-"""
+"""PyTorch: a learner of your own model, optimiser, loader, loss and metric."""
 
 from __future__ import annotations
 
@@ -28,6 +12,8 @@ from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.full_training import checked_full, library, steps_left
 from latebloomer.integrations.random_states import RandomStates
 
+__all__ = ["TorchLearner"]
+
 FILE = "torch.pt"
 
 
@@ -35,16 +21,81 @@ class TorchLearner:
     """A model in training: a step is an epoch or `batches` batches, the score `metric(model)`.
 
     A batch is `(inputs, targets)`, moved to where the model is, and trained on with
-    `loss(outputs, targets)`, under `autocast()` and with `scaler` where they are given; or give
-    `train_batch`, a function of a batch that does all of that. `metric` is called with the model
-    in evaluation mode, without gradients; of one that is better when lower (`maximize=False`) the
-    score is the negative. `scheduler` is stepped after each epoch, or batch with
-    `schedule_by="batch"`: set it to the full training, of `full` steps.
-
-    Model, optimiser, scheduler, scaler, the place in the epoch and the random states are saved in
-    PyTorch's own format and loaded with `weights_only`: a resumed learner is the same bit for bit
+    `loss(outputs, targets)`. Model, optimiser, scheduler, scaler, the place in the epoch and the
+    random states are saved in PyTorch's own format: a resumed learner is the same bit for bit
     where PyTorch is deterministic. Loaders whose worker processes live on (`persistent_workers`)
     keep random states that nobody can save. Seed where you build.
+
+    Parameters
+    ----------
+    model : Any
+        A `torch.nn.Module` with parameters.
+    optimizer : Any
+        Of `torch.optim`.
+    loader : Any
+        A `DataLoader`, or what else gives the batches of an epoch each time it is gone through.
+    loss : Callable[[Any, Any], Any] | None
+        Of outputs and targets; None where `train_batch` is given.
+    metric : Callable[[Any], float]
+        Of the model, which is in evaluation mode, without gradients.
+    full : int | None
+        Steps of a full training; trained on without end if None.
+    batches : int | None
+        Batches that a step has; an epoch if None.
+    scheduler : Any
+        Of learning rates; set it to the full training.
+    schedule_by : str
+        When the scheduler is stepped: after each "epoch" or "batch".
+    maximize : bool
+        False where the metric is better when lower; the score is then its negative.
+    autocast : Callable[[], Any]
+        Makes the context in which a loss is computed, such as `torch.autocast("cuda")`.
+    scaler : Any
+        A `GradScaler`.
+    train_batch : Callable[[Any], Any] | None
+        A function of a batch that does all of the training on it.
+    weights_only : bool
+        Whether checkpoints are loaded so that no code can run from them.
+
+    Raises
+    ------
+    MissingExtra
+        PyTorch is not installed, or too old.
+    LearnerError
+        The model, the optimiser, the loader or the metric cannot be trained or used.
+    SettingError
+        Neither `loss` nor `train_batch` is given, or both; a number or a word is out of range.
+
+    Examples
+    --------
+    ::
+
+        import torch
+        from latebloomer import race
+        from latebloomer.integrations.torch import TorchLearner
+
+        X = torch.randn(256, 8, generator=torch.Generator().manual_seed(0))
+        y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).long()
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(X[:192], y[:192]), batch_size=32, shuffle=True
+        )
+
+        def accuracy(model):
+            return (model(X[192:]).argmax(1) == y[192:]).float().mean()
+
+        def net(width):
+            def build(seed):
+                torch.manual_seed(seed)
+                model = torch.nn.Sequential(
+                    torch.nn.Linear(8, width), torch.nn.ReLU(), torch.nn.Linear(width, 2)
+                )
+                optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+                loss = torch.nn.functional.cross_entropy
+                return TorchLearner(model, optimizer, loader, loss, accuracy, full=10)
+
+            return build
+
+        verdict = race({"narrow": net(2), "wide": net(64)}, budget=15)
     """
 
     def __init__(

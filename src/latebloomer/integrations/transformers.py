@@ -1,15 +1,4 @@
-"""Hugging Face Transformers: a learner that goes on from the `Trainer`'s own checkpoints.
-
-::
-
-    def tuned(rate):
-        def build():
-            arguments = TrainingArguments("out", num_train_epochs=4, learning_rate=rate)
-            trainer = Trainer(make_model(), arguments, train_dataset=train, eval_dataset=valid,
-                              compute_metrics=accuracy)
-            return HuggingFaceLearner(trainer, metric="accuracy", every=50)
-        return build
-"""
+"""Hugging Face Transformers: a learner that goes on from the `Trainer`'s own checkpoints."""
 
 from __future__ import annotations
 
@@ -32,21 +21,73 @@ from latebloomer.integrations.full_training import (
 )
 from latebloomer.integrations.random_states import RandomStates
 
+__all__ = ["HuggingFaceLearner"]
+
 ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
 
 
 class HuggingFaceLearner:
     """A `Trainer`: a step is an epoch or `every` optimiser steps, the score one of its metrics.
 
-    `metric` is a name that `trainer.evaluate()` reports, with or without `eval_`;
-    `metric_for_best_model` where it is not given. Of a loss the score is the negative, so that
-    higher is better: race with `maximize=True`; where a name does not say which it is, `maximize`
-    or `greater_is_better` does. The full training is that of the trainer's own arguments
-    (`num_train_epochs`, `max_steps`), and so is the learning-rate schedule, wherever a race stops.
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. The
+    full training is that of the trainer's own arguments (`num_train_epochs`, `max_steps`), and so
+    is the learning-rate schedule, wherever a race stops. Each pull goes on from a checkpoint of
+    the trainer's (in a folder of the learner's own): one long `train()`, many pulls and a resumed
+    learner are the same bit for bit where PyTorch is deterministic.
 
-    Each pull goes on from a checkpoint of the trainer's (in a folder of the learner's own): one
-    long `train()`, many pulls and a resumed learner are the same bit for bit where PyTorch is
-    deterministic.
+    Parameters
+    ----------
+    trainer : Any
+        A `transformers.Trainer` with an evaluation set.
+    metric : str | None
+        A name that `trainer.evaluate()` reports, with or without `eval_`; if None that of the
+        arguments (`metric_for_best_model`), else the loss.
+    maximize : bool | None
+        Whether the metric is better when higher; by `greater_is_better` or its name if None.
+    every : int | None
+        Optimiser steps that a step of the race has; an epoch if None.
+
+    Raises
+    ------
+    MissingExtra
+        Transformers or PyTorch is not installed, or too old.
+    LearnerError
+        It is no `Trainer`, or has no evaluation set.
+    SettingError
+        `every` is not said where the trainer counts `max_steps`, or the arguments keep only
+        parts of a state.
+
+    Examples
+    --------
+    ::
+
+        from latebloomer import race
+        from latebloomer.integrations.transformers import HuggingFaceLearner
+        from transformers import (
+            BertConfig, BertForSequenceClassification, Trainer, TrainingArguments,
+        )
+
+        rows = [{"input_ids": [k % 7, 1, k % 3], "labels": int(k % 7 > 3)} for k in range(64)]
+        tiny = BertConfig(
+            vocab_size=8, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=16,
+        )
+
+        def tuned(rate):
+            def build():
+                arguments = TrainingArguments(
+                    "out", num_train_epochs=3, learning_rate=rate, report_to=[], disable_tqdm=True,
+                    use_cpu=True,
+                )
+                trainer = Trainer(
+                    BertForSequenceClassification(tiny), arguments,
+                    train_dataset=rows[:48], eval_dataset=rows[48:],
+                )
+                return HuggingFaceLearner(trainer, metric="loss")
+
+            return build
+
+        verdict = race({"slow": tuned(1e-5), "quick": tuned(1e-2)}, budget=4)
     """
 
     def __init__(

@@ -9,12 +9,39 @@ from latebloomer.integrations.full_training import library
 from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
+__all__ = ["WandbLogger"]
+
 
 class WandbLogger(RaceLogger):
     """A group per race with a run per learner: `score`, whose step is the learner's pull.
 
-    `settings` go to `wandb.init` as they are: `mode="offline"`, `entity`, `dir`, `tags`. A race
-    that is resumed goes on in its runs.
+    A race that is resumed goes on in its runs.
+
+    Parameters
+    ----------
+    project : str
+        Its name.
+    settings : Any
+        All other settings go to `wandb.init`: `mode="offline"`, `entity`, `dir`, `tags`.
+
+    Raises
+    ------
+    MissingExtra
+        wandb is not installed, or too old.
+
+    Examples
+    --------
+    ::
+
+        from itertools import count
+        from latebloomer import race
+        from latebloomer.integrations.wandb import WandbLogger
+
+        learners = {
+            "late": lambda: (n / (n + 9) for n in count(1)),
+            "early": lambda: (0.6 * n / (n + 1) for n in count(1)),
+        }
+        verdict = race(learners, budget=20, callbacks=[WandbLogger(mode="offline")])
     """
 
     def __init__(self, project: str = "latebloomer", **settings: Any) -> None:

@@ -1,15 +1,4 @@
-"""XGBoost: a learner that adds boosting rounds to a live booster.
-
-::
-
-    learners = {
-        f"depth {depth}": XGBoostLearner(
-            {"objective": "binary:logistic", "max_depth": depth}, train, valid, metric="auc",
-            full=200,
-        )
-        for depth in (2, 4, 8)
-    }
-"""
+"""XGBoost: a learner that adds boosting rounds to a live booster."""
 
 from __future__ import annotations
 
@@ -31,6 +20,8 @@ from latebloomer.integrations.full_training import (
     write_label,
 )
 
+__all__ = ["XGBoostLearner"]
+
 FILE = "xgboost.ubj"
 HIGHER_IS_BETTER = {"auc", "aucpr", "pre", "ndcg", "map", "interval-regression-accuracy"}
 LOWER_IS_BETTER = {
@@ -44,14 +35,56 @@ SAMPLING = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_byn
 class XGBoostLearner:
     """A booster: a step is one boosting round, the score the metric on the evaluation set.
 
-    `params` are XGBoost's. `train` and `valid` are a `DMatrix` each or `(X, y)`. `metric` is one
-    of XGBoost's names, or a function `(booster, valid)`; of a loss the score is the negative, so
-    that higher is better: race with `maximize=True`. Whether a metric of your own is better when
-    higher (it is taken to be) `maximize` says. `full` is the number of rounds of a full training.
+    Of a loss the score is the negative, so that higher is better: race with `maximize=True`.
 
     A resumed learner is the same bit for bit. With sampling of rows or columns each pull draws by
     the seed and the number of its first round, so `xgboost.train` with the same seed draws
     otherwise: XGBoost does not save the state of its generator.
+
+    Parameters
+    ----------
+    params : Mapping[str, Any]
+        XGBoost's settings.
+    train : Any
+        What is trained on: a `DMatrix` or `(X, y)`.
+    valid : Any
+        What is scored on, in the same form.
+    metric : Metric | None
+        One of XGBoost's names, or a function `(booster, valid)`; that of the params if None.
+    maximize : bool | None
+        Whether a metric is better when higher; known of XGBoost's own, taken to be
+        so of a function, if None.
+    full : int | None
+        Rounds of a full training; trained on without end if None.
+
+    Raises
+    ------
+    MissingExtra
+        XGBoost is not installed, or too old.
+    LearnerError
+        `train` or `valid` is not there, or of another form.
+    SettingError
+        No metric is named, or two, or `full` is no positive whole number.
+
+    Examples
+    --------
+    ::
+
+        import numpy as np
+        from latebloomer import race
+        from latebloomer.integrations.xgboost import XGBoostLearner
+
+        X = np.random.default_rng(0).normal(size=(300, 4))
+        y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+        train, valid = (X[:200], y[:200]), (X[200:], y[200:])
+        learners = {
+            f"depth {depth}": XGBoostLearner(
+                {"objective": "binary:logistic", "max_depth": depth}, train, valid, metric="auc",
+                full=20,
+            )
+            for depth in (1, 3, 6)
+        }
+        verdict = race(learners, trainings=2)
     """
 
     def __init__(

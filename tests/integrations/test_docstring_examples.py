@@ -1,0 +1,64 @@
+"""The examples of what is made for a library run as they stand, with the library itself."""
+
+import inspect
+import os
+import re
+import sys
+import textwrap
+from importlib import import_module
+
+import pytest
+from libraries import library
+
+from latebloomer.racing import Verdict
+
+os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
+
+NEEDS = {  # a class or function of ours, by its module, and the libraries of its example
+    "xgboost.XGBoostLearner": ["xgboost"],
+    "lightgbm.LightGBMLearner": ["lightgbm"],
+    "catboost.CatBoostLearner": ["catboost"],
+    "torch.TorchLearner": ["torch"],
+    "lightning.LightningLearner": ["lightning"],
+    "transformers.HuggingFaceLearner": ["transformers"],
+    "keras.KerasLearner": ["keras"],
+    "mlflow.MLflowLogger": ["mlflow"],
+    "wandb.WandbLogger": ["wandb"],
+    "tensorboard.TensorBoardLogger": ["tensorboard"],
+    "optuna_study.race_study": ["optuna"],
+    "ray_tune.RaceScheduler": ["ray", "tensorboardX", "ray.tune"],
+    "syne_tune.RaceScheduler": ["syne_tune"],
+    "syne_tune.RaceCallback": ["syne_tune"],
+}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_the_example_runs(name, tmp_path, monkeypatch):
+    for one in NEEDS[name]:
+        library(one)
+    monkeypatch.chdir(tmp_path)
+    if name.startswith("ray_tune"):
+        begin_ray()
+    module, _, thing = name.rpartition(".")
+    made = {"__name__": "example"}
+    exec(compile(example_of(module, thing), name, "exec"), made)
+    if "verdict" in made:
+        assert isinstance(made["verdict"], Verdict) and made["verdict"].over
+
+
+def example_of(module, thing):
+    """The literal block under `Examples`."""
+    text = inspect.getdoc(getattr(import_module(f"latebloomer.integrations.{module}"), thing))
+    return textwrap.dedent(re.search(r"^Examples\n-+\n::\n\n(.*)", text, re.S | re.M)[1])
+
+
+def begin_ray():
+    library("ray").init("local", num_cpus=2, include_dashboard=False, log_to_driver=False,
+                        logging_level="error", ignore_reinit_error=True)  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end_ray():
+    yield
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
