@@ -13,8 +13,9 @@ import typer
 
 from latebloomer.cli.terminal_output import Json, command, redrawn, say
 from latebloomer.core.text import one_line
+from latebloomer.racing.journal import RACES
 from latebloomer.racing.journal.listing import Cleaned, ListedRace, clean, list_races
-from latebloomer.racing.journal.names import RACES, journal_at
+from latebloomer.racing.journal.names import journal_at
 
 NEWEST_HELP = "The race's journal, or a folder for the newest in it; that of races/ by default."
 FOLDER_HELP = "Where the journals are."

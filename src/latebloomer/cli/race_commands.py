@@ -16,8 +16,9 @@ from latebloomer.cli.learner_source import learners_at
 from latebloomer.cli.saved_winner import with_models
 from latebloomer.cli.terminal_output import Json, check_outputs, command, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
+from latebloomer.racing.journal import ERROR, RACES
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import ERROR, RACES, journal_at
+from latebloomer.racing.journal.names import journal_at
 from latebloomer.racing.learner import Given, can_save
 
 if TYPE_CHECKING:
