@@ -9,10 +9,12 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latebloomer.errors import ContractError, SettingError, unknown
-from latebloomer.policies.base import Policy
+
+if TYPE_CHECKING:  # names can be listed without NumPy
+    from latebloomer.policies.base import Policy
 
 AUTO = "auto"  # no policy by itself: which one it is may depend on K, T and H
 DEFAULT = "foresight"  # what "auto" is
@@ -44,7 +46,7 @@ NOT_CAPITALS = {  # as their papers print them
 }  # fmt: skip
 
 
-class Registry(Mapping[str, type[Policy]]):
+class Registry(Mapping[str, "type[Policy]"]):
     """Policies by their names, each loaded when it is first asked for.
 
     >>> Registry({"r-sr": "rising_sr.RisingSR"})["r-sr"]
@@ -131,6 +133,8 @@ def make_policy(text: str | Policy) -> Policy:
     Traceback (most recent call last):
     latebloomer.errors.UnknownName: no policy is called 'r-usr'; did you mean 'r-sr' or ...
     """
+    from latebloomer.policies.base import Policy
+
     if isinstance(text, Policy):
         return text
     if not isinstance(text, str):
