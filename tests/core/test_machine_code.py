@@ -40,6 +40,11 @@ def fill_from_large(out, x):
 
 
 @kernel
+def fill_from_many(out, many):
+    out[:] = many[999]
+
+
+@kernel
 def fill_or_raise(out, x):
     if x < 0.0:
         raise ValueError("below zero")
@@ -238,6 +243,7 @@ def test_other_arguments_are_left_to_numba(cache):
     assert filled(code, np.float32(4.0)) == [4.0] * 3
     assert filled(code, True) == [1.0] * 3
     assert filled(code, 2**63) == [2.0**63] * 3
+    assert filled(code_of(fill_from_many), tuple(range(1000))) == [999.0] * 3
     assert cache() == []
 
 

@@ -41,6 +41,7 @@ C_LIBRARY = (
     "fabs floor fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 memcpy memmove "
     "memset nextafter pow rint round sin sinh sqrt tan tanh tgamma trunc"
 )
+MOST_WORDS = 1000  # ctypes calls no function with more than 1,024 arguments
 LARGEST = 2**63 - 1  # a larger whole number is of another type for numba
 
 
@@ -104,7 +105,8 @@ class MachineCode:
     ) -> Callable[..., int]:
         with self._lock:
             if kinds not in self._functions:
-                found = None if None in kinds else self._found(kinds, args)
+                unfit = None in kinds or len(words) > MOST_WORDS
+                found = None if unfit else self._found(kinds, args)
                 self._functions[kinds] = _left_to_numba if found is None else _load(found, words)
             return self._functions[kinds]
 

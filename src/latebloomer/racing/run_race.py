@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -101,7 +101,7 @@ def start(
     functions = check_callbacks(options.callbacks)
     runner = make_runner(options.runner, options.isolate)
     names = tuple(entry.name for entry in entries)
-    created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
+    created = Created(os.urandom(6).hex(), settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
     runner = keep_resident(runner, options.resident, entries, state.session, settings)
     if if_exists == RESUME and journal is not None and holds_race(journal):
