@@ -45,6 +45,44 @@ def test_importing_the_package_loads_no_heavy_one(heavy):
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def loaded(code, *modules):
+    """Which of the modules a new process has loaded after the code."""
+    ask = f"\nimport sys\nprint(*(name for name in {modules} if name in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.split()
+
+
+def test_importing_the_calls_loads_none_of_what_they_do():
+    """It comes with the first call; to import them should cost next to nothing."""
+    code = "from latebloomer import race, simulate, Session"
+    others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich", "typer", "sqlite3"]
+    standard = ["asyncio", "multiprocessing", "subprocess", "socket", "numpy.random"]
+    own = ["racing.run_race", "racing.verdict", "simulation.run_simulation", "simulation.results",
+           "problems", "policies.foresight", "core.random"]  # fmt: skip
+    assert loaded(code, *others, *standard, *(f"latebloomer.{name}" for name in own)) == []
+
+
+def test_a_race_loads_neither_a_compiler_nor_policies_that_it_does_not_play():
+    code = (
+        "import latebloomer\n"
+        "def learner():\n    for n in range(1, 99):\n        yield n / (n + 3)\n"
+        "latebloomer.race({'a': learner, 'b': learner}, 40, policy='r-sr', journal=None,"
+        " progress=False)"
+    )
+    others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich", "numpy.random"]
+    own = ["simulation", "problems", "core.random", "policies.foresight", "policies.hyperband"]
+    assert loaded(code, *others, *(f"latebloomer.{name}" for name in own)) == []
+
+
+@pytest.mark.parametrize("package", ["", ".paper", ".policies", ".racing", ".simulation"])
+def test_a_name_that_is_loaded_when_asked_for_is_where_the_package_says(package):
+    found = import_module(f"latebloomer{package}")
+    assert set(found.HOMES) <= set(found.__all__) <= set(dir(found))
+    for name in found.__all__:
+        assert not inspect.ismodule(getattr(found, name)), name
+
+
 def test_the_registry_has_the_documented_names():
     names = (
         "r-ucbe r-sr rr rr-sw ucb-e sr prob-1 etc rest-sure sh adaptive-rejects foresight asha "

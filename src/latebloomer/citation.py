@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import make_policy
+
+if TYPE_CHECKING:
+    from latebloomer.policies.base import Policy
 
 
 def references() -> dict[str, str]:

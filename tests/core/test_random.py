@@ -20,6 +20,7 @@ from scipy import special, stats
 
 from latebloomer.core import random
 from latebloomer.core.kernel import lower
+from latebloomer.core.seed_key import key
 from latebloomer.errors import SettingError
 
 FALSE_ALARMS = 1e-6  # of each test below, all its statistics together
@@ -47,7 +48,7 @@ corners = [
 
 def draws(count: int, seed: int, run: int = 0, stream: int = 0, start: int = 0) -> np.ndarray:
     out = np.empty(count)
-    compiled["normals"](out, random.key(seed), run, stream, start)
+    compiled["normals"](out, key(seed), run, stream, start)
     return out
 
 
@@ -60,7 +61,7 @@ def _fill(out, fill, seed, runs, streams):  # type: ignore[no-untyped-def]
 def table(pulls: int, seed: int, runs: np.ndarray, streams: np.ndarray) -> np.ndarray:
     """One row of Gaussians for each (run, stream)."""
     out = np.empty((len(runs), pulls))
-    _fill(out, compiled["normals"], random.key(seed), runs, streams)
+    _fill(out, compiled["normals"], key(seed), runs, streams)
     return out
 
 
@@ -101,13 +102,13 @@ def test_draws_of_different_domains_never_share_a_counter() -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "7", None])
 def test_a_seed_outside_64_bits_is_refused(seed: object) -> None:
     with pytest.raises(SettingError, match=r"seed=.* must be an integer in \[0, 2\^64\)"):
-        random.key(seed)  # type: ignore[arg-type]
+        key(seed)  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_key_keeps_all_bits_of_the_seed(seed: int) -> None:
-    assert random.key(seed) % 2**64 == seed
-    assert -(2**63) <= random.key(seed) < 2**63
+    assert key(seed) % 2**64 == seed
+    assert -(2**63) <= key(seed) < 2**63
 
 
 # The same bits on every target.
@@ -142,7 +143,7 @@ def test_a_batch_holds_the_single_draws(address: tuple[int, int, int, int], coun
 
 def test_long_batches_hold_the_single_draws(seed: int) -> None:
     one = compiled["normal"]
-    singles = [one(random.key(seed), 3, 5, pull) for pull in range(100_000)]
+    singles = [one(key(seed), 3, 5, pull) for pull in range(100_000)]
     assert np.array_equal(draws(100_000, seed, run=3, stream=5), singles)
 
 
@@ -243,7 +244,7 @@ def test_draws_across_arms_and_runs_are_gaussian(seed: int) -> None:
 @pytest.mark.parametrize("sigmas", [4.0, 5.0, 6.0])
 def test_the_tail_sampler_follows_the_tail(seed: int, sigmas: float) -> None:
     tail = compiled["normal_tail"]
-    z = np.array([tail(random.key(seed), 0, 0, i, 1) for i in range(200_000)])
+    z = np.array([tail(key(seed), 0, 0, i, 1) for i in range(200_000)])
     beyond = special.ndtr(-sigmas) / special.ndtr(-random.TAIL)
     assert z.min() > random.TAIL
     assert two_sided(int(np.sum(z > sigmas)), len(z), beyond) > FALSE_ALARMS
@@ -271,7 +272,7 @@ def test_a_ziggurat_without_wedges_is_noticed(seed: int) -> None:
 
 def test_uniforms_are_uniform(seed: int) -> None:
     one = compiled["uniform"]
-    u = np.array([one(random.key(seed), 0, 1, i) for i in range(400_000)])
+    u = np.array([one(key(seed), 0, 1, i) for i in range(400_000)])
     assert 0 < u.min() < u.max() < 1
     p = {
         "all": stats.chisquare(np.bincount((u * 1024).astype(int), minlength=1024)).pvalue,

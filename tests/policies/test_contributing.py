@@ -14,15 +14,14 @@ import pytest
 
 from latebloomer.citation import cite
 from latebloomer.errors import ContractError
-from latebloomer.policies.registry import POLICIES, REGISTRY, by_name
-from latebloomer.policies.round_robin import RoundRobin
+from latebloomer.policies.registry import POLICIES, REGISTRY, Registry, check_name
 from latebloomer.policies.window_ratings import ByAllSamples
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTION = GUIDE.split("## To add a policy")[1].split("\n## ")[0]
 EXAMPLE, TRY_IT = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
-IMPORT = "from latebloomer.policies.best_of_late import BestOfLate\n"
+LINE = re.search(r'`("best-of-late": .*,)` to `POLICIES`', SECTION)[1]
 COMMAND = """
 from latebloomer.cli import app
 app("plan --policy best-of-late:newest=3 --arms 6 --budget 120".split())
@@ -36,11 +35,9 @@ def run(*words, **settings):
 
 
 def registered(text):
-    """registry.py after "import it, and add `BestOfLate,` to `POLICIES`"."""
-    last_import = text.rindex("from latebloomer.policies.")
-    text = text[:last_import] + IMPORT + text[last_import:]
-    end_of_list = text.index("\n)", text.index("\nPOLICIES"))
-    return text[:end_of_list] + "\n    BestOfLate," + text[end_of_list:]
+    """registry.py after "add ... to `POLICIES`"."""
+    end_of_list = text.index("\n}", text.index("\nPOLICIES"))
+    return f"{text[:end_of_list]}\n    {LINE}{text[end_of_list:]}"
 
 
 def test_the_guide_followed_to_the_letter_works_at_the_first_try(tmp_path):
@@ -79,22 +76,46 @@ def named(called):
 
 def test_a_policy_without_a_name_is_told_which_line_is_missing():
     with pytest.raises(ContractError, match=r'NoName has no name .*: ClassVar\[str\] = "no-name"'):
-        by_name([*POLICIES, NoName])
+        check_name("no-name", NoName)
 
 
 @pytest.mark.parametrize("name", ["auto", "a:b", "a,b", "a b", "Loud", "", 3])
 def test_a_name_that_cannot_be_asked_for_is_refused(name):
     with pytest.raises(ContractError, match=r"Named is called .*, but a name is made of a-z"):
-        by_name([named(name)])
+        check_name(name, named(name))
 
 
 def test_two_policies_of_one_name_are_refused():
-    with pytest.raises(ContractError, match="RoundRobin and Named are both 'rr'"):
-        by_name([RoundRobin, named("rr")])
+    twice = Registry(POLICIES | {"rr-2": POLICIES["rr"]})
+    with pytest.raises(
+        ContractError, match="RoundRobin is called 'rr', but it is listed as 'rr-2'"
+    ):
+        twice["rr-2"]
 
 
 def test_the_registry_lists_each_policy_once_in_order():
-    assert list(REGISTRY.values()) == list(POLICIES)
+    classes = list(REGISTRY.values())
+    assert [cls.name for cls in classes] == list(POLICIES) == list(REGISTRY)
+    assert len(set(classes)) == len(REGISTRY) == len(set(POLICIES.values()))
+
+
+def test_every_policy_of_the_library_is_listed():
+    package = ROOT / "src" / "latebloomer" / "policies"
+    named = [
+        file.stem for file in package.glob("*.py") if "    name: ClassVar" in file.read_text()
+    ]
+    listed = {home.partition(".")[0] for home in POLICIES.values()}
+    assert set(named) - {"base"} == listed
+
+
+def test_a_policy_is_loaded_when_it_is_asked_for():
+    code = (
+        "import sys\nfrom latebloomer.policies import REGISTRY, make_policy\n"
+        "assert 'r-sr' in REGISTRY and list(REGISTRY)\nmake_policy('r-sr')\n"
+        "files = ['rising_sr', 'rising_ucbe', 'foresight', 'asha']\n"
+        "print([file for file in files if f'latebloomer.policies.{file}' in sys.modules])"
+    )
+    assert run(sys.executable, "-c", code) == "['rising_sr']\n"
 
 
 def test_a_policy_that_cites_nobody_can_be_cited():

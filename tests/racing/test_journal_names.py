@@ -9,7 +9,7 @@ import pytest
 
 from latebloomer.errors import JournalError, OtherRace, SettingError
 from latebloomer.racing import look, race, resume
-from latebloomer.racing.journal import files, names
+from latebloomer.racing.journal import RACES, files, names
 from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
 from latebloomer.session.events import Created
 
@@ -25,7 +25,7 @@ def curve(best):
 LEARNERS = {"a": curve(0.7), "b": curve(0.9)}
 
 
-def run(journal=names.RACES, budget=20, **settings):
+def run(journal=RACES, budget=20, **settings):
     return race(LEARNERS, budget, journal=journal, progress=False, **settings)
 
 

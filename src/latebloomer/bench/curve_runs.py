@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.bench.curve_sets import Curves
-from latebloomer.core.compiling import cpu_jit
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, Ledger, reset
+from latebloomer.core.machine_code import compiled_moves
 from latebloomer.core.moves import (
     Game,
     advance,
     arrays_for,
     game_arrays,
-    moves_of,
     observe,
     recommend,
 )
-from latebloomer.core.random import key
+from latebloomer.core.seed_key import key
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.progress_bar import Progress
@@ -99,7 +98,7 @@ def _run(
     game = game_arrays(policy, arms, budget, horizon, key(seed))
     ledger = arrays_for(policy, arms, min(budget, horizon))
     picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
+    compiled_moves(type(policy), play_tables)(game, ledger, tables, picks, spent)
     return picks, spent
 
 

@@ -7,14 +7,16 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from latebloomer.cli.terminal_output import Json, command, redrawn, say
 from latebloomer.core.text import one_line
-from latebloomer.racing.journal.listing import Cleaned, ListedRace, clean, list_races
-from latebloomer.racing.journal.names import RACES, journal_at
+from latebloomer.racing.journal import RACES
+
+if TYPE_CHECKING:
+    from latebloomer.racing.journal.listing import Cleaned, ListedRace
 
 NEWEST_HELP = "The race's journal, or a folder for the newest in it; that of races/ by default."
 FOLDER_HELP = "Where the journals are."
@@ -34,6 +36,8 @@ def races(
     Each with its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
     kept, since a race may be given more; --clean removes them where a race is over.
     """
+    from latebloomer.racing.journal.listing import clean, list_races
+
     cleaned = list(clean(folder)) if clean_up else []
     found = list_races(folder)
     if json:
@@ -110,6 +114,7 @@ def report(
 ) -> None:
     """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import look
+    from latebloomer.racing.journal.names import journal_at
 
     found = journal_at(journal)
     file = look(found).report(out or found.with_suffix(".html"))

@@ -16,8 +16,7 @@ from latebloomer.cli.learner_source import learners_at
 from latebloomer.cli.saved_winner import with_models
 from latebloomer.cli.terminal_output import Json, check_outputs, command, say, write_each
 from latebloomer.errors import Interrupted, OutputError, SettingError
-from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import ERROR, RACES, journal_at
+from latebloomer.racing.journal import ERROR, RACES
 from latebloomer.racing.learner import Given, can_save
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ def resume(
 
 def journal_and_learners(words: list[str]) -> tuple[Path, str]:
     """What to go on with: two words, or the learners alone for the newest race."""
+    from latebloomer.racing.journal.names import journal_at
+
     if len(words) > 2:
         raise SettingError(
             f"{shlex.join(words)}, but a journal and the learners are needed, or the learners "
@@ -295,6 +296,8 @@ def write_files(
     verdict: Verdict, learners: str, report: Path | None, save: Path | None, json: bool
 ) -> None:
     """The winner and the report into files, the winner first."""
+    from latebloomer.racing.journal.journal import near
+
     if save is None and not can_save(verdict.learner):
         say("the trained winner ends with this command: --save winner.pkl keeps it", err=True)
     journal = near(Path(str(verdict.journal)))
@@ -323,6 +326,8 @@ def command_to_go_on(learners: str) -> Iterator[None]:
     except Interrupted as stop:
         if stop.journal is None:
             raise
+        from latebloomer.racing.journal.journal import near
+
         said = str(stop).partition(";")[0]
         again = command("resume", near(Path(stop.journal)), learners)
         raise Interrupted(f"{said}\ngo on with: {again}", stop.journal) from None

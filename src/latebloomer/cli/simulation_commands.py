@@ -12,9 +12,7 @@ import typer
 from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.core.atomic_files import make_folder, need_folder, write_file
 from latebloomer.errors import SettingError, unknown
-from latebloomer.policies import REGISTRY, split_policies
-from latebloomer.policies.registry import policy_for
-from latebloomer.racing.brief_plan import plan_in_trainings
+from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
 from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)
@@ -66,6 +64,8 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
+    from latebloomer.racing.brief_plan import plan_in_trainings
+
     if (budget is None) == (trainings is None):
         raise SettingError(
             f"--budget {budget} and --trainings {trainings}, but a plan needs exactly one"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from latebloomer.cli.terminal_output import say
-from latebloomer.racing.journal.names import RACES
+from latebloomer.racing.journal import RACES
 
 PLACE_HELP = "A journal, or a folder of them; races/ if it is there, else this folder."
 

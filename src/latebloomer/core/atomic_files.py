@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO
 
 from latebloomer.errors import OutputError
@@ -79,7 +78,7 @@ def need_folder(path: File) -> None:
     given = Path(path).absolute()
     nearest = next(folder for folder in (given, *given.parents) if os.path.exists(folder))
     try:
-        with _draft(nearest / token_hex(6)):
+        with _draft(nearest / os.urandom(6).hex()):
             pass
     except OSError as error:
         raise _folder_error(path, error) from error
@@ -136,7 +135,7 @@ def _draft(target: Path) -> Iterator[BinaryIO]:
     """A new file beside `target`, as private as that; gone afterwards, unless it was moved."""
     mode = _mode(target)
     private = NEW if mode is None else mode  # from the start: a winner may be nobody's business
-    name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{token_hex(6)}")
+    name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{os.urandom(6).hex()}")
     try:
         with open(name, "xb", opener=partial(os.open, mode=private)) as draft:
             if mode is not None:

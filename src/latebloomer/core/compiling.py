@@ -27,6 +27,14 @@ def cpu_jit() -> Any:
     return jit
 
 
+@cache
+def inner_jit() -> Any:
+    """The same for kernels that are called as machine code, of which Python needs no wrapper."""
+    jit: Any = _compiler(INNER_OPTIONS | {"cache": False})
+    jit.inner = _compiler(INNER_OPTIONS)
+    return jit
+
+
 def _compiler(options: dict[str, Any]) -> Any:
     numba = extra("numba", "simulations", "sim")
     cached, uncached = numba.njit(**options), numba.njit(**options | {"cache": False})

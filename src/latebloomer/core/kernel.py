@@ -67,9 +67,8 @@ def _lower(
         if getattr(callee, "__kernel__", False):
             scope[name] = _lower(callee, getattr(jit, "inner", jit), bound, owner, done)
             digest.update(scope[name].__qualname__.encode())
-        elif isinstance(callee, int | float | tuple | np.ndarray):  # compiled in as a constant
-            value = callee.tobytes() if isinstance(callee, np.ndarray) else repr(callee).encode()
-            digest.update(value)
+        else:
+            digest.update(_constant(callee, fn.__code__.co_names))
     copy = types.FunctionType(fn.__code__, scope, fn.__name__, fn.__defaults__)
     copy.__module__, copy.__doc__ = fn.__module__, fn.__doc__
     copy.__kernel__ = True  # type: ignore[attr-defined]
@@ -82,8 +81,19 @@ def _globals_of(fn: Callable[..., Any]) -> set[str]:
     return {op.argval for op in dis.get_instructions(fn) if op.opname == "LOAD_GLOBAL"}
 
 
+def _constant(value: Any, names: tuple[str, ...] = ()) -> bytes:
+    """What of a global would be compiled in; `names` are those that may be a module's."""
+    if isinstance(value, types.ModuleType):
+        return b"".join(_constant(vars(value).get(name)) for name in names)
+    if isinstance(value, tuple):
+        return b"".join(map(_constant, value)) + b"%d" % len(value)
+    if isinstance(value, np.ndarray):
+        return repr((value.dtype, value.shape)).encode() + value.tobytes()
+    return repr(value).encode() if isinstance(value, int | float | np.generic) else b""
+
+
 def _essence(fn: Callable[..., Any]) -> tuple[Any, ...]:
     """The code without its docstring and line numbers."""
     code = fn.__code__
     constants = code.co_consts[1:] if fn.__doc__ else code.co_consts
-    return code.co_code, code.co_names, code.co_varnames, constants
+    return code.co_code, code.co_names, code.co_varnames, constants, fn.__defaults__

@@ -34,7 +34,6 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.core.kernel import kernel
-from latebloomer.errors import require
 
 Table: TypeAlias = npt.NDArray[np.float64]
 Words: TypeAlias = tuple[int, int, int, int]
@@ -74,19 +73,6 @@ EDGE, HEIGHT = _ziggurat()
 # to where all of it is under the curve: the edge of the next layer.
 ZIGGURAT = np.stack([EDGE[:-1] / _CENTRE, EDGE[1:]], axis=1).ravel()
 TAIL = float(_BASE_EDGE)
-
-
-def key(seed: int) -> int:
-    """The seed as kernels take it: the same 64 bits as a signed number.
-
-    >>> key(7), key(2**64 - 1)
-    (7, -1)
-    """
-    require(
-        isinstance(seed, int | np.integer) and 0 <= seed < 2**64,
-        "seed", seed, "an integer in [0, 2^64)", "it is the key of a counter-based generator",
-    )  # fmt: skip
-    return int(seed) - (2**64 if seed >= 2**63 else 0)
 
 
 @kernel

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from math import exp, expm1, inf, lgamma, log, log1p, nan, sqrt
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -128,7 +127,7 @@ def student_tail(tail: float, freedom: float) -> float:
     >>> [round(student_tail(*case), 2) for case in ((0.025, 10), (0.001, 30))]  # 2.228, 3.385
     [2.23, 3.39]
     """
-    return _cornish_fisher(NormalDist().inv_cdf(1 - tail), freedom, terms=4)
+    return _cornish_fisher(_normal_quantile(1 - tail), freedom, terms=4)
 
 
 def _cornish_fisher(z: float, freedom: float, terms: int) -> float:
@@ -256,6 +255,12 @@ def noise_margin(tail: float, bends: int) -> float:
     1.385
     """
     f = noise_freedom(bends)
-    z = NormalDist().inv_cdf(tail)
+    z = _normal_quantile(tail)
     quantile = f * (1 - 2 / (9 * f) + z * sqrt(2 / (9 * f))) ** 3
     return sqrt(f / quantile) if quantile > 0 else inf
+
+
+def _normal_quantile(p: float) -> float:
+    from statistics import NormalDist  # which loads random numbers and fractions, for a rare call
+
+    return NormalDist().inv_cdf(p)

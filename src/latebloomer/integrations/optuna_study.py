@@ -19,10 +19,8 @@ from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing import Callback, RaceView, Verdict, race
 from latebloomer.racing.callbacks import check_callbacks
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import RACES, RESUME, files
 from latebloomer.racing.journal.names import (
-    RACES,
-    RESUME,
     Place,
     check_journal_options,
     names_folder,

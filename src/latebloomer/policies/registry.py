@@ -7,75 +7,73 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from latebloomer.errors import ContractError, SettingError, unknown
-from latebloomer.policies.adaptive_rejects import AdaptiveRejects
-from latebloomer.policies.asha import ASHA
-from latebloomer.policies.base import Policy
-from latebloomer.policies.explore_then_commit import ExploreThenCommit
-from latebloomer.policies.foresight import Foresight
-from latebloomer.policies.hybrid import Hybrid
-from latebloomer.policies.hyperband import Hyperband
-from latebloomer.policies.i_epoch import IEpoch
-from latebloomer.policies.max_ucb import MaxUCB
-from latebloomer.policies.prob_one import ProbOne
-from latebloomer.policies.ptrr import PTRR
-from latebloomer.policies.rest_sure import RestSure
-from latebloomer.policies.rising_bandits import RisingBandits
-from latebloomer.policies.rising_sr import RisingSR
-from latebloomer.policies.rising_ucbe import RisingUCBE
-from latebloomer.policies.round_robin import RoundRobin
-from latebloomer.policies.round_robin_window import RoundRobinWindow
-from latebloomer.policies.successive_halving import SuccessiveHalving
-from latebloomer.policies.successive_rejects import SuccessiveRejects
-from latebloomer.policies.ucbe import UCBE
+
+if TYPE_CHECKING:  # names can be listed without NumPy
+    from latebloomer.policies.base import Policy
 
 AUTO = "auto"  # no policy by itself: which one it is may depend on K, T and H
-POLICIES: tuple[type[Policy], ...] = (  # in the order in which tables and figures show them
-    RisingUCBE,
-    RisingSR,
-    RoundRobin,
-    RoundRobinWindow,
-    UCBE,
-    SuccessiveRejects,
-    ProbOne,
-    ExploreThenCommit,
-    RestSure,
-    SuccessiveHalving,
-    AdaptiveRejects,
-    Foresight,
-    ASHA,
-    Hyperband,
-    IEpoch,
-    RisingBandits,
-    MaxUCB,
-    PTRR,
-    Hybrid,
-)
+DEFAULT = "foresight"  # what "auto" is
+# By name, the file of a policy and its class, in the order in which tables and figures show them.
+POLICIES = {
+    "r-ucbe": "rising_ucbe.RisingUCBE",
+    "r-sr": "rising_sr.RisingSR",
+    "rr": "round_robin.RoundRobin",
+    "rr-sw": "round_robin_window.RoundRobinWindow",
+    "ucb-e": "ucbe.UCBE",
+    "sr": "successive_rejects.SuccessiveRejects",
+    "prob-1": "prob_one.ProbOne",
+    "etc": "explore_then_commit.ExploreThenCommit",
+    "rest-sure": "rest_sure.RestSure",
+    "sh": "successive_halving.SuccessiveHalving",
+    "adaptive-rejects": "adaptive_rejects.AdaptiveRejects",
+    "foresight": "foresight.Foresight",
+    "asha": "asha.ASHA",
+    "hyperband": "hyperband.Hyperband",
+    "i-epoch": "i_epoch.IEpoch",
+    "rising-bandits": "rising_bandits.RisingBandits",
+    "max-ucb": "max_ucb.MaxUCB",
+    "ptrr": "ptrr.PTRR",
+    "hybrid": "hybrid.Hybrid",
+}
 NOT_CAPITALS = {  # as their papers print them
     "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
     "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",
 }  # fmt: skip
 
 
-def by_name(policies: Iterable[type[Policy]]) -> dict[str, type[Policy]]:
-    """Policies by their names; an error where a name is missing, taken or no name.
+class Registry(Mapping[str, "type[Policy]"]):
+    """Policies by their names, each loaded when it is first asked for.
 
-    >>> by_name([RisingSR, UCBE])
-    {'r-sr': <class '...RisingSR'>, 'ucb-e': <class '...UCBE'>}
+    >>> Registry({"r-sr": "rising_sr.RisingSR"})["r-sr"]
+    <class '...RisingSR'>
     """
-    found: dict[str, type[Policy]] = {}
-    for cls in policies:
-        name = _name_of(cls)
-        if name in found:
-            raise ContractError(f"{found[name].__name__} and {cls.__name__} are both {name!r}")
-        found[name] = cls
-    return found
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._homes = homes
+
+    def __getitem__(self, name: str) -> type[Policy]:
+        file, _, cls = self._homes[name].rpartition(".")
+        found: type[Policy] = getattr(import_module(f"latebloomer.policies.{file}"), cls)
+        check_name(name, found)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
 
 
-def _name_of(cls: type[Policy]) -> str:
+def check_name(listed: str, cls: type[Policy]) -> None:
+    """A `ContractError` unless the class has a name that can be asked for: the listed one."""
     name: Any = getattr(cls, "name", None)
     if name is None:
         likely = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
@@ -88,11 +86,20 @@ def _name_of(cls: type[Policy]) -> str:
             f"{cls.__name__} is called {name!r}, but a name is made of a-z, 0-9 and -, for "
             f"settings follow it (name:key=value), and is not {AUTO!r}, which stands for others"
         )
-    return name
+    if name != listed:
+        raise ContractError(
+            f"{cls.__name__} is called {name!r}, but it is listed as {listed!r} in POLICIES"
+        )
 
 
-REGISTRY = by_name(POLICIES)
+REGISTRY = Registry(POLICIES)
 ORDER = {name: place for place, name in enumerate(REGISTRY)}
+
+
+def is_registered(policy: Policy) -> bool:
+    """Whether it is one of the library's own, which a name and settings can say."""
+    name: Any = getattr(policy, "name", None)
+    return name in REGISTRY and REGISTRY[name] is type(policy)
 
 
 # --- by name ---
@@ -126,6 +133,8 @@ def make_policy(text: str | Policy) -> Policy:
     Traceback (most recent call last):
     latebloomer.errors.UnknownName: no policy is called 'r-usr'; did you mean 'r-sr' or ...
     """
+    from latebloomer.policies.base import Policy
+
     if isinstance(text, Policy):
         return text
     if not isinstance(text, str):
@@ -198,8 +207,6 @@ def split_policies(text: str) -> list[str]:
 
 # --- "auto": what `race` plays by default, which is what the evidence favours ---
 
-DEFAULT = Foresight()  # its plan follows K, T and H by itself
-
 
 def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     """The policy for K arms, T pulls in all and arms compared at H pulls.
@@ -229,8 +236,9 @@ def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
     >>> choose_policy(arms=8, budget=400, horizon=100)
     Foresight(power=None)
     """
-    DEFAULT.check(arms, budget, horizon)
-    return DEFAULT
+    policy = make_policy(DEFAULT)  # whose plan follows K, T and H by itself
+    policy.check(arms, budget, horizon)
+    return policy
 
 
 def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Policy:
@@ -244,7 +252,7 @@ def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Po
 
 def default_or_named(policy: str | Policy) -> Policy:
     """Like `make_policy`, with the default for "auto", whether or not it can be played."""
-    return DEFAULT if is_auto(policy) else make_policy(policy)
+    return make_policy(DEFAULT if is_auto(policy) else policy)
 
 
 def is_auto(policy: object) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.core.memory import need_memory
-from latebloomer.core.random import key
+from latebloomer.core.seed_key import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import Floats

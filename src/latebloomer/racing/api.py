@@ -1,50 +1,23 @@
-"""`race` and `resume`: the two calls."""
+"""`race`, `resume` and `look`: the calls.
+
+What they do is in `run_race.py`, which the first call loads: half of this library comes with it,
+and whoever imports `race` may not race yet.
+"""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from latebloomer.errors import JournalError, NothingYet, OtherRace
-from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
-from latebloomer.racing.callbacks import Callback, check_callbacks
-from latebloomer.racing.driver import Driver
-from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal, near
-from latebloomer.racing.journal.names import (
-    ERROR,
-    RACES,
-    RESUME,
-    Place,
-    begin,
-    check_journal_options,
-    journal_at,
-)
-from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
-from latebloomer.racing.progress import Progress
-from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.runners.resident import keep_resident
-from latebloomer.racing.same_race import holds_race, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.share_text import pull_in_words
-from latebloomer.racing.training_share import units_of
-from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.racing.watch_process import need_journal, start_watching
-from latebloomer.session.events import Began, Created, Decided, Ended, Noted
+from latebloomer.racing.journal import ERROR, RACES
 
-CRASHES = (
-    "the last processes of this race all ended in its pull; if that is no chance (a crash in "
-    "compiled code, os._exit), race(..., isolate=True) makes it this learner's failure"
-)
+if TYPE_CHECKING:
+    from latebloomer.policies.base import Policy
+    from latebloomer.racing.callbacks import Callback
+    from latebloomer.racing.journal.names import Place
+    from latebloomer.racing.learner import Given
+    from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.verdict.verdict import Verdict
 
 
 def race(
@@ -184,40 +157,20 @@ def race(
     >>> verdict.name, verdict.pulls, verdict.late_bloomer
     ('tortoise', {'hare': 100, 'tortoise': 100}, False)
     """
-    need_journal(watch, journal)
-    check_journal_options(journal, if_exists)
-    given = entries_of(learners, seed)
-    units = units_of(learners, budget, horizon, trainings, full, pulls_per_training)
-    entries = with_shares(given, units.shares)
-    settings = Settings(
-        policy=default_or_named(policy), auto=is_auto(policy), deliver=deliver, grace=grace,
-        budget=units.budget, seconds=seconds, horizon=units.horizon, seed=seed,
-        trainings=trainings, **units.settings,
-        maximize=maximize, timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
-        durability=durability, score_range=score_range, stop=stop,
+    from latebloomer.racing import run_race
+
+    run_race.check_places(watch, journal, if_exists)
+    entries, units = run_race.entries_and_units(
+        learners, seed, budget, horizon, trainings, full, pulls_per_training
+    )
+    settings = run_race.settings_of(
+        policy, units, deliver=deliver, grace=grace, seconds=seconds, seed=seed,
+        trainings=trainings, maximize=maximize, timeout=timeout, retries=retries,
+        checkpoint_every=checkpoint_every, durability=durability, score_range=score_range,
+        stop=stop,
     )  # fmt: skip
-    functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
-    names = tuple(entry.name for entry in entries)
-    created = Created(uuid.uuid4().hex[:12], settings.as_dict(), names)
-    state = RaceState(created, settings.policy)  # says what is wrong before a file is made
-    made = keep_resident(made, resident, entries, state.session, settings)
-    if if_exists == RESUME and journal is not None and holds_race(journal):
-        need_same_settings(journal, settings, policy)
-        return resume(
-            journal,
-            learners,
-            policy=policy,
-            runner=made,
-            progress=progress,
-            callbacks=callbacks,
-            watch=watch,
-            resident=resident,
-        )
-    opened = begin(journal, created, if_exists)
-    state.started = next(opened.read()).at
-    if watch:
-        start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(names, progress), functions)
+    options = run_race.RunOptions(policy, runner, isolate, resident, progress, callbacks, watch)
+    return run_race.start(learners, entries, settings, journal, if_exists, options)
 
 
 def resume(
@@ -294,23 +247,11 @@ def resume(
     BudgetError
         The budget is less than before.
     """
-    more = More(budget, horizon, revive, add, trainings, full)
-    functions, made = check_callbacks(callbacks), make_runner(runner, isolate)
-    opened = files.reopen(journal)
-    try:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
-        given = with_newcomers(learners, more, state.names, state.created.names)
-        extension = plan_extension(more, state)
-        names = state.names if extension is None else (*state.names, *extension.newcomers)
-        entries = _same(entries_of(given, state.settings.seed), names, journal)
-        entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
-        made = keep_resident(made, resident, entries, state.session, state.settings)
-    except BaseException:
-        opened.close()
-        raise
-    if watch:
-        start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(names, progress), functions, extension)
+    from latebloomer.racing import run_race
+
+    more = run_race.More(budget, horizon, revive, add, trainings, full)
+    options = run_race.RunOptions(policy, runner, isolate, resident, progress, callbacks, watch)
+    return run_race.go_on(journal, learners, more, options)
 
 
 def look(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
@@ -338,132 +279,6 @@ def look(journal: Place | None = None, policy: Policy | str | None = None) -> Ve
     NothingYet
         No pull is finished yet.
     """
-    opened = files.read(journal_at(journal))
-    try:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
-    finally:
-        opened.close()
-    if state.session.spent == 0 and not state.session.over:
-        raise NothingYet(
-            f"the race of {near(opened.path or Path())} has begun, but no pull is finished yet"
-        )
-    return build_verdict(state, opened.path)
+    from latebloomer.racing import run_race
 
-
-def settings_in(journal: Place) -> Mapping[str, Any]:
-    """The settings of a journal's race, as plain values."""
-    opened = files.read(journal)
-    try:
-        return next(
-            dict(entry.event.settings)
-            for entry in opened.read()
-            if isinstance(entry.event, Created)
-        )
-    finally:
-        opened.close()
-
-
-def _run(
-    state: RaceState,
-    journal: Journal,
-    entries: list[Entry],
-    runner: Runner,
-    progress: Progress,
-    callbacks: list[Callback],
-    extension: Extension | None = None,
-) -> Verdict:
-    driver = Driver(state, journal, entries, runner, progress, callbacks)
-    try:
-        driver.record(Began(process_name(), versions()))
-        if extension is None:
-            state.need_one_learner()
-        driver.start()
-        if extension is not None:
-            progress.say(extension.announcement(state, driver.states))
-            driver.record(*extension.events)
-        _announce(driver, progress)
-        driver.run()
-        driver.check_journal()
-        verdict = build_verdict(state, driver.journal.path)
-        driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
-        verdict = replace(verdict, learner=driver.winner())
-        progress.end(verdict)
-        return verdict
-    finally:
-        try:
-            driver.close()
-            with suppress(JournalError):  # a disk that is full or gone: said when it mattered
-                driver.record(Ended())
-        finally:
-            driver.journal.close()
-
-
-def _announce(driver: Driver, progress: Progress) -> None:
-    """The plan before the first pull; what a resume costs before it is paid."""
-    session = driver.session
-    crashing = driver.race.crashing_learner()
-    if crashing is not None:
-        driver.record(Noted(crashing, CRASHES))
-    if session.spent:
-        progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
-    else:
-        progress.say(_plan(driver))
-    if driver.journal.path is not None:
-        progress.say(f"journal: {near(driver.journal.path)}")
-
-
-def _plan(driver: Driver) -> str:
-    """The plan in a few lines."""
-    session, settings = driver.session, driver.settings
-    if settings.seconds is not None:
-        share = settings.deliver
-        of_it = f", {share:.0%} of them for the winner" if share else ""
-        return (
-            f"{settings.rule} over {len(session.names)} learners for {settings.seconds:g} s{of_it}"
-            ": the first sweep measures how many pulls that is"
-        )
-    arms, budget = len(session.names), session.deciding_budget
-    plan = session.policy.describe(arms, budget, session.horizon, session.grace)
-    aside = session.budget - budget
-    if not settings.shares:
-        return plan_in_pulls(plan, settings.rule, aside)
-    said = plan_in_trainings(plan, settings.trainings, settings.rule, aside)
-    return f"{said}\n{pull_in_words(settings.shares)}"
-
-
-def _repeats(driver: Driver) -> str:
-    """What restoring the learners will cost."""
-    session, race, states = driver.session, driver.race, driver.states
-    needed = [session.best_arm] if session.over else session.trainable
-    pulls, time, away = 0, 0.0, 0
-    for arm in needed:
-        n = session.pulls_of(arm)
-        saved, listed = states.at_hand(arm, n), states.newest(arm, n)
-        saved = saved or (states.model(arm, n) if session.over else None)
-        away += bool(listed and not saved)
-        missing = n - (saved.n if saved else 0)
-        pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
-    if not pulls:
-        return "every learner is restored from its checkpoint"
-    text = f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
-    if away:
-        text += (
-            f"; the checkpoints of {away} learners are not in {states.storage}: if "
-            "they are elsewhere, stop and give the runner that storage"
-        )
-    return text
-
-
-def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
-    """The learners in the journal's order."""
-    given = {entry.name: entry for entry in entries}
-    missing = [name for name in names if name not in given]
-    more = [name for name in given if name not in names]
-    if missing or more:
-        parts = [f"{', '.join(missing)} missing"] if missing else []
-        parts += [f"{', '.join(more)} not in it"] if more else []
-        raise OtherRace(
-            f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
-            f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
-        )
-    return [given[name] for name in names]
+    return run_race.look_at(journal, policy)

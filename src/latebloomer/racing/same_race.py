@@ -45,7 +45,7 @@ def race_in(journal: Place) -> Created:
     return first
 
 
-def need_same_settings(journal: Place, given: Settings, policy: Policy | str) -> None:
+def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
     """Raise `OtherRace` unless a journal's race was begun with these settings."""
     begun = Settings.from_dict(dict(race_in(journal).settings), policy)
     for name in (*MORE, *(field.name for field in fields(Settings))):

@@ -18,7 +18,7 @@ import numpy as np
 from latebloomer.core.text import brief
 from latebloomer.errors import OtherRace, SettingError, need_number, require
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import REGISTRY, is_auto, make_policy
+from latebloomer.policies.registry import REGISTRY, is_auto, is_registered, make_policy
 from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
@@ -98,10 +98,9 @@ class Settings:
         """Plain values, for the journal."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         fields: dict[str, Any] = dataclasses.asdict(self.policy)  # type: ignore[call-overload]
-        registered = type(self.policy) in REGISTRY.values()
         return values | {
             "policy": {
-                "name": self.policy.name if registered else None,
+                "name": self.policy.name if is_registered(self.policy) else None,
                 "settings": json.loads(json.dumps(fields, default=_plain)),
                 "repr": repr(self.policy),
             }

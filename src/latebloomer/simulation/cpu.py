@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.compiling import cpu_jit
-from latebloomer.core.kernel import kernel, plain
+from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, Floats, Ledger, reset
+from latebloomer.core.machine_code import compiled_moves
 from latebloomer.core.moves import (
     Game,
     advance,
@@ -83,7 +83,8 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = game_arrays(policy, arms, budget, horizon, experiment.seed)
     ledger = arrays_for(policy, arms, experiment.most_pulls(policy))
-    return partial(_loop(experiment, policy, cpu_jit()), game, ledger, source_of(experiment))
+    loop = compiled_moves(type(policy), play_many, play=one_run(experiment))
+    return loop.with_first(game, ledger, source_of(experiment))
 
 
 def plain_player(experiment: Experiment, policy: Policy) -> Player:
@@ -94,13 +95,13 @@ def plain_player(experiment: Experiment, policy: Policy) -> Player:
     for rows in rows_in_use(policy, ledger):
         for row in rows:
             row.extend([0.0] * experiment.most_pulls(policy))
-    return partial(_loop(experiment, policy, plain), game, ledger, source_of(experiment))
+    loop = moves_of(type(policy), play_many, play=one_run(experiment))
+    return partial(loop, game, ledger, source_of(experiment))
 
 
-def _loop(experiment: Experiment, policy: Policy, jit: Any) -> Any:
-    """The loop over runs, by pulls or by sums."""
-    one = play if experiment.breakpoints is None else play_by_sums
-    return moves_of(type(policy), play_many, jit, play=one)
+def one_run(experiment: Experiment) -> Any:
+    """The kernel that plays one run, by pulls or by sums."""
+    return play if experiment.breakpoints is None else play_by_sums
 
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:

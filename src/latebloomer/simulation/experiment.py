@@ -34,7 +34,7 @@ class Experiment:
     noise: Noise
     budget: int
     horizon: int
-    seed: int  # as `random.key` makes it
+    seed: int  # as `seed_key.key` makes it
     breakpoints: Any = None  # of the prefix sums, where runs are played by sums
     target: str = "cpu"
     chunk: int | None = None  # runs of a chunk, where they are given

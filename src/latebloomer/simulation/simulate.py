@@ -1,30 +1,21 @@
-"""Millions of runs of policies on a problem, and what they found."""
+"""Millions of runs of policies on a problem, and what they found: the call.
+
+What it does is in `run_simulation.py`, which the first call loads, with all of the simulator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+from latebloomer.errors import SettingError
 
-from latebloomer.core.atomic_files import File
-from latebloomer.core.random import RUNS, key
-from latebloomer.errors import SettingError, need_whole, require
-from latebloomer.policies import Policy, make_policy
-from latebloomer.policies.registry import is_auto, label_of
-from latebloomer.problems import Problem
-from latebloomer.problems import problem as problem_of
-from latebloomer.simulation.experiment import CountedRuns, MissingRuns, experiment_of
-from latebloomer.simulation.local_runs import count_here
-from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.results import Results
-from latebloomer.simulation.results_file import GrowingResults
-from latebloomer.simulation.run_memory import threads_that_fit
+if TYPE_CHECKING:
+    from latebloomer.core.atomic_files import File
+    from latebloomer.policies import Policy
+    from latebloomer.problems import Problem
+    from latebloomer.simulation.results import Results
 
-TARGETS = ("cpu", "gpu", "python")
-METHODS = ("auto", "pulls", "sums")
-ENGINES = ("local", "ray")
 POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
 
 
@@ -123,80 +114,16 @@ def simulate(
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
     [('r-sr', 400, 1.0), ('r-sr', 800, 0.0), ('sh', 400, 1.0), ('sh', 800, 0.55)]
     """
+    from latebloomer.simulation import run_simulation as simulator
+
     if budgets is None:
         raise SettingError("budgets=None, but budgets must be a whole number, or a list of them")
-    setting = problem if isinstance(problem, Problem) else problem_of(problem)
-    players = _policies(policies)
-    _check_run(runs, first_run, seed, target, method, threads, chunk)
-    _check_engine(engine, address)
-    experiments = [
-        experiment_of(setting, players, budget, horizon, key(seed), method, target, chunk)
-        for budget in _budgets(budgets)
-    ]
-    if engine == "local":
-        for experiment in experiments:  # before anything is looked at or made
-            threads_that_fit(experiment, runs)
-    growing = GrowingResults(Results.of(setting, seed, [], target), out)
-    missing = growing.missing(experiments, first_run, first_run + runs)
-    with Progress(sum(some.cost for some in missing), "pulls", shown=progress) as bar:
-        try:
-            with closing(_counted(missing, threads, engine, address, bar)) as counted:
-                growing.gather(counted)
-        except KeyboardInterrupt:
-            bar.interrupted()
-    return growing.results
-
-
-def _counted(
-    missing: list[MissingRuns],
-    threads: int | None,
-    engine: str,
-    address: str | None,
-    bar: Progress,
-) -> CountedRuns:
-    if engine == "local":
-        return count_here(missing, threads, bar)
-    from latebloomer.simulation.ray_tasks import count_on_ray
-
-    return count_on_ray(missing, threads, address, bar)
-
-
-def _policies(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
-    """By label; "auto" is made a policy when the budget is known."""
-    several = [given] if isinstance(given, Policy | str) else list(given)
-    policies = [policy if is_auto(policy) else make_policy(policy) for policy in several]
-    labels = [policy if isinstance(policy, str) else label_of(policy) for policy in policies]
-    require(len(labels) > 0, "policies", labels, "at least one", "nothing else can be played")
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    require(not twice, "policies", labels, "all different", f"{', '.join(twice)} stands twice")
-    return dict(zip(labels, policies, strict=True))
-
-
-def _budgets(given: int | Sequence[int]) -> Iterator[int]:
-    several = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
-    budgets = [need_whole("budgets", budget) for budget in several]
-    require(len(budgets) > 0, "budgets", budgets, "at least one", "a run spends a budget")
-    return iter(sorted(set(budgets)))
-
-
-def _check_run(
-    runs: int, first: int, seed: int, target: str, method: str, threads: Any, chunk: Any
-) -> None:
-    for name, value in (("runs", runs), ("chunk", chunk or 1), ("threads", threads or 1)):
-        require(need_whole(name, value) >= 1, name, value, "at least 1", "it counts something")
-    require(0 <= need_whole("first_run", first) <= RUNS - runs, "first_run", first,
-            f"from 0 to {RUNS - runs}", "runs are numbered below 2^48")  # fmt: skip
-    key(seed)
-    for name, value, known in (("target", target, TARGETS), ("method", method, METHODS)):
-        require(value in known, name, value, f"one of {', '.join(known)}", "no other is known")
-
-
-def _check_engine(engine: str, address: str | None) -> None:
-    require(
-        engine in ENGINES, "engine", engine, f"one of {', '.join(ENGINES)}", "no other is known"
+    setting, players = simulator.problem_and_policies(problem, policies)
+    simulator.check_run(runs, first_run, seed, target, method, threads, chunk)
+    simulator.check_engine(engine, address)
+    experiments = simulator.experiments_of(
+        setting, players, budgets, horizon, seed, method, target, chunk
     )
-    if address is not None and engine != "ray":
-        raise SettingError(
-            f"address={address!r} with engine={engine!r}, but an address is that of a Ray "
-            "cluster: add engine='ray', or leave it out"
-        )
+    wanted = simulator.Wanted(setting, experiments, seed, target, first_run, first_run + runs)
+    where = simulator.Where(threads, engine, address)
+    return simulator.results_of(wanted, where, out, progress)

@@ -36,8 +36,8 @@ from latebloomer.integrations.sklearn.sklearn_learner import (
     seed_from,
 )
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step, training_mode
-from latebloomer.racing.api import settings_in
 from latebloomer.racing.learner import seed_of
+from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.simulation.local_runs import cores
 

@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 import tempfile
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,7 +88,7 @@ class Folder(Storage):
 
     def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
         final = Path(self.root) / place
-        draft = final.with_name(f"{final.name}.{uuid.uuid4().hex[:8]}{DRAFT}")
+        draft = final.with_name(f"{final.name}.{os.urandom(4).hex()}{DRAFT}")
         draft.mkdir(parents=True)
         began = perf_counter()
         try:

@@ -18,13 +18,11 @@ from typing import Any
 from latebloomer.core.atomic_files import make_folder
 from latebloomer.core.text import brief
 from latebloomer.errors import JournalError, OutputError, SettingError, require
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, files
 from latebloomer.racing.journal.journal import Journal, near
 from latebloomer.session.events import Created
 
 Place = str | os.PathLike[str]
-RACES = "races/"  # the default
-ERROR, RESUME, NEW = IF_EXISTS = ("error", "resume", "new")
 BESIDE = ("-wal", "-shm", "-journal", ".lock", ".v1")  # what belongs to a journal
 
 ADJECTIVES = (  # noqa: SIM905
