@@ -30,7 +30,8 @@ from latebloomer.policies import Policy, SuccessiveHalving, make_policy, split_p
 from latebloomer.policies.registry import label_of
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
-from latebloomer.simulation.experiment import informed
+from latebloomer.simulation.cpu import lanes_of, plain_player
+from latebloomer.simulation.experiment import experiment_of, informed
 
 SETTINGS = {
     "r-ucbe": ["r-ucbe:exploration=20,noise=0.05", "r-ucbe"],
@@ -87,6 +88,37 @@ def test_plain_python_gives_the_same_results(tmp_path):
         cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
         plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
         assert saved(cpu, tmp_path) == saved(plain, tmp_path)
+
+
+@pytest.mark.parametrize("horizon", [None, 9])  # at 9 every arm is at the horizon before the end
+@pytest.mark.parametrize("name", ["r-ucbe", "ucb-e", "prob-1", "r-sr", "rest-sure"])
+def test_runs_side_by_side_are_the_runs_one_by_one(name, horizon):
+    """Also those of an odd number of runs, and of policies that are never played so."""
+    given = {name: make_policy(name)}
+    made = experiment_of(problem("paper-a:sigma=0.1"), given, 60, horizon, 3, "pulls", "python")
+    policy = made.policies[name]
+    players = plain_player(made, policy), plain_player(made, policy, lanes=2)
+    found = []
+    for player in players:
+        recommended, pulls = np.zeros(5, np.int32), np.zeros((5, 5), np.int32)
+        player(20, recommended, pulls)
+        found.append((recommended.tolist(), pulls.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "on", "budget", "lanes"),
+    [
+        ("r-ucbe", "paper-a", 3200, 2), ("ucb-e", "paper-a", 3200, 2),
+        ("r-sr", "paper-a", 3200, 1), ("etc", "paper-a", 3200, 1),  # phases
+        ("r-ucbe", "random:F:K=1000", 40_000, 1),  # 640 MB of prefix sums
+    ],
+)  # fmt: skip
+def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_reward(
+    name, on, budget, lanes
+):
+    made = experiment_of(problem(on), {name: make_policy(name)}, budget, None, 0, "pulls")
+    assert lanes_of(made, made.policies[name]) == lanes
 
 
 def test_the_gpu_target_gives_the_same_results_under_the_simulator():

@@ -204,8 +204,9 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
     best = FAN * block
     top = ratings[best]
     for i in range(best + 1, min(best + FAN, count)):
-        if ratings[i] > top:
-            best, top = i, ratings[i]
+        rating = ratings[i]  # read once, so that compiled code has no branch to guess
+        if rating > top:
+            best, top = i, rating
     level = 0  # where the winners of this level begin
     work[block] = best
     count = (count + FAN - 1) // FAN
@@ -213,9 +214,11 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
         block = block // FAN
         first = level + FAN * block
         best = work[first]
+        top = ratings[best]
         for cell in range(first + 1, min(first + FAN, level + count)):
-            if ratings[work[cell]] > ratings[best]:
-                best = work[cell]
+            rating = ratings[work[cell]]
+            if rating > top:
+                best, top = work[cell], rating
         level += count
         count = (count + FAN - 1) // FAN
         work[level + block] = best

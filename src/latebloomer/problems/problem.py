@@ -21,8 +21,10 @@ AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 
 MOST_MEANS = 10**11  # that are looked through: an hour or two
 CURVE_BYTES = 800  # of a curve and its name
-PIECE = 2**17  # pulls at which a curve is evaluated at a time: what it makes on the way is small
-BLOCK = 2**23  # means (64 MiB) that are computed at a time where a table is only looked through
+# Means that are computed at a time where a table is only looked through, and pulls at which a
+# curve is evaluated at a time: what it makes on the way is used again while it is in the cache.
+# With 2^17 a mean takes twice as long.
+BLOCK = 2**13
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +98,6 @@ class Problem:
                 last = min(first + BLOCK - 1, int(budget))
                 yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
 
-    def mean_columns(self, budget: int) -> Iterator[Floats]:
-        """The same table in blocks: some whole columns, from pull to pull."""
-        self.need_means("budget", budget)
-        each = max(1, BLOCK // self.arms)
-        for first in range(1, int(budget) + 1, each):
-            last = min(first + each - 1, int(budget))
-            yield self._means_of(range(self.arms), first, last)
-
     def best(self, horizon: int) -> int:
         """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
         return complexity.best_arm(self._mean_at(horizon), 1, complexity.TIE)
@@ -114,15 +108,34 @@ class Problem:
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
         """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
+        self.need_means("budget", budget)
         found: list[tuple[int, int]] = []
-        pull = 1
-        for block in self.mean_columns(budget):
-            best = complexity.best_arms(block, complexity.TIE)
+        for first in range(1, int(budget) + 1, BLOCK):
+            best = self._best_arms(first, min(first + BLOCK - 1, int(budget)))
             before = found[-1][1] if found else -1
             starts = np.flatnonzero(np.diff(best, prepend=before))
-            found += zip((pull + starts).tolist(), best[starts].tolist(), strict=True)
-            pull += len(best)
+            found += zip((first + starts).tolist(), best[starts].tolist(), strict=True)
         return tuple(found)
+
+    def _best_arms(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """`best` of the horizons `first` to `last`.
+
+        Arm by arm, so that many arms take little memory and each is evaluated at many pulls at
+        once. Those that come near the highest mean so far are looked at once more, when that of
+        all is known.
+        """
+        size = last - first + 1
+        highest, near = np.full(size, -np.inf), []
+        for arm in range(self.arms):
+            means = self._means_of(range(arm, arm + 1), first, last)[0]
+            if np.any(means >= highest - complexity.TIE):
+                near.append(arm)
+                np.maximum(highest, means, out=highest)
+        best = np.zeros(size, np.int64)
+        for arm in reversed(near):  # the lowest among equals is entered last
+            means = self._means_of(range(arm, arm + 1), first, last)[0]
+            best[means >= highest - complexity.TIE] = arm
+        return best
 
     def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
         """What holds of the problem at this budget; print it.
@@ -181,8 +194,8 @@ class Problem:
             return self.curves[arms.start : arms.stop, first - 1 : last].copy()
         means = np.empty((len(arms), last - first + 1))
         for arm, row in zip(arms, means, strict=True):
-            for start in range(first, last + 1, PIECE):
-                pulls = np.arange(start, min(start + PIECE, last + 1))
+            for start in range(first, last + 1, BLOCK):
+                pulls = np.arange(start, min(start + BLOCK, last + 1))
                 at = slice(start - first, start - first + len(pulls))
                 row[at] = _evaluate(self.names[arm], self.curves[arm], pulls)
         self.noise.check(means)

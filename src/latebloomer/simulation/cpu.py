@@ -20,6 +20,7 @@ from latebloomer.core.moves import (
     arrays_for,
     game_arrays,
     game_of,
+    ledger_bytes,
     lists_for,
     moves_of,
     observe,
@@ -31,13 +32,14 @@ from latebloomer.problems.noise import reward, variates
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
 
-AHEAD = 32  # variates drawn at once for an arm; even, and a power of two
+MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are played side by side
+AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
 
 Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
 
 
 class RewardSource(NamedTuple):
-    """Where rewards come from: the problem's means and noise, and each arm's next variates."""
+    """Where rewards come from: the problem's means and noise, and each arm's next rewards."""
 
     means: Floats  # (arms, pulls)
     kind: int
@@ -46,25 +48,52 @@ class RewardSource(NamedTuple):
     ahead: Floats  # (arms, AHEAD)
 
 
+class Lane(NamedTuple):
+    """What a run is played in."""
+
+    ledger: Ledger
+    source: Any  # a `RewardSource`, or by sums `SumIncrements`
+
+
 @kernel
 def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
     """The reward of arm `i`'s pull number `n`, counted from 0."""
     slot = n & (AHEAD - 1)
-    ahead = source.ahead[i]
     if slot == 0:
-        variates(ahead, source.kind, source.shape, seed, run, i, n)
-    return reward(source.kind, source.scales[i], source.means[i][n], ahead[slot])
+        draw_ahead(source, seed, run, i, n)
+    return source.ahead[i][slot]
+
+
+@kernel
+def draw_ahead(source: RewardSource, seed: int, run: int, i: int, n: int) -> None:
+    """Draw the rewards of arm `i` from pull number `n` on."""
+    ahead, means, scale = source.ahead[i], source.means[i], source.scales[i]
+    variates(ahead, source.kind, source.shape, seed, run, i, n)
+    for slot in range(min(AHEAD, len(means) - n)):
+        ahead[slot] = reward(source.kind, scale, means[n + slot], ahead[slot])
+
+
+@kernel
+def turn(game: Game, ledger: Ledger, source: RewardSource, run: int, i: int) -> int:
+    """Pull arm `i`; the arm that is next."""
+    observe(game, ledger, i, pull(source, game.seed, run, i, ledger.n[i]))
+    return advance(game, ledger, i, run)
 
 
 @kernel
 def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
     """Play one run; the recommended arm. The ledger then says how often each arm was pulled."""
-    reset(ledger)
-    i = advance(game, ledger, ANY, run)
+    i = first_turn(game, ledger, run)
     while i != OVER:
-        observe(game, ledger, i, pull(source, game.seed, run, i, ledger.n[i]))
-        i = advance(game, ledger, i, run)
+        i = turn(game, ledger, source, run, i)
     return recommend(game, ledger)
+
+
+@kernel
+def first_turn(game: Game, ledger: Ledger, run: int) -> int:
+    """Begin a run; the arm of its first pull."""
+    reset(ledger)
+    return advance(game, ledger, ANY, run)
 
 
 @kernel
@@ -78,30 +107,86 @@ def play_many(
             pulls[place][i] = ledger.n[i]
 
 
+@kernel
+def play_in_pairs(
+    game: Game, one: Lane, other: Lane, first: int, recommended: Any, pulls: Any
+) -> None:
+    """The same, two runs side by side, pull by pull.
+
+    The next arm waits for the newest rating, and that for the arm: while one run waits, the other
+    is worked on.
+    """
+    runs = len(recommended)
+    for place in range(0, runs, 2):
+        run = first + place
+        i = first_turn(game, one.ledger, run)
+        j = first_turn(game, other.ledger, run + 1) if place + 1 < runs else OVER
+        while i >= 0 or j >= 0:  # neither is OVER; a sign tells the compiler more
+            if i >= 0:
+                i = turn(game, one.ledger, one.source, run, i)
+            if j >= 0:
+                j = turn(game, other.ledger, other.source, run + 1, j)
+        note(game, one.ledger, place, recommended, pulls)
+        if place + 1 < runs:
+            note(game, other.ledger, place + 1, recommended, pulls)
+
+
+@kernel
+def note(game: Game, ledger: Ledger, place: int, recommended: Any, pulls: Any) -> None:
+    """Enter what came out of a run."""
+    recommended[place] = recommend(game, ledger)
+    for i in range(len(ledger.n)):
+        pulls[place][i] = ledger.n[i]
+
+
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
     """A function that plays runs in memory of its own, so that each thread has one."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = game_arrays(policy, arms, budget, horizon, experiment.seed)
-    ledger = arrays_for(policy, arms, experiment.most_pulls(policy))
-    loop = compiled_moves(type(policy), play_many, play=one_run(experiment))
-    return loop.with_first(game, ledger, source_of(experiment))
+    lanes = [
+        Lane(arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
+        for _ in range(lanes_of(experiment, policy))
+    ]
+    loop, bound, memory = _loop(experiment, lanes)
+    return compiled_moves(type(policy), loop, **bound).with_first(game, *memory)
 
 
-def plain_player(experiment: Experiment, policy: Policy) -> Player:
+def lanes_of(experiment: Experiment, policy: Policy) -> int:
+    """How many runs a player plays side by side: two where the newest reward says who is next.
+
+    Phases name their arms in advance, and nothing waits. Where a run has much memory, two of them
+    would only drive each other from the cache.
+    """
+    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
+    if experiment.breakpoints is not None or ANY not in policy.plan(arms, budget, horizon).keep:
+        return 1
+    return 2 if ledger_bytes(policy, arms, experiment.most_pulls(policy)) <= MOST_OF_TWO else 1
+
+
+def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
     """The same in plain Python: slow, and what compiled code is compared with."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = game_of(policy, arms, budget, horizon, experiment.seed)
-    ledger = lists_for(arms)
+    made = [Lane(_lists(experiment, policy), source_of(experiment)) for _ in range(lanes)]
+    loop, bound, memory = _loop(experiment, made)
+    return partial(moves_of(type(policy), loop, **bound), game, *memory)
+
+
+def _lists(experiment: Experiment, policy: Policy) -> Ledger:
+    """A ledger of lists, with room for a run."""
+    ledger = lists_for(experiment.arms)
     for rows in rows_in_use(policy, ledger):
         for row in rows:
             row.extend([0.0] * experiment.most_pulls(policy))
-    loop = moves_of(type(policy), play_many, play=one_run(experiment))
-    return partial(loop, game, ledger, source_of(experiment))
+    return ledger
 
 
-def one_run(experiment: Experiment) -> Any:
-    """The kernel that plays one run, by pulls or by sums."""
-    return play if experiment.breakpoints is None else play_by_sums
+def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any], Any]:
+    """The loop over runs, what is bound in it and the memory that it takes."""
+    if len(lanes) == 2:
+        return play_in_pairs, {}, lanes
+    one = play if experiment.breakpoints is None else play_by_sums
+    return play_many, {"play": one}, lanes[0]
 
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:

@@ -6,6 +6,7 @@ from latebloomer.core.memory import SMALL, free_memory, need_memory
 from latebloomer.core.moves import ledger_bytes, past_lengths
 from latebloomer.core.prefix_sums import PrefixSums
 from latebloomer.policies.base import Policy
+from latebloomer.simulation.cpu import lanes_of
 from latebloomer.simulation.experiment import Experiment
 
 FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
@@ -57,4 +58,4 @@ def _player_bytes(experiment: Experiment, policy: Policy) -> int:
     made = sum(8 * value.last for value in settings if isinstance(value, PrefixSums))
     if experiment.target == "python":
         return FLOAT_IN_A_LIST * (arms * sum(past_lengths(policy, longest)) + made // 8)
-    return ledger_bytes(policy, arms, longest) + COPIES * made
+    return lanes_of(experiment, policy) * ledger_bytes(policy, arms, longest) + COPIES * made
