@@ -40,9 +40,10 @@ FIRST_RACE = (
 AS_USERS_HAVE_IT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
-def show(name: str, values: list[float], unit: str, must: float, aim: float) -> None:
+def show(name: str, values: list[float], unit: str, must: float = 0, aim: float = 0) -> None:
     low, high = min(values), max(values)
-    print(f"{name:50}{low:9.3g} {unit:<3} (to {high:.3g})  must {must:g}, aim {aim:g}", flush=True)
+    targets = f"  must {must:g}, aim {aim:g}" if must else ""
+    print(f"{name:50}{low:9.3g} {unit:<3} (to {high:.3g}){targets}", flush=True)
 
 
 def child_seconds(*words: str) -> float:
@@ -72,7 +73,7 @@ def starting() -> None:
     called = repeated(5, child_seconds, "-c", FIRST_CALL)
     show("first call in a new process, warm cache", called, "s", 0.8, 0.5)
     raced = repeated(5, child_seconds, "-c", FIRST_RACE)
-    show("first race in a new process, 100 pulls", raced, "s", 0.15 + numpy, 0.10 + numpy)
+    show("first race in a new process, 100 pulls", raced, "s")
 
 
 def per_pull(name: str, setting: str, budget: int, method: str = "pulls") -> list[float]:

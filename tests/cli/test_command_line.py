@@ -92,3 +92,13 @@ def test_help_loads_neither_the_reproduction_nor_what_makes_verdicts():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ran.stderr == "\n" and "Usage" in ran.stdout
+
+
+def test_listing_races_loads_no_numpy(tmp_path):
+    code = (
+        "import sys\nfrom latebloomer.cli import app\n"
+        f"app(['races', {str(tmp_path)!r}], standalone_mode=False)\n"
+        "sys.exit('numpy' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0 and "no races in" in ran.stdout, ran.stderr

@@ -1,7 +1,10 @@
 """One text, several targets: what `lower` hands out."""
 
+import dis
+
+from latebloomer.core import moves
 from latebloomer.core.compiling import cpu_jit
-from latebloomer.core.kernel import kernel, lower, plain
+from latebloomer.core.kernel import globals_of, kernel, lower, plain
 
 
 @kernel
@@ -35,3 +38,17 @@ def test_the_name_of_a_copy_changes_with_the_code_under_it():
     assert lower(four_times, plain).__qualname__ == lower(four_times, plain).__qualname__
     other = lower(four_times, plain, twice=thrice)
     assert other(3.0) == 27.0 and other.__qualname__ != lower(four_times, plain).__qualname__
+
+
+def test_the_globals_of_a_function_are_those_that_python_says():
+    """Also beyond 256 names, and never what is only an attribute."""
+    attributes = " + ".join(f"x.y{k}" for k in range(300))
+    written = {}
+    exec(f"def many(x):\n    return {attributes} + late(x.early)\n", written)
+    functions = [written["many"], lower, four_times]
+    functions += [fn for fn in vars(moves).values() if getattr(fn, "__kernel__", False)]
+    assert globals_of(written["many"]) == {"late"} and len(functions) > 8
+    for fn in functions:
+        instructions = dis.get_instructions(fn)
+        said = {one.argval for one in instructions if one.opname == "LOAD_GLOBAL"}
+        assert globals_of(fn) == said

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import platform
-import socket
 import sqlite3
 import sys
 from dataclasses import dataclass
@@ -152,7 +151,7 @@ def _plain(value: Any) -> Any:
 
 def process_name() -> str:
     """This process, for those who look at the journal."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
+    return f"process {os.getpid()} on {platform.node()}"
 
 
 def versions() -> dict[str, str]:

@@ -13,8 +13,6 @@ from struct import Struct
 from typing import Any, NamedTuple
 from zlib import crc32
 
-import numpy as np
-
 from latebloomer.session.events import (
     Assigned,
     Began,
@@ -166,6 +164,8 @@ def _json(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """For JSON: NumPy's numbers as Python's, mappings as dicts, anything else by its name."""
+    import numpy as np  # here, for whoever lists races needs none
+
     if isinstance(value, np.generic):
         return value.item()
     return dict(value) if hasattr(value, "keys") else repr(value)
