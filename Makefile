@@ -88,10 +88,12 @@ $(DOCS)/.ready: pyproject.toml $(DOCS_KNOWN)
 	@sh constraints/install_openmp.sh $(DOCS)/bin/python
 	@touch $@
 
-# Formulas, fonts and scripts lie beside the pages: they open from the file system.
+# Formulas, fonts and scripts lie beside the pages: they open from the file system. Pages are written
+# anew each time, from what was read and executed before: old ones would keep links to what is gone.
 .PHONY: docs
 docs: $(DOCS)/.ready
 	$(DOCS)/bin/codespell
+	rm -rf docs/_build/html
 	MPLBACKEND=Agg OMP_NUM_THREADS=1 $(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet \
 	  -b html -d docs/_build/cache docs docs/_build/html
 	$(DOCS)/bin/python docs/tools/check_site.py docs/_build/html

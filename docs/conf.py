@@ -93,8 +93,17 @@ def from_the_repository(app, name, source):
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./contrib/[^)]*\)", r"`\1`", source[0])  # no pages
 
 
+def remove_old_examples(folder):
+    """Remove what the gallery made of examples that are gone; it leaves that lying."""
+    for file in folder.glob("**/*plot_*"):
+        name = re.search(r"plot_\w+", file.stem)[0]
+        if not any(name.startswith(one.stem) for one in (HERE / "gallery").glob("*.py")):
+            file.unlink()
+
+
 def setup(app):
     made = HERE / "_made"
+    remove_old_examples(made / "gallery")
     cooldown_picture.check()
     draw_all(made / "idea")
     write_policy_pages(made / "policies")

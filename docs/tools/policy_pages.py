@@ -28,12 +28,20 @@ def write_policy_pages(folder: Path) -> None:
         draw_run(playable(name), folder / f"{name}.png")
         write(folder / f"{name}.rst", page(name))
     write(folder / "index.rst", index())
+    remove_others(folder, {"index", *REGISTRY})
 
 
 def write(file: Path, text: str) -> None:
     """Write only what changed: Sphinx reads a page again when its file is new."""
     if not file.exists() or file.read_text(encoding="utf-8") != text:
         file.write_text(text, encoding="utf-8")
+
+
+def remove_others(folder: Path, stems: set[str]) -> None:
+    """Remove what was made of something that is gone: Sphinx would build a page of it."""
+    for file in folder.iterdir():
+        if file.is_file() and file.stem not in stems:
+            file.unlink()
 
 
 def playable(name: str) -> Policy:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from policy_pages import write
+from policy_pages import remove_others, write
 
 PACKAGES = {  # in the order of the reference, with what a reader looks for there
     "latebloomer": "what most programs need",
@@ -42,6 +42,7 @@ def write_reference(folder: Path) -> None:
         write(folder / f"{package}.rst", page(package))
     write(folder / "latebloomer.integrations.rst", integrations_page())
     write(folder / "index.rst", index())
+    remove_others(folder, {"index", "latebloomer.integrations", *PACKAGES})
 
 
 def integrations_page() -> str:
