@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchm
 
 import cooldown_picture  # noqa: E402
 from idea_pictures import draw_all  # noqa: E402
+from leftovers import remove_old_examples  # noqa: E402
 from policy_pages import write_policy_pages  # noqa: E402
 from reference_pages import write_reference  # noqa: E402
 
@@ -93,17 +94,9 @@ def from_the_repository(app, name, source):
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./contrib/[^)]*\)", r"`\1`", source[0])  # no pages
 
 
-def remove_old_examples(folder):
-    """Remove what the gallery made of examples that are gone; it leaves that lying."""
-    for file in folder.glob("**/*plot_*"):
-        name = re.search(r"plot_\w+", file.stem)[0]
-        if not any(name.startswith(one.stem) for one in (HERE / "gallery").glob("*.py")):
-            file.unlink()
-
-
 def setup(app):
     made = HERE / "_made"
-    remove_old_examples(made / "gallery")
+    remove_old_examples(made / "gallery", HERE / "gallery")
     cooldown_picture.check()
     draw_all(made / "idea")
     write_policy_pages(made / "policies")

@@ -57,3 +57,24 @@ def test_the_checker_of_a_built_site_sees_what_it_should(tmp_path):
         "a.html: none.html: there is no none.html",
         "b.html: loads https://cdn.host/x.js",
     ]
+
+
+def test_nothing_is_left_of_pages_and_examples_that_are_gone(tmp_path):
+    tools = runpy.run_path(str(DOCS / "tools" / "leftovers.py"))
+    examples, made, pages = (tmp_path / name for name in ("examples", "made", "pages"))
+    for folder in (examples, made / "images", pages):
+        folder.mkdir(parents=True)
+    (examples / "plot_1_new.py").touch()
+    for name in ("plot_1_new", "plot_1_old"):
+        (made / f"{name}.rst").touch()
+        (made / f"{name}.codeobj.json").touch()
+        (made / "images" / f"sphx_glr_{name}_001.png").touch()
+    (made / "index.rst").touch()
+    tools["remove_old_examples"](made, examples)
+    left = sorted(file.name for file in made.rglob("*") if file.is_file())
+    assert left == ["index.rst", "plot_1_new.codeobj.json", "plot_1_new.rst",
+                    "sphx_glr_plot_1_new_001.png"]  # fmt: skip
+    for name in ("index.rst", "here.rst", "here.png", "gone.rst"):
+        (pages / name).touch()
+    tools["remove_others"](pages, {"index", "here"})
+    assert sorted(file.name for file in pages.iterdir()) == ["here.png", "here.rst", "index.rst"]

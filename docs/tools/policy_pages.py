@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from leftovers import remove_others
 from policy_notes import NOTES
 
 from latebloomer import Session, cite
@@ -35,13 +36,6 @@ def write(file: Path, text: str) -> None:
     """Write only what changed: Sphinx reads a page again when its file is new."""
     if not file.exists() or file.read_text(encoding="utf-8") != text:
         file.write_text(text, encoding="utf-8")
-
-
-def remove_others(folder: Path, stems: set[str]) -> None:
-    """Remove what was made of something that is gone: Sphinx would build a page of it."""
-    for file in folder.iterdir():
-        if file.is_file() and file.stem not in stems:
-            file.unlink()
 
 
 def playable(name: str) -> Policy:

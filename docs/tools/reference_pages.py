@@ -9,7 +9,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
-from policy_pages import remove_others, write
+from leftovers import remove_others
+from policy_pages import write
 
 from latebloomer.policies import Policy
 
