@@ -95,7 +95,7 @@ def rank(package: str, name: str) -> tuple[int, str]:
     """What everybody needs, functions, classes, policies, errors, values."""
     thing = getattr(import_module(package), name)
     if name in FIRST or inspect.ismodule(thing):
-        return 0, name
+        return 0, str(FIRST.index(name)) if name in FIRST else name
     if not inspect.isclass(thing):
         return (1 if callable(thing) else 5), name
     return (4 if issubclass(thing, BaseException) else 3 if is_policy(thing) else 2), name
