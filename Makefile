@@ -46,23 +46,26 @@ $(READY): pyproject.toml $(KNOWN)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade $(KNOWN:%=--constraint %) 'pip>=24'
 	$(PIP) $(KNOWN:%=--constraint %) $(KNOWN:%=--build-constraint %) --editable '.[$(EXTRA)]'
+	@sh constraints/install_openmp.sh $(BIN)/python
 	@touch $(READY)
 
 .PHONY: demo
 demo: $(READY)
 	$(BIN)/python examples/race_digits.py
 
+# One thread for OpenMP (LightGBM): the tests share the cores.
 .PHONY: test
 test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 	$(PYTHON) -m venv $(INTEGRATIONS)
 	$(INTEGRATIONS)/bin/python constraints/environments.py install integrations '$(INTEGRATIONS_KNOWN)' $(TORCH)
+	@sh constraints/install_openmp.sh $(INTEGRATIONS)/bin/python
 	@touch $@
 
 # Warnings of so many others are no errors here; a library that could not be installed is skipped.
@@ -82,12 +85,15 @@ test-browser: $(READY)
 $(DOCS)/.ready: pyproject.toml $(DOCS_KNOWN)
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python constraints/environments.py install docs '$(DOCS_KNOWN)'
+	@sh constraints/install_openmp.sh $(DOCS)/bin/python
 	@touch $@
 
-# Formulas, fonts and scripts lie beside the pages: they open from the file system.
+# Formulas, fonts and scripts lie beside the pages: they open from the file system. Pages are written
+# anew each time, from what was read and executed before: old ones would keep links to what is gone.
 .PHONY: docs
 docs: $(DOCS)/.ready
 	$(DOCS)/bin/codespell
+	rm -rf docs/_build/html
 	MPLBACKEND=Agg OMP_NUM_THREADS=1 $(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet \
 	  -b html -d docs/_build/cache docs docs/_build/html
 	$(DOCS)/bin/python docs/tools/check_site.py docs/_build/html

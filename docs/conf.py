@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchm
 import comparison_page  # noqa: E402
 import cooldown_picture  # noqa: E402
 from idea_pictures import draw_all  # noqa: E402
+from leftovers import remove_old_examples  # noqa: E402
 from policy_pages import write_policy_pages  # noqa: E402
 from reference_pages import write_reference  # noqa: E402
 
@@ -107,6 +108,7 @@ def with_what_was_measured(blocks):
 
 def setup(app):
     made = HERE / "_made"
+    remove_old_examples(made / "gallery", HERE / "gallery")
     cooldown_picture.check()
     draw_all(made / "idea")
     write_policy_pages(made / "policies")

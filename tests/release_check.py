@@ -2,7 +2,7 @@
 
 Nothing is uploaded, and nothing of the repository is changed but the folder `dist`. Light extras
 are installed one after the other into one empty environment; of the heavy ones it is asked whether
-they can be resolved.
+they can be resolved. The last lines say what is missing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections import Counter
@@ -21,7 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LIGHT = ("sim", "plots", "sklearn", "skops", "optuna", "parquet", "pandas", "watch", "lightgbm")
 HEAVY = ("ray", "storage", "xgboost", "catboost", "torch", "lightning", "transformers", "keras",
-         "mlflow", "wandb", "tensorboard", "syne-tune")  # fmt: skip
+         "mlflow", "wandb", "tensorboard", "syne-tune", "tune", "gpu", "all")  # fmt: skip
+OURS = {"dev", "docs", "integrations"}  # for whoever works on it
 FIRST_RACE = """
 import latebloomer as lb
 slow = lambda: (n / (n + 20) for n in range(1, 1000))
@@ -36,6 +38,7 @@ sys.argv = ["cffconvert", "--validate", "--infile", {str(ROOT / "CITATION.cff")!
 cli()
 """
 LICENCED = {".css", ".js", ".woff", ".woff2", ".ttf", ".bib", ".npz", ".json", ".gz"}
+FOREIGN = {"docs/_static/mathjax/tex-svg.js": "docs/_static/mathjax/LICENSE"}  # of the sdist
 Run = Callable[..., str]
 
 
@@ -83,24 +86,35 @@ def contents(wheel: Path) -> None:
         sys.exit(f"the wheel lacks {sorted(needed - names) or 'LICENSE'}")
 
 
-def page_of(wheel: Path) -> None:
-    """What PyPI would show: are its links absolute?"""
+def licences(source: Path) -> None:
+    """What others wrote lies in the sdist with its licence; the wheel has nothing of theirs."""
+    with tarfile.open(source) as held:
+        names = {name.partition("/")[2] for name in held.getnames()}
+    for file, licence in FOREIGN.items():
+        if not {file, licence} <= names:
+            sys.exit(f"{source.name} lacks {file} or its licence, {licence}")
+        say(f"{source.name} has {file} of others, and {licence}")
+
+
+def missing_for_pypi(wheel: Path) -> list[str]:
+    """What PyPI's page would lack."""
     with zipfile.ZipFile(wheel) as held:
         (name,) = (one for one in held.namelist() if one.endswith("METADATA"))
         text = held.read(name).decode()
-    left = re.findall(r"\]\((?!https?:|#)([^)]+)\)", text)
-    if left:
-        say(f"MISSING for PyPI: {len(left)} links and pictures of the README have no address; "
-            "build with LATEBLOOMER_HOME=https://github.com/OWNER/latebloomer")  # fmt: skip
-    else:
-        say("every link and picture of the README has an address")
+    bare = re.findall(r"(!?)\[[^\]]*\]\((?!https?:|#)([^)]+)\)", text)
+    found = {
+        "pictures of the README that would not show": [path for mark, path in bare if mark],
+        "links of the README that would lead nowhere": [path for mark, path in bare if not mark],
+        "links beside the README": [] if "\nProject-URL: " in text else ["repository, changelog"],
+    }
+    return [f"{what}: {', '.join(dict.fromkeys(lost))}" for what, lost in found.items() if lost]
 
 
 # --- installing ---
 
 
-def installs(run: Run, wheel: Path) -> None:
-    """The base alone, then each light extra; what runs is the wheel, not the sources here."""
+def installs(run: Run, wheel: Path) -> list[str]:
+    """The base alone, then each light extra, of the wheel; the heavy ones that cannot be had."""
     run("pip", "install", "--quiet", str(wheel))
     run_code(run, FIRST_RACE)
     said = run("latebloomer", "plan", "--arms", "5", "--budget", "400")
@@ -109,23 +123,31 @@ def installs(run: Run, wheel: Path) -> None:
         run("pip", "install", "--quiet", f"{wheel}[{extra}]")
         run_code(run, FIRST_RACE)
         say(f"[{extra}]: installed")
-    for extra in HEAVY:
-        try:
-            run("pip", "install", "--quiet", "--dry-run", f"{wheel}[{extra}]")
-            say(f"[{extra}]: can be resolved")
-        except subprocess.CalledProcessError as error:
-            say(f"[{extra}]: CANNOT be resolved here: {error}")
+    unresolved = [extra for extra in HEAVY if not resolves(run, f"{wheel}[{extra}]")]
+    say("can be resolved: " + ", ".join(one for one in HEAVY if one not in unresolved))
+    return unresolved
 
 
-def run_code(run: Run, code: str) -> None:
-    """Run Python where there are no sources of ours beside it."""
+def resolves(run: Run, requirement: str) -> bool:
+    """Whether pip finds all that an extra needs; its error is printed where it does not."""
+    try:
+        run("pip", "install", "--quiet", "--dry-run", requirement)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def run_code(run: Run, code: str) -> str:
+    """Run Python where there are no sources of ours beside it; what it prints."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "as_printed.py").write_text(code, encoding="utf-8")
-        run("as_printed", cwd=folder)
+        return run("as_printed", cwd=folder)
 
 
 def readme(run: Run) -> None:
     """All Python of the README, in order, as printed."""
+    python = run_code(run, "import sys; print(sys.executable)").strip()
+    subprocess.run(["sh", str(ROOT / "constraints" / "install_openmp.sh"), python], check=True)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     run_code(run, "\n".join(blocks))
@@ -134,6 +156,9 @@ def readme(run: Run) -> None:
 
 def main() -> None:
     environments = runpy.run_path(str(ROOT / "constraints" / "environments.py"))
+    named = environments["PROJECT"]["project"]["optional-dependencies"].keys()
+    if named != {*LIGHT, *HEAVY, *OURS}:
+        sys.exit(f"extras that are not checked, or not there: {named ^ {*LIGHT, *HEAVY, *OURS}}")
     home = os.environ.get("LATEBLOOMER_HOME")
     say(f"LATEBLOOMER_HOME is {home}" if home else "LATEBLOOMER_HOME is not set")
     dist = ROOT / "dist"
@@ -141,10 +166,25 @@ def main() -> None:
     with environments["environment"]() as run:
         wheel = build(run, dist)
     contents(wheel)
-    page_of(wheel)
+    licences(next(dist.glob("*.tar.gz")))
     with environments["environment"]() as run:
-        installs(run, wheel)
+        unresolved = installs(run, wheel)
         readme(run)
+    lost = [f"extras that pip cannot resolve here: {', '.join(unresolved)}"] if unresolved else []
+    conclude(lost + missing_for_pypi(wheel))
+
+
+def conclude(missing: list[str]) -> None:
+    """Whether it may go to PyPI, and what is missing where it may not."""
+    if not missing:
+        say(f"\nPython {sys.version.split()[0]}: nothing is missing. twine upload dist/*")
+        return
+    say(f"\nPython {sys.version.split()[0]}: built, installed and run. MISSING for PyPI:")
+    for one in missing:
+        say(f"  {one}")
+    if not os.environ.get("LATEBLOOMER_HOME"):
+        home = "https://github.com/OWNER/latebloomer"
+        say(f"Links need the repository's address: make release-check LATEBLOOMER_HOME={home}")
 
 
 if __name__ == "__main__":

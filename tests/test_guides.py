@@ -2,7 +2,8 @@
 
 What a page leaves out because its reader has it (data, models) stands in a comment before the
 block, `<!-- python ... -->`, and runs too. A block that cannot run here says why, `<!-- not run:
-... -->`. Pages of the libraries that people train with are run in tests/integrations.
+... -->`. What a block prints may follow it as `text`, and is compared, but for its numbers. Pages
+of the libraries that people train with are run in tests/integrations.
 """
 
 import contextlib
@@ -20,6 +21,7 @@ PART = re.compile(
     r"^```python\n(?P<shown>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
+NUMBER = re.compile(r"\d[\d.e-]*")
 PAGES = sorted(
     page
     for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]
@@ -36,15 +38,33 @@ def parts(page):
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    if page.name == "README.md":
+        load_lightgbm()
     names = {"__name__": "guide"}
     for number, part in enumerate(parts(page)):
         code = part["hidden"] or part["shown"]
         if not part["skip"]:
             with (
-                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stdout(io.StringIO()) as printed,
                 contextlib.redirect_stderr(io.StringIO()),
             ):
                 exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+            output = re.match(r"\s*```text\n(.*?)^```", part.string[part.end() :], re.M | re.S)
+            if output:
+                assert without_numbers(printed.getvalue()) == without_numbers(output[1])
+
+
+def load_lightgbm():
+    """Skip where its wheel finds no OpenMP on the machine, and none could be installed."""
+    try:
+        import lightgbm  # noqa: F401
+    except OSError as error:
+        pytest.skip(f"the README needs LightGBM, which does not load here: {error}")
+
+
+def without_numbers(printed):
+    """What must be as printed: the words and their order; seconds and last digits may differ."""
+    return NUMBER.sub("#", printed).split()
 
 
 def test_only_what_needs_a_cluster_is_not_run():

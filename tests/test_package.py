@@ -123,6 +123,18 @@ def test_a_missing_extra_says_what_to_install():
         extra("no_such.module", "plots", "plots")
 
 
+def test_an_extra_that_does_not_load_says_what_the_machine_lacks(tmp_path, monkeypatch):
+    why = "libgomp.so.1: cannot open shared object file"
+    (tmp_path / "boosters.py").write_text(f"raise OSError({why!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtra) as caught:
+        extra("boosters", "learners", "lightgbm")
+    assert str(caught.value) == (
+        f"learners need boosters, which is there but does not load: {why}; "
+        "on Debian: apt-get install libgomp1"
+    )
+
+
 def test_the_files_of_the_repository_agree_on_the_version():
     assert f"version: {latebloomer.__version__}" in (ROOT / "CITATION.cff").read_text()
 

@@ -7,19 +7,22 @@ from pathlib import Path
 from latebloomer.policies import REGISTRY
 
 DOCS = Path(__file__).parents[1] / "docs"
-INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
 
 
-def listed():
-    """The pages of the index's trees."""
-    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", INDEX, re.DOTALL | re.MULTILINE)
-    return {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
+def listed(page):
+    """The pages of a page's trees."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = {line for tree in trees for line in tree.splitlines() if line and line[0] != ":"}
+    return {re.sub(r".*<(.+)>$", r"\1", line) for line in lines}
 
 
-def test_every_page_is_in_the_index():
-    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
-    made = {one for one in listed() if one.startswith("_made/")}
-    assert pages <= listed() - made
+def test_every_page_is_in_the_index_or_below_a_page_that_is():
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.glob("**/*.md")}
+    pages = {page for page in pages if not page.startswith("_")} - {"index"}
+    made = {one for one in listed("index") if one.startswith("_made/")}
+    below = set().union(*(listed(page) for page in listed("index") - made))
+    assert pages == listed("index") - made | below
     assert made == {f"_made/{kind}/index" for kind in ("gallery", "policies", "reference")}
 
 
@@ -54,3 +57,24 @@ def test_the_checker_of_a_built_site_sees_what_it_should(tmp_path):
         "a.html: none.html: there is no none.html",
         "b.html: loads https://cdn.host/x.js",
     ]
+
+
+def test_nothing_is_left_of_pages_and_examples_that_are_gone(tmp_path):
+    tools = runpy.run_path(str(DOCS / "tools" / "leftovers.py"))
+    examples, made, pages = (tmp_path / name for name in ("examples", "made", "pages"))
+    for folder in (examples, made / "images", pages):
+        folder.mkdir(parents=True)
+    (examples / "plot_1_new.py").touch()
+    for name in ("plot_1_new", "plot_1_old"):
+        (made / f"{name}.rst").touch()
+        (made / f"{name}.codeobj.json").touch()
+        (made / "images" / f"sphx_glr_{name}_001.png").touch()
+    (made / "index.rst").touch()
+    tools["remove_old_examples"](made, examples)
+    left = sorted(file.name for file in made.rglob("*") if file.is_file())
+    assert left == ["index.rst", "plot_1_new.codeobj.json", "plot_1_new.rst",
+                    "sphx_glr_plot_1_new_001.png"]  # fmt: skip
+    for name in ("index.rst", "here.rst", "here.png", "gone.rst"):
+        (pages / name).touch()
+    tools["remove_others"](pages, {"index", "here"})
+    assert sorted(file.name for file in pages.iterdir()) == ["here.png", "here.rst", "index.rst"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from leftovers import remove_others
 from policy_notes import NOTES
 
 from latebloomer import Session, cite
@@ -28,6 +29,7 @@ def write_policy_pages(folder: Path) -> None:
         draw_run(playable(name), folder / f"{name}.png")
         write(folder / f"{name}.rst", page(name))
     write(folder / "index.rst", index())
+    remove_others(folder, {"index", *REGISTRY})
 
 
 def write(file: Path, text: str) -> None:

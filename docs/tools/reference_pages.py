@@ -9,7 +9,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
+from leftovers import remove_others
 from policy_pages import write
+
+from latebloomer.policies import Policy
 
 PACKAGES = {  # in the order of the reference, with what a reader looks for there
     "latebloomer": "what most programs need",
@@ -25,6 +28,7 @@ PACKAGES = {  # in the order of the reference, with what a reader looks for ther
     "latebloomer.theory": "bounds, budgets, certificates",
     "latebloomer.errors": "errors",
 }
+FIRST = ("race", "resume", "look", "full")
 
 
 INTEGRATIONS = (  # each can be imported without its library, which is loaded when it is used
@@ -40,6 +44,7 @@ def write_reference(folder: Path) -> None:
         write(folder / f"{package}.rst", page(package))
     write(folder / "latebloomer.integrations.rst", integrations_page())
     write(folder / "index.rst", index())
+    remove_others(folder, {"index", "latebloomer.integrations", *PACKAGES})
 
 
 def integrations_page() -> str:
@@ -71,28 +76,70 @@ def public_names(package: str) -> list[str]:
 
 
 def page(package: str) -> str:
-    """Each name at its home; where another page has it already, a line that leads there."""
+    """A table of all names; then each name whose home this is: functions first, errors last."""
     parts = [package, "=" * len(package), "", f".. automodule:: {package}", "   :no-members:", ""]
-    for name in public_names(package):
+    names = sorted(public_names(package), key=lambda name: rank(package, name))
+    parts += [".. list-table::", "   :widths: 30 70", ""]
+    for name in names:
+        parts += [f"   * - {link(package, name)}", f"     - {in_brief(package, name)}"]
+    parts.append("")
+    for name in names:
         parts += entry(package, name)
     return "\n".join(parts)
 
 
+def rank(package: str, name: str) -> tuple[int, str]:
+    """What everybody needs, functions, classes, policies, errors, values."""
+    thing = getattr(import_module(package), name)
+    if name in FIRST or inspect.ismodule(thing):
+        return 0, str(FIRST.index(name)) if name in FIRST else name
+    if not inspect.isclass(thing):
+        return (1 if callable(thing) else 5), name
+    return (4 if issubclass(thing, BaseException) else 3 if is_policy(thing) else 2), name
+
+
+def is_policy(thing: object) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, Policy) and thing is not Policy
+
+
+def link(package: str, name: str) -> str:
+    thing = getattr(import_module(package), name)
+    if inspect.ismodule(thing):
+        return f":py:mod:`{name} <{thing.__name__}>`"
+    return f":py:obj:`{name} <{first_home(thing, name)}.{name}>`"
+
+
+def in_brief(package: str, name: str) -> str:
+    """The first sentence of its docstring."""
+    thing = getattr(import_module(package), name)
+    if rank(package, name)[0] == 5:
+        return comment_on(package, name)
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
+
+
 def entry(package: str, name: str) -> list[str]:
     thing = getattr(import_module(package), name)
-    first = first_home(thing, name)
     if inspect.ismodule(thing):
         return [f".. automodule:: {thing.__name__}", "   :members:", ""]
-    if first != package:
-        return [f"`{name}`: see :doc:`{first}`", ""]
+    if first_home(thing, name) != package:
+        return []
     if inspect.isclass(thing):
-        exception = issubclass(thing, BaseException)
-        kind, members = "autoexception" if exception else "autoclass", not exception
-        more = ["   :members:"] if members else []
-        return [f".. {kind}:: {package}.{name}", *more, ""]
+        kind = "autoexception" if issubclass(thing, BaseException) else "autoclass"
+        return [f".. {kind}:: {package}.{name}", *members(thing), ""]
     if callable(thing) and hasattr(thing, "__name__"):
         return [f".. autofunction:: {package}.{name}", ""]
     return [f".. py:data:: {package}.{name}", "", f"   {comment_on(package, name)}", ""]
+
+
+def members(cls: type) -> list[str]:
+    """What a class's entry lists: of a policy what the base class does not say already."""
+    if issubclass(cls, BaseException):
+        return []
+    if not is_policy(cls):
+        return ["   :members:"]
+    own = (name for name, thing in vars(cls).items() if inspect.isroutine(thing))
+    shown = [name for name in own if not name.startswith("_") and not hasattr(Policy, name)]
+    return [f"   :members: {', '.join(shown)}"] if shown else []
 
 
 def comment_on(package: str, name: str) -> str:
@@ -117,8 +164,9 @@ def modules_of(package: str) -> list[ModuleType]:
 
 
 def first_home(thing: object, name: str) -> str:
-    """The first page that lists this very thing."""
-    for package in PACKAGES:
+    """The first page that lists this very thing; the last for policies and problems."""
+    last = is_policy(thing) or getattr(thing, "__module__", "").startswith("latebloomer.problems")
+    for package in reversed(PACKAGES) if last else PACKAGES:
         listed = name in public_names(package)
         if listed and getattr(import_module(package), name) is thing:
             return package

@@ -185,10 +185,15 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 
 def extra(module: str, purpose: str, name: str) -> Any:
     """Import an optional dependency, or say how to install it."""
+    package = module.partition(".")[0]
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
         raise MissingExtra(
             f"{purpose} need {package}: pip install 'latebloomer[{name}]'"
+        ) from error
+    except OSError as error:  # LightGBM's wheel asks for the system's OpenMP
+        cure = "; on Debian: apt-get install libgomp1" if "libgomp" in str(error) else ""
+        raise MissingExtra(
+            f"{purpose} need {package}, which is there but does not load: {error}{cure}"
         ) from error

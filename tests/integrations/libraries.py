@@ -26,6 +26,8 @@ def library(name, extra=None):
     """A library, or a skip of the whole file that says why it is not there."""
     try:
         return import_module(name)
+    except OSError as error:  # it is there, but not what it needs of the system
+        pytest.skip(f"{name} does not load here: {error}", allow_module_level=True)
     except ImportError:
         extra = extra or name.partition(".")[0]
         said = Path(sys.prefix) / "not-installed.txt"  # what `make test-integrations` found out

@@ -424,17 +424,17 @@ def test_regression_targets_for_classifiers_are_refused():
         search(SGDRegressor()).fit(X)
 
 
-# --- docs/scikit-learn.md ---
+# --- docs/scikit-learn-settings.md ---
 
 
 def test_the_example_of_the_guide_runs():
-    guide = (Path(__file__).parents[2] / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
-    section = guide[guide.index("## Many settings of one model") :]
-    example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    docs = Path(__file__).parents[2] / "docs"
+    guide = (docs / "scikit-learn-settings.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
     said: dict = {}
     exec(example, said)
     found = said["search"]
     assert found.best_score_ > 0.9 and found.verdict_.settings["trainings"] == 3
-    table = re.search(r"\| `cv_results_` has .*?\n\n", section, re.DOTALL)[0]
+    table = re.search(r"\| `cv_results_` has .*?\n\n", guide, re.DOTALL)[0]
     for column in re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.M))):
         assert column == "cv_results_" or column in found.cv_results_

@@ -170,6 +170,20 @@ def test_the_frame_and_the_plot_have_every_learner():
     pyplot.close(figure)
 
 
+def test_the_title_of_a_plot_fits_its_figure():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    verdict = quiet({f"rising {name} curve": make for name, make in FIVE.items()}, 400)
+    assert "; a late bloomer: " in verdict.sentence  # the longest there is
+    figure = verdict.plot()
+    figure.canvas.draw()
+    title = figure.axes[0].title.get_window_extent()
+    assert figure.bbox.x0 <= title.x0 and title.x1 <= figure.bbox.x1
+    pyplot.close(figure)
+
+
 def test_the_winner_can_be_pickled_or_one_is_told_why_not(tmp_path):
     verdict = quiet({"a": Counter(1.0), "b": Counter(2.0)}, 20)
     verdict.save(tmp_path / "winner.pkl")

@@ -177,7 +177,8 @@ def adapter_for(thing: Any) -> str | None:
     found = next((home for home in homes if home in ADAPTERS), None)
     if found is None:
         return None
-    page = "scikit-learn.md" if found in ("sklearn", "optuna") else "training-libraries.md"
+    own_page = {"sklearn": "scikit-learn.md", "optuna": "optuna.md"}
+    page = own_page.get(found, "training-libraries.md")
     return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
 
 

@@ -30,6 +30,7 @@ def plot(verdict: Verdict, ax: Any = None) -> Figure:
         (line,) = ax.plot(pulls, scores, lw=width, label=f"{learner.name} ({learner.pulls} pulls)")
         mark = "x" if learner.dropped or learner.failed else "o"
         ax.plot(pulls[-1:], scores[-1:], mark, color=line.get_color())
-    ax.set(xlabel="pulls of the learner", ylabel="score", title=verdict.sentence)
+    title = verdict.sentence.replace("; ", ";\n")  # in one line it may be wider than the figure
+    ax.set(xlabel="pulls of the learner", ylabel="score", title=title)
     ax.legend()
     return ax.figure
