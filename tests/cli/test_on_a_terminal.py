@@ -67,7 +67,7 @@ def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
     said = terminal(*COMMAND, f"mine.py:{learners}", "--budget", str(budget), "--deliver", "0.2")
     before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
     _, _, after = rest.rpartition("\x1b[?25h")
-    assert len(before.splitlines()) <= 6 and before.startswith("auto: Foresight(")
+    assert len(before.splitlines()) <= 6 and before.startswith("auto: foresight")
     assert len(after.splitlines()) <= 12 and after.startswith("Keep ")
     assert said.count("Keep ") == 1
     for line in after.splitlines():

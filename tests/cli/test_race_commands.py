@@ -97,7 +97,7 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
     ran = run("race", "mine:learners", "--budget", 40, "--report", "race.html", "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep quick: score ")
-    assert ran.stderr.startswith("auto: Foresight(power=None) over 2 learners with 40 pulls")
+    assert ran.stderr.startswith("auto: foresight over 2 learners with 40 pulls")
     assert ran.stdout.count("Keep quick") == 1 and "Keep quick" not in ran.stderr
     assert "Keep quick" in (tmp_path / "race.html").read_text()
     monkeypatch.syspath_prepend(tmp_path)

@@ -21,6 +21,7 @@ from latebloomer.policies import (
     choose_policy,
     make_policy,
 )
+from latebloomer.policies.registry import label_of
 from latebloomer.racing import OtherRace, look, race, resume
 from latebloomer.racing.journal import files as journals
 
@@ -94,10 +95,13 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
 
 def test_a_race_names_what_it_plays(capfd, tmp_path):
     verdict = race(LEARNERS, 40, journal=tmp_path / "race.db")
-    assert capfd.readouterr().err.startswith(f"auto: {DEFAULT!r} over 3 learners")
-    assert verdict.policy == f"auto: {DEFAULT!r}" and f"by auto: {DEFAULT!r}" in str(verdict)
+    assert capfd.readouterr().err.startswith(f"auto: {label_of(DEFAULT)} over 3 learners")
+    assert (
+        verdict.policy == f"auto: {label_of(DEFAULT)}"
+        and f"by auto: {label_of(DEFAULT)}" in str(verdict)
+    )
     assert look(tmp_path / "race.db").policy == verdict.policy
-    assert run(policy="r-sr").policy == repr(RisingSR())
+    assert run(policy="r-sr").policy == "r-sr"
 
 
 def test_the_journal_has_the_policy_and_that_it_was_left_to_us(tmp_path):
@@ -122,7 +126,7 @@ def test_a_race_that_auto_began_with_another_policy_goes_on_with_that(tmp_path):
         older.append(event)
     older.close()
     again = resume(tmp_path / "older.db", LEARNERS, policy="auto", progress=False)
-    assert again.policy == f"auto: {EVEN!r}"
+    assert again.policy == f"auto: {label_of(EVEN)}"
     assert again.pulls == look(tmp_path / "race.db").pulls
 
 
@@ -148,7 +152,7 @@ def test_a_journal_from_before_opens_and_its_policy_was_named(tmp_path):
 @pytest.mark.parametrize("horizon", [None, 30])
 def test_by_the_clock_it_is_the_same_policy_and_each_plan_follows_its_rule(horizon):
     verdict = race(LEARNERS, seconds=0.05, horizon=horizon, journal=None, progress=False)
-    assert verdict.policy == f"auto: {DEFAULT!r}"
+    assert verdict.policy == f"auto: {label_of(DEFAULT)}"
 
 
 # --- everywhere else ---

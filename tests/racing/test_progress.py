@@ -42,7 +42,7 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     out, err = capfd.readouterr()
     assert out == "" and "\x1b" not in err
     lines = err.splitlines()
-    assert lines[0].startswith("auto: Foresight(")  # the plan comes first
+    assert lines[0].startswith("auto: foresight")  # the plan comes first
     assert "fails: out, pull 2 failed twice: RuntimeError: boom" in lines
     assert any(line.startswith("a: dropped at pull ") for line in lines)
     assert any(line.startswith("Keep c: ") for line in lines)

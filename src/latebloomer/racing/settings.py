@@ -8,6 +8,7 @@ import os
 import platform
 import sqlite3
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -17,7 +18,13 @@ import numpy as np
 from latebloomer.core.text import brief
 from latebloomer.errors import OtherRace, SettingError, need_number, require
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import REGISTRY, is_auto, is_registered, make_policy
+from latebloomer.policies.registry import (
+    REGISTRY,
+    is_auto,
+    is_registered,
+    label_of,
+    make_policy,
+)
 from latebloomer.racing.training_share import Share
 from latebloomer.session.delivery import check_share
 from latebloomer.version import __version__
@@ -91,7 +98,7 @@ class Settings:
     @property
     def rule(self) -> str:
         """The policy, and whether it was chosen by "auto"."""
-        return f"auto: {self.policy!r}" if self.auto else repr(self.policy)
+        return rule_in(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the journal."""
@@ -125,6 +132,16 @@ class Settings:
                 "is resumed by the rule that it began with"
             )
         return cls(**values | {"policy": made})
+
+
+def rule_in(values: Mapping[str, Any]) -> str:
+    """The policy of settings that `as_dict` gave, after "auto: " where it was left to the library.
+
+    In the words that one types; a policy of one's own as Python shows it.
+    """
+    recorded = _recorded(values["policy"])
+    text = values["policy"]["repr"] if recorded is None else label_of(recorded)
+    return f"auto: {text}" if values["auto"] else text
 
 
 def _recorded(kept: dict[str, Any]) -> Policy | None:

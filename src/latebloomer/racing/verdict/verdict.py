@@ -15,6 +15,7 @@ from latebloomer.core.tables import data_frame
 from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.journal.journal import near
+from latebloomer.racing.settings import rule_in
 from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -212,8 +213,7 @@ class Verdict:
     @property
     def policy(self) -> str:
         """The policy, after "auto: " where it was left to the library."""
-        text: str = self.settings["policy"]["repr"]
-        return f"auto: {text}" if self.settings["auto"] else text
+        return rule_in(self.settings)
 
     @property
     def sentence(self) -> str:
