@@ -17,7 +17,6 @@ from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies import (
     AdaptiveRejects,
     Foresight,
-    RisingSR,
     choose_policy,
     make_policy,
 )
