@@ -247,6 +247,13 @@ def test_other_arguments_are_left_to_numba(cache):
     assert cache() == []
 
 
+def test_a_numba_that_passes_arguments_otherwise_is_left_alone(cache, monkeypatch):
+    taken = machine_code._words_taken
+    monkeypatch.setattr(machine_code, "_words_taken", lambda function: taken(function)[::-1])
+    assert filled(code_of(fill)) == [9.0] * 3
+    assert cache() == []
+
+
 def test_code_that_calls_what_is_not_there_is_left_to_numba(cache, monkeypatch):
     """LLVM would end the process."""
     filled(code_of(fill))

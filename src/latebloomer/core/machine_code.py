@@ -7,7 +7,8 @@ LLVM alone (llvmlite, which numba brings along), which takes 0.06 s.
 
 All but two things here are public in numba and llvmlite: how a function of numba's takes its
 arguments (`spread`), and whether it has addresses of this process in it (`_emit`). Both are of
-numba's version, which is in the name of the file.
+numba's version, which is in the name of the file. The first is compared with the function that
+numba has made (`words_of`): where a version takes other words, it is left to numba.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class MachineCode:
         name = self._file_name(kinds)
         found = next(filter(None, (_read(folder / name) for folder in folders())), None)
         if found is None:
-            found = _compiled(self._lowered(inner_jit()), args)
+            found = _compiled(self._lowered(inner_jit()), args, words_of(kinds))
             if found is not None:
                 _write(name, found)
         return found
@@ -181,6 +182,27 @@ def _spread(value: Any, kinds: list[Any], words: list[Any]) -> None:
         kinds.append(None)
 
 
+def words_of(kinds: tuple[Any, ...]) -> list[str]:
+    """The types of the words of arguments of these kinds, results first, as LLVM calls them.
+
+    >>> words_of((int, ("<f8", 1, True, False, True, True), float))
+    ['ptr', 'ptr', 'i64', 'ptr', 'ptr', 'i64', 'i64', 'ptr', 'i64', 'i64', 'double']
+    """
+    found = ["ptr", "ptr"]
+    for kind in kinds:
+        if kind in (int, float):
+            found.append("i64" if kind is int else "double")
+        elif len(kind) == 6:  # an array
+            found += ["ptr", "ptr", "i64", "i64", "ptr", *["i64"] * (2 * kind[1])]
+    return found
+
+
+def _words_taken(function: Any) -> list[str]:
+    """The types of the words that a function takes; LLVM 14 writes addresses with a star."""
+    names = [str(argument.type) for argument in function.arguments]
+    return ["ptr" if name.endswith("*") else name for name in names]
+
+
 def _left_to_numba(*_: Any) -> int:
     """In the place of a function that cannot be in a file."""
     return 1
@@ -194,15 +216,18 @@ def _can_be_kept() -> bool:
     return sys.maxsize > 2**32 and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
 
-def _compiled(dispatcher: Any, args: tuple[Any, ...]) -> CodeFile | None:
+def _compiled(dispatcher: Any, args: tuple[Any, ...], words: list[str]) -> CodeFile | None:
     typeof = extra("numba", "simulations", "sim").typeof
     signature = tuple(map(typeof, args))
     dispatcher.compile(signature)
-    return _emit(dispatcher, signature)
+    return _emit(dispatcher, signature, words)
 
 
-def _emit(dispatcher: Any, signature: tuple[Any, ...]) -> CodeFile | None:
-    """What numba has made, as a file; None where it holds for this process alone."""
+def _emit(dispatcher: Any, signature: tuple[Any, ...], words: list[str]) -> CodeFile | None:
+    """What numba has made, as a file.
+
+    None where it holds for this process alone, or takes its arguments as other words.
+    """
     if dispatcher.overloads[signature].library.has_dynamic_globals:
         return None
     llvm = _llvm()
@@ -210,10 +235,12 @@ def _emit(dispatcher: Any, signature: tuple[Any, ...]) -> CodeFile | None:
     functions = [some for some in module.functions if not some.name.startswith("llvm.")]
     calls = [some.name for some in functions if some.is_declaration]
     made = [some for some in functions if not some.is_declaration]
-    entry = [some.name for some in made if some.linkage == llvm.Linkage.external]
+    entry = [some for some in made if some.linkage == llvm.Linkage.external]
     if len(entry) != 1 or not set(calls) <= set(C_LIBRARY.split()):
         return None
-    return CodeFile(entry[0], calls, _machine().emit_object(module))
+    if _words_taken(entry[0]) != words:
+        return None
+    return CodeFile(entry[0].name, calls, _machine().emit_object(module))
 
 
 # --- loading ---
