@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.decomposition import PCA
@@ -462,3 +463,30 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[sklearn\]'"):
         import latebloomer.integrations.sklearn  # noqa: F401
+
+
+class Watching(GaussianNB):
+    """Notes whether its settings would be checked."""
+
+    seen: list[bool] = []  # noqa: RUF012
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.seen.append(get_config()["skip_parameter_validation"])
+        return super().partial_fit(X, y, classes, sample_weight)
+
+
+def test_settings_are_checked_in_the_first_step_and_the_first_score_of_each_model():
+    X, y = load_iris(return_X_y=True)
+    scored, Watching.seen = [], []
+
+    def scorer(model, X, y):
+        scored.append(get_config()["skip_parameter_validation"])
+        return model.score(X, y)
+
+    learner = SklearnLearner(Watching(), X, y, batch=20, scoring=scorer, random_state=0)
+    for _ in range(3):
+        learner.pull()
+    assert Watching.seen == scored == [False, True, True]
+    assert not get_config()["skip_parameter_validation"]
+    with pytest.raises(ValueError, match="var_smoothing"):
+        SklearnLearner(GaussianNB(var_smoothing=-1), X, y, random_state=0).pull()

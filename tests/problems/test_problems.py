@@ -717,3 +717,17 @@ def test_parquet_without_pyarrow_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtra, match="Parquet files need pyarrow"):
         problems.load(tmp_path / "a.parquet")
+
+
+def test_a_table_that_nobody_can_change_is_not_copied_and_any_other_is():
+    table = np.linspace(0.0, 1.0, 20).reshape(2, 10)
+    view = table[:, :5]
+    view.flags.writeable = False  # its owner can still be written to
+    problem = Problem(view)
+    table[0, 0] = 9.0
+    assert problem.curves[0, 0] == 0.0
+    table[0, 0] = 0.0
+    table.flags.writeable = False
+    assert np.shares_memory(Problem(table[:, :5]).curves, table)
+    assert Problem(table[:, :5]).means(5).flags.writeable
+    assert not np.shares_memory(Problem(table).means(5), table)

@@ -2,7 +2,6 @@
 
 import random
 import sqlite3
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -122,7 +121,7 @@ class Rounding(Scrambled):
     def work(self, orders):
         for report in super().work(orders):
             told = isinstance(report, Told)
-            yield replace(report, score=round(report.score, 2)) if told else report
+            yield report._replace(score=round(report.score, 2)) if told else report
 
 
 class Restless(Scrambled):

@@ -211,11 +211,26 @@ def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypa
         return real(experiment, threads)
 
     monkeypatch.setattr(local_runs, "players_of", noted)
+    monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", 2000)  # so that there is work for four
     plenty = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
     for places in (1, 3):
         leave(monkeypatch, shared + places * each + 12 * run_memory._outcome_bytes(made))
         assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
     assert sizes == [4, 1, 3]
+
+
+def test_work_of_less_than_a_slice_is_not_shared_out(monkeypatch):
+    real, sizes = local_runs.players_of, []
+
+    def noted(experiment, threads):
+        sizes.append(threads)
+        return real(experiment, threads)
+
+    monkeypatch.setattr(local_runs, "players_of", noted)
+    one = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
+    monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", 10_000)
+    assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == one
+    assert sizes == [1, 2]
 
 
 def test_what_is_sent_to_other_processes_is_numbers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ KERNELS: dict[str, Callable[[Trial, Any], int]] = {
 ORDERED = ("SR", "R-SR", "Rest-Sure")  # what draws an order, or one arm of several
 ORDER_STREAM = 1  # what the authors drew from an unseeded generator: ours is [trial, this]
 REST_SURE_RHO = 0.8
+ROUNDS_OF_BATCH = 100_000  # that are drawn before they are played: a few MB
 
 
 class Outcome(NamedTuple):
@@ -44,9 +46,19 @@ class Outcome(NamedTuple):
 
 @cache
 def compiled(name: str) -> Any:
-    """The kernel of an algorithm, compiled once for all processes."""
+    """`play_trials` for an algorithm, compiled once for all processes."""
+    return lower(published.play_trials, _jit(), algorithm=KERNELS[name])
+
+
+@cache
+def _decays() -> Any:
+    return lower(published.decays, _jit())
+
+
+@cache
+def _jit() -> Any:
     numba = extra("numba", "the published conventions", "sim")
-    return lower(KERNELS[name], numba.njit(cache=True, nogil=True, error_model="numpy"))
+    return numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 def play(
@@ -62,16 +74,21 @@ def play(
         series: (compiled(name), _frame(setting, name, factor, means, budget))
         for series, (name, factor) in algorithms.items()
     }
-    ordered = any(name in ORDERED for name, _ in algorithms.values())
-    for number, (noise, legacy, order) in enumerate(_luck(setting, budget, trials, ordered)):
+    first, ordered = 0, any(name in ORDERED for name, _ in algorithms.values())
+    for noise, legacy, order in _batches(_luck(setting, budget, trials, ordered), budget):
+        at = slice(first, first + len(noise))
         for series, (name, _) in algorithms.items():
-            kernel, trial = prepared[series]
+            kernel, frame = prepared[series]
             luck = legacy if name == "Prob-1" else order
-            found = made[series]
-            found.recommended[number] = kernel(
-                trial._replace(noise=noise, luck=luck), found.pulls[number]
-            )
+            kernel(frame, noise, luck, made[series].recommended[at], made[series].pulls[at])
+        first = at.stop
     return made
+
+
+def _batches(luck: Iterator[tuple[Floats, Floats, Floats]], budget: int) -> Iterator[list[Floats]]:
+    """The luck of many trials at a time, a row each: calling compiled code takes a while."""
+    while some := list(islice(luck, max(1, ROUNDS_OF_BATCH // budget))):
+        yield [np.array(rows) for rows in zip(*some, strict=True)]
 
 
 def _frame(setting: Setting, name: str, factor: float, means: Floats, budget: int) -> Trial:
@@ -80,7 +97,8 @@ def _frame(setting: Setting, name: str, factor: float, means: Floats, budget: in
     rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
     empty = np.zeros(0)
     ends = np.array(phase_lengths(len(means), budget))
-    return Trial(means, empty, empty, ends, factor * a(budget), setting.sigma, rho)
+    decay = _decays()(budget, rho)
+    return Trial(means, empty, empty, ends, decay, factor * a(budget), setting.sigma, rho)
 
 
 def _luck(

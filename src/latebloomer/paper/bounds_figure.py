@@ -50,11 +50,16 @@ class Case:
     def of(cls, name: str, problem: Problem, beta: float) -> Case:
         """The smallest c for beta; the largest n^beta gamma(n) of these curves comes early."""
         curves = problem.means(BUDGETS[-1])
+        curves.flags.writeable = False  # problems are views of it
         return cls(name, curves, beta, smallest_c(curves[:, : 10**4], beta))
 
     def problem(self, budget: int) -> Problem:
         """The problem as far as this budget needs it."""
         return Problem(self.curves[:, :budget], SIGMA, label=self.name)
+
+    def gaps(self, budget: int) -> Floats:
+        """Delta_i(T), of which the last means alone are looked at."""
+        return gaps(self.curves[:, budget - 1 : budget], 1)
 
 
 class Guarantee(NamedTuple):
@@ -159,7 +164,7 @@ def _bound(case: Case, name: str, budget: int, promise: Guarantee, measured: lis
 
 
 def _rising_ucbe(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = gaps(curves, budget)
+    behind = case.gaps(budget)
     least = rising_ucbe.minimum_budget(behind, WINDOW, case.beta, case.c)
     limit, half = (_limit(case, curves, budget, iota) for iota in (0.0, IOTA))
     if isinstance(limit, NoExploration):
@@ -177,12 +182,12 @@ def _rising_ucbe(case: Case, curves: Floats, budget: int) -> Guarantee:
 def _limit(case: Case, curves: Floats, budget: int, iota: float) -> float | NoExploration:
     if budget <= EXACT:
         return exploration_limit(curves, budget, SIGMA, WINDOW, iota)
-    behind = gaps(curves, budget)
+    behind = case.gaps(budget)
     return exploration_limit_polynomial(behind, budget, SIGMA, WINDOW, case.beta, case.c, iota)
 
 
 def _rising_sr(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = gaps(curves, budget)
+    behind = case.gaps(budget)
     least = rising_sr.minimum_budget(behind, WINDOW, case.beta, case.c)
     condition = rising_sr.phase_condition(curves, budget, WINDOW)
     if not condition.holds:
@@ -197,7 +202,7 @@ def _rising_sr(case: Case, curves: Floats, budget: int) -> Guarantee:
 
 
 def _round_robin_window(case: Case, curves: Floats, budget: int) -> Guarantee:
-    behind = gaps(curves, budget)
+    behind = case.gaps(budget)
     least = round_robin_window.minimum_budget(behind, WINDOW, case.beta, case.c)
     if not round_robin_window.bias_condition(curves, budget, WINDOW):
         return Guarantee("the condition on the bias fails", nan, least, nan, nan)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from math import nan
+from operator import attrgetter
 from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from latebloomer.core.atomic_files import make_folder, write_csv
@@ -17,6 +20,7 @@ from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.simulation.progress_bar import Progress
 
 Key = TypeVar("Key", bound=Hashable)
+EVERY = 1.0  # seconds of work that a kill may cost
 PARTS = "parts"  # the folder, in the output folder, of what need not be played again
 
 
@@ -60,7 +64,9 @@ def read_rows(path: Path, kind: type[Any] = Row) -> list[Any]:
 
 def select(rows: Sequence[Row], **wanted: Any) -> list[Row]:
     """The rows with these values: `select(rows, algorithm="RR", T=100)`."""
-    return [row for row in rows if all(getattr(row, k) == v for k, v in wanted.items())]
+    values = attrgetter(*wanted)
+    same = values(SimpleNamespace(**wanted))
+    return [row for row in rows if values(row) == same]
 
 
 class Made(NamedTuple):
@@ -95,7 +101,8 @@ class Workbench:
     ) -> list[Row]:
         """The rows of all keys, in this order; those in the folder are not played again.
 
-        `name` says all that the rows depend on. A part is kept as soon as it is played.
+        `name` says all that the rows depend on. Played parts are kept whatever ends this; a kill
+        costs those of a second.
         """
         path = make_folder(self.folder / PARTS) / f"{name}.csv"
         found: dict[Key, list[Row]] = {}
@@ -104,11 +111,22 @@ class Workbench:
         missing = [key for key in keys if key not in found]
         workers = self.jobs if AS_PUBLISHED in name else 1  # `simulate` has threads of its own
         with Progress(len(missing), f"parts of {name}", shown=self.shown) as bar:
-            for key, rows in _played(play, missing, workers):
-                found[key] = rows
-                write_rows(path, [row for part in found.values() for row in part])
-                bar.advance(1)
+            kept = monotonic()
+            try:
+                for key, rows in _played(play, missing, workers):
+                    found[key] = rows
+                    if monotonic() - kept > EVERY:
+                        _write_parts(path, found)
+                        kept = monotonic()
+                    bar.advance(1)
+            finally:
+                if missing and found:
+                    _write_parts(path, found)
         return [row for key in keys for row in found[key]]
+
+
+def _write_parts(path: Path, found: Mapping[Any, list[Row]]) -> None:
+    write_rows(path, [row for part in found.values() for row in part])
 
 
 def _played(

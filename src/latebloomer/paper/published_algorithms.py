@@ -48,9 +48,27 @@ class Trial(NamedTuple):
     noise: Floats  # by round (departure 6)
     luck: Floats  # uniform numbers in [0, 1), by round, for algorithms that draw
     ends: Any  # pulls at which the phases of successive rejects end
+    decay: Floats  # s^-rho for s = 0 (never read), 1, ..., T
     exploration: float
     sigma: float
     rho: float
+
+
+@kernel
+def play_trials(frame: Trial, noise: Any, luck: Any, recommended: Any, pulls: Any) -> None:
+    """A trial for each row of `noise`: an entry of `recommended` and a row of `pulls` each."""
+    for number in range(len(noise)):
+        trial = Trial(
+            frame.means, noise[number], luck[number], frame.ends, frame.decay, frame.exploration,
+            frame.sigma, frame.rho,
+        )  # fmt: skip
+        recommended[number] = algorithm(trial, pulls[number])
+
+
+@kernel
+def algorithm(trial: Trial, n: Any) -> int:
+    """In the place of the algorithm that `play_trials` is compiled for."""
+    raise NotImplementedError
 
 
 @kernel
@@ -301,7 +319,7 @@ def explore_then_commit(trial: Trial, n: Any) -> int:
     """ETC: the smallest fitted loss after the last complete sweep."""
     arms, budget, rho = len(n), len(trial.noise), trial.rho
     losses, fit, loss = np.zeros((arms, budget)), np.zeros((arms, 6)), np.zeros(arms)
-    decay, chosen = decays(budget, rho), -1
+    decay, chosen = trial.decay, -1
     for t in range(budget):
         i = t % arms if chosen < 0 else chosen
         x = reward(trial, n, i, t)
@@ -319,7 +337,7 @@ def rest_sure(trial: Trial, n: Any) -> int:
     """Rest-Sure: the smallest of fitted losses that were read at different pull counts."""
     arms, budget, rho = len(n), len(trial.noise), trial.rho
     losses, fit, loss = np.zeros((arms, budget)), np.zeros((arms, 6)), np.zeros(arms)
-    decay, active, phase, chosen = decays(budget, rho), np.arange(arms), 1, -1
+    decay, active, phase, chosen = trial.decay, np.arange(arms), 1, -1
     for t in range(budget):
         i = active[t % len(active)] if chosen < 0 else chosen
         x = reward(trial, n, i, t)

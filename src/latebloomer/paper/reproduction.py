@@ -45,6 +45,7 @@ FIGURES: tuple[Figure, ...] = (  # in the order of the page
     random_instances_figure.FIGURE,
 )
 KINDS = ("csv", "png", "pdf")
+DPI = 150  # of the pictures
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
@@ -123,6 +124,14 @@ def _same(record: Path, circumstances: dict[str, Any]) -> bool:
 def _draw(made: Made, pyplot: Any, files: Sequence[Path]) -> None:
     with pyplot.style.context("default"):
         figure = made.draw(pyplot)
+        _lay_out(figure)
         for file in files:
-            write_figure(figure, file, dpi=150)
+            write_figure(figure, file, dpi=DPI)
         pyplot.close(figure)
+
+
+def _lay_out(figure: Any) -> None:
+    """Find the places of axes and legends once: else each file is drawn twice to find them."""
+    figure.set_dpi(DPI)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine(None)

@@ -87,7 +87,8 @@ class Problem:
         self.need_pulls("budget", budget)
         what = f"the table of the means of {self.arms} arms up to pull {budget}"
         need_memory(8 * self.arms * int(budget), what, "set a smaller budget, or give fewer arms")
-        return self._means_of(range(self.arms), 1, int(budget))
+        means = self._means_of(range(self.arms), 1, int(budget))
+        return means if self.length is None else means.copy()
 
     def mean_rows(self, budget: int) -> Iterator[Floats]:
         """The same table in blocks: some whole rows, or a part of one row, from arm to arm."""
@@ -189,9 +190,9 @@ class Problem:
         return self._means_of(range(self.arms), int(horizon), int(horizon))
 
     def _means_of(self, arms: range, first: int, last: int) -> Floats:
-        """The means of some arms, by row, at the pulls `first` to `last`."""
+        """The means of some arms, by row, at the pulls `first` to `last`; of a table, a view."""
         if self.length is not None:
-            return self.curves[arms.start : arms.stop, first - 1 : last].copy()
+            return self.curves[arms.start : arms.stop, first - 1 : last]
         means = np.empty((len(arms), last - first + 1))
         for arm, row in zip(arms, means, strict=True):
             for start in range(first, last + 1, BLOCK):
@@ -246,7 +247,7 @@ def _as_table(given: Any) -> Floats:
         raise CurveError(f"curves must be numbers, or one function per arm: {error}") from error
     if len({row.shape for row in rows}) > 1:
         raise CurveError(f"curves of unequal length: {[row.size for row in rows]}")
-    table = np.array(rows)
+    table = given if _is_frozen(given) else np.array(rows)
     if table.ndim != 2 or table.shape[1] < 1:
         raise CurveError(f"curves of shape {table.shape}, but they must be a table (arms, pulls)")
     if not np.all(np.isfinite(table)):
@@ -254,6 +255,14 @@ def _as_table(given: Any) -> Floats:
         raise CurveError(f"arm {arm} has no finite mean at pull {n + 1}: {table[arm, n]}")
     table.flags.writeable = False
     return table
+
+
+def _is_frozen(given: Any) -> bool:
+    """Whether nobody can change the numbers, so that no copy of them is needed."""
+    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
+        return False
+    owner = given if given.base is None else given.base
+    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
 
 
 def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:

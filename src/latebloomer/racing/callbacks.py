@@ -118,9 +118,6 @@ class Callbacks:
                     notes.append(Noted(None, _failure(callback, event, error)))
         return notes
 
-    def __bool__(self) -> bool:
-        return bool(self._callbacks)
-
 
 def _failure(callback: Callback, event: Event, error: Exception) -> str:
     name = getattr(callback, "__name__", type(callback).__name__)

@@ -36,7 +36,7 @@ class Stopwatch:
     @property
     def elapsed(self) -> float:
         """Seconds of the race so far."""
-        return self._before + self.here
+        return self._before + (perf_counter() - self._began)
 
     def pause(self, seconds: float) -> None:
         """Take time out that is not the race's: restoring learners."""

@@ -73,7 +73,7 @@ class Driver:
         timed = journal.path is not None or runner.fragile
         self.schedule = CheckpointSchedule(self.settings.checkpoint_every, len(entries), timed)
         self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
-        self.callbacks = Callbacks(callbacks, self.view)
+        self.callbacks = Callbacks(callbacks, self.view) if callbacks else None
         self.watch = Stopwatch(race.elapsed)
         self.clock: Clock | None = None
         self.stopping = stopping_rule(self.session, self.settings)
@@ -82,6 +82,7 @@ class Driver:
         self._unsavable: set[int] = set()  # noted once
         self._unreleased = set(range(len(entries)))
         self._rescued = False  # whether the journal was lost once
+        self._racers = self.session.racing_count  # after the newest event
         self._racers_changed = False  # by the events that are being recorded
 
     # --- the race ---
@@ -112,7 +113,7 @@ class Driver:
         """Race until the session is over."""
         with Interrupt() as interrupt, self._shown():
             self._plan_ahead()
-            while not self.session.over and (self.runner.busy or not self.runner.held):
+            while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
                     self._take(report)
                     if interrupt.wanted:
@@ -146,23 +147,21 @@ class Driver:
         self.journal.append(*events, elapsed=elapsed)
         self.race.elapsed = elapsed
         for event in events:
-            self._apply(event)
+            self.race.apply(event)
+            self.schedule.hear(event)
+            if self.clock is not None:
+                self.clock.hear(event)
+            racers = self.session.racing_count
+            if racers != self._racers:
+                self._racers, self._racers_changed = racers, True
         for event in events:  # when all have happened, as in a replay
             self.progress.hear(event, self.session)
-            if self.callbacks:
-                self._call_back(event)
+            if self.callbacks is not None:
+                self._call_back(event, self.callbacks)
         if self._racers_changed:
             self._racers_changed = False
             self._release_dropped()
             self.check_journal()
-
-    def _apply(self, event: Event) -> None:
-        racing = self.session.racing_count
-        self.race.apply(event)
-        self.schedule.hear(event)
-        if self.clock is not None:
-            self.clock.hear(event)
-        self._racers_changed |= self.session.racing_count != racing
 
     def check_journal(self) -> None:
         """Notice where the journal was deleted or replaced, and go on in a new file beside it."""
@@ -184,8 +183,8 @@ class Driver:
             return [entry.event for entry in self.journal.read()]
         return [self.race.created, *self.session.events]
 
-    def _call_back(self, event: Event) -> None:
-        for note in self.callbacks.tell(event):
+    def _call_back(self, event: Event, callbacks: Callbacks) -> None:
+        for note in callbacks.tell(event):
             self.record(note)
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
@@ -193,10 +192,13 @@ class Driver:
 
     def _take(self, report: Report) -> None:
         """Make events of what a runner reports."""
-        if type(report) is Told:  # most are
-            self._count(report)
-        else:
+        if type(report) is not Told:  # most are
             self._take_other(report)
+        elif self.session.would_take(report.arm):
+            self._resumed.discard(report.arm)
+            self.record(report)
+        else:  # the race was planned anew: it is not counted, and the learner has gone too far
+            self.runner.discard(report.arm)
         self._plan_ahead()
 
     def _take_other(self, report: Report) -> None:
@@ -215,13 +217,6 @@ class Driver:
                 self._restored(report)
             case Waiting():
                 self.progress.waits(self.session, report.arms)
-
-    def _count(self, told: Told) -> None:
-        if self.session.would_take(told.arm):
-            self._resumed.discard(told.arm)
-            self.record(told)
-        else:  # the race was planned anew: it is not counted, and the learner has gone too far
-            self.runner.discard(told.arm)
 
     def _restored(self, restored: Restored) -> None:
         if restored.arm in self._resumed:

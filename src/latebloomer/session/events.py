@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 FAILED, FINISHED = "failed", "finished"  # how an arm leaves
 
 # --- what changes a session ---
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):  # there is one for each pull: a frozen dataclass takes twice as long
     """A pull ended with a score."""
 
     arm: int

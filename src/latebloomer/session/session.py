@@ -235,8 +235,8 @@ class Session:
         return True
 
     def _enter(self, i: int, reward: float) -> None:
-        turns = self._turns
-        racing = turns.ledger.cursor[RACERS]
+        turns, cursor = self._turns, self._turns.ledger.cursor
+        racing = cursor[RACERS]
         new_phase = turns.take(i, reward)
         if turns.ledger.cursor[RACERS] != racing:
             self._note_drops()
@@ -402,7 +402,8 @@ class Session:
 
     def would_take(self, arm: int) -> bool:
         """Whether a score of this arm would be taken now."""
-        return not self.over and (arm == self._turns.due or self._turns.may_take(arm))
+        due = self._turns.due
+        return due == arm >= 0 or (due != OVER and self._turns.may_take(arm))
 
     def _picks_one_by_one(self) -> bool:
         return self._naming is None and self._turns.any_arm_may_be_next()
@@ -468,7 +469,8 @@ class Session:
 
     def pulls_of(self, arm: int) -> int:
         """Scores told of one arm: `pulls[arm]` without listing them all."""
-        return self._turns.pulls_of(arm)
+        turns = self._turns
+        return turns.ledger.n[arm] if turns.known is None else turns.pulls_of(arm)
 
     @property
     def history(self) -> list[tuple[int, float]]:

@@ -34,8 +34,9 @@ def count_here(missing: Sequence[MissingRuns], threads: int | None, bar: Progres
 
 
 def _count(runs: MissingRuns, threads: int, bar: Progress) -> Iterator[Counts]:
-    experiment = runs.experiment
-    threads = threads_that_fit(experiment, runs.last - runs.first, threads)
+    experiment, count = runs.experiment, runs.last - runs.first
+    worthwhile = max(1, count * experiment.cost_per_run // PULLS_OF_SLICE)
+    threads = threads_that_fit(experiment, count, min(threads, worthwhile))
     players = players_of(experiment, threads)
     tally, began = experiment.tally(), monotonic()
     for start, count in experiment.chunks(runs.first, runs.last):

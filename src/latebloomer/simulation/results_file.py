@@ -185,6 +185,10 @@ class GrowingResults:
     def _missing(self, experiment: Experiment, first: int, last: int) -> Iterator[MissingRuns]:
         """Ranges of runs, each with the policies and pairs that lack it."""
         budget, labels = experiment.budget, sorted(experiment.policies, key=rank)
+        if not self.results.cells:  # as in most calls
+            pairs_of_all = frozenset(combinations(labels, 2))
+            yield MissingRuns(experiment, first, last, frozenset(labels), pairs_of_all)
+            return
         cells = {
             label: _holes(self.results.find_cell(label, budget), first, last) for label in labels
         }
@@ -206,6 +210,8 @@ class GrowingResults:
     # --- what must agree ---
 
     def _check(self, experiment: Experiment) -> None:
+        if not self.results.cells:
+            return
         for new in experiment.tally().cells():
             old = self.results.find_cell(new.policy, new.budget)
             if old is not None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
@@ -217,6 +219,7 @@ class FoldModel:
         self._head_params, self._params = step_params(self._estimator, fold.fit_params)
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
+        self._has_trained = self._has_scored = False  # here: then its settings have been checked
 
     @property
     def full(self) -> int:
@@ -243,14 +246,19 @@ class FoldModel:
                 self.finished = self._convergence.reached
 
     def _step(self, X: Any, y: Any, steps: int, params: Mapping[str, Any]) -> None:
-        self.finished = self._mode.train(self._model, X, y, self.steps, steps, params)
+        with _settings_known(self._has_trained):
+            self.finished = self._mode.train(self._model, X, y, self.steps, steps, params)
+        self._has_trained = True
         self.steps += steps
 
     def score(self, scorer: Scorer) -> Any:
         """By the rows held out; with several metrics a dict."""
         if self._fold.y_val is None:
             raise LearnerError("no rows are held out: call train() instead of pull()")
-        return scorer(self._model, self._X_val, self._fold.y_val, **self._fold.score_params)
+        with _settings_known(self._has_scored):
+            found = scorer(self._model, self._X_val, self._fold.y_val, **self._fold.score_params)
+        self._has_scored = True
+        return found
 
     @property
     def model(self) -> Any:
@@ -297,6 +305,14 @@ class FoldModel:
             if self._X_val is not None:
                 self._X_val = self._head.transform(self._X_val)
         self._model = model
+
+
+def _settings_known(known: bool) -> AbstractContextManager[Any]:
+    """Without scikit-learn's check of settings, which do not change, where it was made once.
+
+    Rows are checked each time. On small data the check takes a tenth of a step.
+    """
+    return config_context(skip_parameter_validation=True) if known else nullcontext()
 
 
 def _has_head(estimator: Any) -> bool:

@@ -85,15 +85,16 @@ class MemoryJournal(Journal):
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[tuple[float, float, Event]] = []  # of each all but its number
 
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
         now = time()
         for event in events:
-            self._entries.append(Entry(len(self._entries) + 1, now, elapsed, event))
+            self._entries.append((now, elapsed, event))
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        return iter(self._entries[after:])
+        entries = enumerate(self._entries[after:], start=after + 1)
+        return (Entry(number, *entry) for number, entry in entries)
 
 
 class FileJournal(Journal):

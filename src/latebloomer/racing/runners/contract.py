@@ -175,7 +175,7 @@ def one_pull(
     """Pull, and what came of it; only `TooLong` and `KeyboardInterrupt` are raised."""
     began = perf_counter()
     try:
-        value = call(learner.pull)
+        value = learner.pull() if call is directly else call(learner.pull)
     except StopIteration:
         return RanOut(arm)
     except TooLong:

@@ -42,12 +42,13 @@ class LocalRunner(Runner):
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Learner] = {}
-        self._begun: Begun | None = None
+        self._begun: tuple[int, int, float] | None = None  # arm, its pull, and when
         self._call: Callable[[Callable[[], Any]], Any] = directly
 
     @property
     def under_way(self) -> Begun | None:
-        return self._begun
+        begun = self._begun  # once: this is another thread
+        return None if begun is None else Begun(*begun)
 
     def start(self, stage: Stage) -> None:
         self._stage = stage
@@ -69,19 +70,19 @@ class LocalRunner(Runner):
             while self.pending:
                 yield self.pending.pop(0)
             yield Restored(arm, done, perf_counter() - began)
-        self._begun = Begun(arm, done + 1, monotonic())
-        report = self._pull(arm)
+        began = monotonic()
+        self._begun = arm, done + 1, began
+        report = self._pull(arm, began)
         self._begun = None
         yield report
         if type(report) is Told and self._stage.schedule.is_due(arm, done + 1):
             yield from self.save({arm: done + 1})
 
-    def _pull(self, arm: int) -> Told | RanOut | Trouble:
-        began = perf_counter()
+    def _pull(self, arm: int, began: float) -> Told | RanOut | Trouble:
         try:
             return one_pull(arm, self._live[arm], self._call)
         except TooLong as error:
-            return self._too_long(arm, error)._replace(seconds=perf_counter() - began)
+            return self._too_long(arm, error)._replace(seconds=monotonic() - began)
         except BaseException:
             note_pulls(bare(self._live.pop(arm)), None)  # stopped in the middle of a pull
             raise

@@ -11,7 +11,10 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import accumulate, repeat, takewhile
 from math import inf
+from operator import mul
 
 from latebloomer.policies.asha import is_cut
 from latebloomer.policies.successive_halving import SuccessiveHalving
@@ -102,9 +105,10 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
     At a rung an arm goes on if it is in the top quarter of those that reached it so far.
     """
     label = f"ASHA (eta {ETA}, grace 1, one worker, learners in this order)"
+    cuts = cache(partial(_cuts, known))  # ends between the same two rungs have the same ones
     for end in _downwards(1, max(len(curve.rewards) for curve in known)):
         try:
-            pick, pulls = _asha(known, end)
+            pick, pulls = _asha(known, cuts(_rungs_below(end)), end)
         except Unknown:
             continue
         if pulls <= budget:
@@ -112,24 +116,37 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
     return _unknown(label)
 
 
-def _asha(known: Sequence[Curve], end: int) -> tuple[int, int]:
-    rungs: dict[int, list[float]] = {}
-    stops = [_stop(curve, end, rungs) for curve in known]
+def _rungs_below(end: int) -> tuple[int, ...]:
+    """1, 4, 16, ... below `end`."""
+    return tuple(takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1)))
+
+
+def _cuts(known: Sequence[Curve], rungs: tuple[int, ...]) -> list[int | None] | None:
+    """The rung at which each arm is stopped, None where it is at none; None for all: unknown."""
+    seen: dict[int, list[float]] = {n: [] for n in rungs}
+    try:
+        return [_cut(curve, seen) for curve in known]
+    except Unknown:
+        return None
+
+
+def _asha(known: Sequence[Curve], cuts: list[int | None] | None, end: int) -> tuple[int, int]:
+    if cuts is None:
+        raise Unknown
+    stops = [end if cut is None else cut for cut in cuts]
     latest = [curve.at(n) for curve, n in zip(known, stops, strict=True)]
     pulls = sum(curve.cost(n) for curve, n in zip(known, stops, strict=True))
     return max(range(len(latest)), key=lambda i: (latest[i], -i)), pulls
 
 
-def _stop(curve: Curve, end: int, rungs: dict[int, list[float]]) -> int:
+def _cut(curve: Curve, rungs: dict[int, list[float]]) -> int | None:
     """Where ASHA's rule stops an arm; `rungs` has the values seen at each, sorted."""
-    n = 1
-    while n < end:
-        value, seen = curve.at(n), rungs.setdefault(n, [])
+    for n, seen in rungs.items():
+        value = curve.at(n)
         insort(seen, value)
         if is_cut(len(seen) - bisect_right(seen, value), len(seen), ETA):
             return n
-        n *= ETA
-    return end
+    return None
 
 
 def _downwards(least: int, most: int) -> list[int]:
