@@ -136,7 +136,7 @@ def test_refit_uses_the_rows_that_were_held_out():
 
 def test_a_refit_is_the_estimators_own_fit_on_all_rows():
     trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5, max_iter=12)
-    bad = SGDClassifier(alpha=1e3)
+    bad = SGDClassifier(alpha=1e3, max_iter=12)
     found = search({"trees": trees, "bad": bad}, budget=None, trainings=2).fit(X, Y)
     assert found.best_name_ == "trees" and found.best_estimator_.n_iter_ == 12
     seeded = clone(found.best_estimator_).set_params(warm_start=False)
@@ -152,7 +152,8 @@ def test_one_of_three_trainings_is_the_refits():
 
 
 def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_refit():
-    assert search(budget=None).fit(X, Y).verdict_.settings["trainings"] == 2
+    two = {"bayes": GaussianNB(), "linear": SGDClassifier(max_iter=10)}
+    assert search(two, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2
     five = {f"bayes {k}": GaussianNB(var_smoothing=10.0**-k) for k in range(5)}
     assert search(five, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2.5
 
