@@ -720,7 +720,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 
 
 def test_a_table_that_nobody_can_change_is_not_copied_and_any_other_is():
-    table = np.linspace(0.0, 1.0, 20).reshape(2, 10)
+    table = np.linspace(0.0, 1.0, 20).reshape(2, 10).copy()
     view = table[:, :5]
     view.flags.writeable = False  # its owner can still be written to
     problem = Problem(view)

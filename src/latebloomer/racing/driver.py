@@ -249,7 +249,7 @@ class Driver:
             self.record(Stopped(why, final=not self.settings.deliver))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
-        if self.session.delivery_pending:
+        if self.settings.deliver and self.session.delivery_pending:
             self._name_winner()
 
     def _keep_time(self, clock: Clock) -> None:
