@@ -134,15 +134,15 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
-    """How many runs a player plays side by side: two where the newest reward says who is next.
+    """How many runs a player plays side by side: two where the newest rating says who is next.
 
     Phases name their arms in advance, and nothing waits. Where a run has much memory, two of them
     would only drive each other from the cache.
     """
-    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    if experiment.breakpoints is not None or ANY not in policy.plan(arms, budget, horizon).keep:
+    if experiment.breakpoints is not None or not policy.picks_by_rating:
         return 1
-    return 2 if ledger_bytes(policy, arms, experiment.most_pulls(policy)) <= MOST_OF_TWO else 1
+    size = ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
+    return 2 if size <= MOST_OF_TWO else 1
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
