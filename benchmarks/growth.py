@@ -20,6 +20,7 @@ STYLES = {
     "R-UCBE": plots.STYLES["r-ucbe"],
     "R-SR by pulls": plots.STYLES["r-sr"],
     "R-SR by sums": plots.MORE_STYLES[1],
+    "Rest-Sure": plots.STYLES["rest-sure"],
 }
 PICTURE = Path(__file__).parent.parent / "docs" / "growth.png"
 

@@ -111,10 +111,11 @@ def test_runs_side_by_side_are_the_runs_one_by_one(name, horizon):
     [
         ("r-ucbe", "paper-a", 3200, 2), ("ucb-e", "paper-a", 3200, 2),
         ("r-sr", "paper-a", 3200, 1), ("etc", "paper-a", 3200, 1),  # phases
+        ("asha", "paper-a", 3200, 1), ("prob-1", "paper-a", 3200, 1),  # other ways to pick
         ("r-ucbe", "random:F:K=1000", 40_000, 1),  # 640 MB of prefix sums
     ],
 )  # fmt: skip
-def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_reward(
+def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_rating(
     name, on, budget, lanes
 ):
     made = experiment_of(problem(on), {name: make_policy(name)}, budget, None, 0, "pulls")

@@ -191,11 +191,11 @@ def worse(ledger: Ledger, i: int, j: int) -> bool:
 
 @kernel
 def leader(ledger: Ledger, changed: int, horizon: int) -> int:
-    """The best-rated arm, given that only `changed` has a new rating since the last call.
+    """The best-rated arm, given that only `changed` has a new rating since the last call, or OVER.
 
     Arms play in blocks of `FAN`, winners in blocks of `FAN` again, until one is left; only the
     blocks above `changed` are played anew. Level by level the winners stand in `work`. An arm at
-    the horizon has retired: its rating is minus infinity.
+    the horizon has retired: its rating is minus infinity, and where all have, it is OVER.
     """
     ratings, work, count = ledger.rating, ledger.work, len(ledger.n)
     if ledger.n[changed] >= horizon:
@@ -222,12 +222,12 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
         level += count
         count = (count + FAN - 1) // FAN
         work[level + block] = best
-    return best
+    return OVER if top == -inf else best
 
 
 @kernel
 def fresh_leader(ledger: Ledger, horizon: int) -> int:
-    """The best-rated arm when any rating may have changed."""
+    """The best-rated arm when any rating may have changed, or OVER."""
     for i in range(len(ledger.n)):
         if ledger.n[i] >= horizon:
             ledger.rating[i] = -inf
@@ -240,8 +240,6 @@ def fresh_leader(ledger: Ledger, horizon: int) -> int:
 @kernel
 def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
     """The best-rated arm below the horizon, or OVER; only `changed` has a new rating, or ANY."""
-    fresh = changed == ANY
-    best = fresh_leader(ledger, horizon) if fresh else leader(ledger, changed, horizon)
-    if ledger.rating[best] == -inf:
-        return OVER
-    return best
+    if changed < 0:  # ANY; a sign tells the compiler more
+        return fresh_leader(ledger, horizon)
+    return leader(ledger, changed, horizon)

@@ -74,10 +74,10 @@ class Game(NamedTuple):
 def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
     """Enter a reward of arm `i`."""
     n = ledger.n[i] + 1
-    ledger.n[i] = n
     ledger.last[i] = reward
     ledger.cursor[PULLS] += 1
     remember(ledger, i, n, reward)
+    ledger.n[i] = n  # last, so that compiled code still has it at hand for the rating
     update_rating(game.rule, ledger, i, game.horizon)
 
 

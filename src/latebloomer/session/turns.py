@@ -571,7 +571,6 @@ class Turns:
             for i in self.departed:
                 ledger.rating[i] = -inf
             due = fresh_leader(ledger, game.horizon)
-            due = due if ledger.rating[due] > -inf else OVER
         for i in unpulled:
             ledger.n[i] = 0
         ledger.racing[:], cursor[RACERS] = crew, size

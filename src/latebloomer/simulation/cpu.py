@@ -58,19 +58,13 @@ class Lane(NamedTuple):
 @kernel
 def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
     """The reward of arm `i`'s pull number `n`, counted from 0."""
-    slot = n & (AHEAD - 1)
+    slot, ahead = n & (AHEAD - 1), source.ahead[i]
     if slot == 0:
-        draw_ahead(source, seed, run, i, n)
-    return source.ahead[i][slot]
-
-
-@kernel
-def draw_ahead(source: RewardSource, seed: int, run: int, i: int, n: int) -> None:
-    """Draw the rewards of arm `i` from pull number `n` on."""
-    ahead, means, scale = source.ahead[i], source.means[i], source.scales[i]
-    variates(ahead, source.kind, source.shape, seed, run, i, n)
-    for slot in range(min(AHEAD, len(means) - n)):
-        ahead[slot] = reward(source.kind, scale, means[n + slot], ahead[slot])
+        means, scale = source.means[i], source.scales[i]
+        variates(ahead, source.kind, source.shape, seed, run, i, n)
+        for k in range(min(AHEAD, len(means) - n)):
+            ahead[k] = reward(source.kind, scale, means[n + k], ahead[k])
+    return ahead[slot]
 
 
 @kernel
@@ -83,17 +77,11 @@ def turn(game: Game, ledger: Ledger, source: RewardSource, run: int, i: int) -> 
 @kernel
 def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
     """Play one run; the recommended arm. The ledger then says how often each arm was pulled."""
-    i = first_turn(game, ledger, run)
+    reset(ledger)
+    i = advance(game, ledger, ANY, run)
     while i != OVER:
         i = turn(game, ledger, source, run, i)
     return recommend(game, ledger)
-
-
-@kernel
-def first_turn(game: Game, ledger: Ledger, run: int) -> int:
-    """Begin a run; the arm of its first pull."""
-    reset(ledger)
-    return advance(game, ledger, ANY, run)
 
 
 @kernel
@@ -116,27 +104,22 @@ def play_in_pairs(
     The next arm waits for the newest rating, and that for the arm: while one run waits, the other
     is worked on.
     """
-    runs = len(recommended)
-    for place in range(0, runs, 2):
-        run = first + place
-        i = first_turn(game, one.ledger, run)
-        j = first_turn(game, other.ledger, run + 1) if place + 1 < runs else OVER
-        while i >= 0 or j >= 0:  # neither is OVER; a sign tells the compiler more
+    for place in range(0, len(recommended), 2):
+        run, more = first + place, min(1, len(recommended) - 1 - place)  # 0 for the last of all
+        reset(one.ledger)
+        reset(other.ledger)
+        i = advance(game, one.ledger, ANY, run)
+        j = advance(game, other.ledger, ANY, run + 1) if more == 1 else OVER
+        while i >= 0 or j >= 0:  # not OVER; a sign tells the compiler more
             if i >= 0:
                 i = turn(game, one.ledger, one.source, run, i)
             if j >= 0:
                 j = turn(game, other.ledger, other.source, run + 1, j)
-        note(game, one.ledger, place, recommended, pulls)
-        if place + 1 < runs:
-            note(game, other.ledger, place + 1, recommended, pulls)
-
-
-@kernel
-def note(game: Game, ledger: Ledger, place: int, recommended: Any, pulls: Any) -> None:
-    """Enter what came out of a run."""
-    recommended[place] = recommend(game, ledger)
-    for i in range(len(ledger.n)):
-        pulls[place][i] = ledger.n[i]
+        recommended[place + more] = recommend(game, other.ledger)
+        recommended[place] = recommend(game, one.ledger)
+        for arm in range(len(one.ledger.n)):
+            pulls[place + more][arm] = other.ledger.n[arm]
+            pulls[place][arm] = one.ledger.n[arm]
 
 
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
@@ -152,15 +135,15 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
-    """How many runs a player plays side by side: two where the newest reward says who is next.
+    """How many runs a player plays side by side: two where the newest rating says who is next.
 
     Phases name their arms in advance, and nothing waits. Where a run has much memory, two of them
     would only drive each other from the cache.
     """
-    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    if experiment.breakpoints is not None or ANY not in policy.plan(arms, budget, horizon).keep:
+    if experiment.breakpoints is not None or not policy.picks_by_rating:
         return 1
-    return 2 if ledger_bytes(policy, arms, experiment.most_pulls(policy)) <= MOST_OF_TWO else 1
+    size = ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
+    return 2 if size <= MOST_OF_TWO else 1
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:

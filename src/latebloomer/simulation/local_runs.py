@@ -113,6 +113,7 @@ def play_in_threads(
 def _slices(experiment: Experiment, runs: int) -> Iterator[tuple[int, int, int]]:
     """(place of the policy, start, end) for pieces of about `PULLS_OF_SLICE` pulls."""
     step = max(1, PULLS_OF_SLICE // experiment.cost_per_policy)
+    step -= step % 2 if step > 1 else 0  # two runs may be played side by side
     for policy in range(len(experiment.policies)):
         for start, end in pairwise([*range(0, runs, step), runs]):
             yield policy, start, end
