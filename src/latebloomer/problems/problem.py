@@ -22,7 +22,7 @@ AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 MOST_MEANS = 10**11  # that are looked through: an hour or two
 CURVE_BYTES = 800  # of a curve and its name
 PIECE = 2**17  # pulls at which a curve is evaluated at a time: what it makes on the way is small
-BLOCK = 2**23  # means (64 MiB) that are computed at a time where a table is only looked through
+BLOCK = 2**20  # means (8 MiB) that are computed at a time where a table is only looked through
 
 
 @dataclass(frozen=True, eq=False)
