@@ -170,7 +170,7 @@ class GrowingResults:
         if counts.cells:
             new = counts.only(runs.policies, runs.pairs)
             made = self._blank.with_counts(new, runs.experiment.means.changes)
-            self.results = self.results.merge(made)
+            self.results = made if self.results is self._blank else self.results.merge(made)
         if monotonic() > self._next_save:
             self.save()
 
