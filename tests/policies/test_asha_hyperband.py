@@ -10,7 +10,7 @@ from latebloomer.policies.adaptive_rejects import AdaptiveRejects
 from latebloomer.policies.asha import ASHA
 from latebloomer.policies.hyperband import Hyperband, deal
 from latebloomer.policies.registry import choose_policy
-from latebloomer.racing.verdict.hindsight import Curve, _asha
+from latebloomer.racing.verdict.hindsight import Curve, _asha, _cuts, _rungs_below
 from latebloomer.session.session import Session
 
 
@@ -65,7 +65,8 @@ def test_asha_with_workers_trains_arms_in_turns():
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 70))
 def test_asha_is_what_a_race_reports_in_hindsight(seed, arms, horizon):
     rewards = np.random.default_rng(seed).integers(0, 6, (arms, horizon)) / 5.0
-    pick, pulls = _asha([Curve(row, None) for row in rewards], horizon)
+    known = [Curve(row, None) for row in rewards]
+    pick, pulls = _asha(known, _cuts(known, _rungs_below(horizon)), horizon)
     session = play(ASHA(), rewards, arms * horizon, horizon)
     assert (session.recommend().arm, session.spent) == (pick, pulls)
 
