@@ -28,7 +28,7 @@ export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 help:
 	@echo "make demo               race nine learners on handwritten digits, and halving on the same budget"
 	@echo "make test               lint, types, import rules, tests and doctests"
-	@echo "make test-integrations  what is made for XGBoost, PyTorch, MLflow and others, with the real ones"
+	@echo "make test-integrations  what is made for Ray, XGBoost, PyTorch, MLflow and others, with the real ones"
 	@echo "make test-browser       the live page and the report in a headless Chromium"
 	@echo "make docs               the site, in docs/_build/html: warnings are errors, every link is checked"
 	@echo "make release-check      sdist and wheel: built, checked, installed elsewhere, README run"
@@ -53,6 +53,9 @@ $(READY): pyproject.toml $(KNOWN)
 demo: $(READY)
 	$(BIN)/python examples/race_digits.py
 
+# A learner on Ray is a process that takes a core a second to start: together these take as long as all else.
+ON_RAY := tests/cluster tests/racing/test_ray.py tests/racing/test_ray_faults.py tests/simulation/test_simulate_ray.py
+
 # One thread for OpenMP (LightGBM): the tests share the cores.
 .PHONY: test
 test: $(READY)
@@ -60,7 +63,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ON_RAY:%=--ignore=%)
 
 $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 	$(PYTHON) -m venv $(INTEGRATIONS)
@@ -72,7 +75,7 @@ $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 # One thread each: the tests share the cores, and sums over threads may differ in the last digit.
 .PHONY: test-integrations
 test-integrations: $(INTEGRATIONS)/.ready
-	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations -W default --disable-warnings \
+	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations $(ON_RAY) -W default --disable-warnings \
 	  --numprocesses auto --dist loadfile
 	@cat $(INTEGRATIONS)/not-installed.txt
 
