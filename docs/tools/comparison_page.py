@@ -156,7 +156,8 @@ def result(table: Sequence[Row], timed: Sequence[Row]) -> str:
 {most:.1f} standard errors at most:
   [below](#who-wins-where-we-do-not). With a budget that pays for all, train all.
 - **A decision** takes {ours} microseconds; Ray's takes {ray}, Optuna's {optuna}.
-- **After a `kill -9`** a race repeats the step that was under way. Ray Tune forgets its rungs,
+- **After a `kill -9`** a race repeats what was not saved yet: 20 s of training, or one step
+  where each is saved. Its verdict is the same. Ray Tune forgets its rungs,
   Optuna needs a storage, heartbeats and checkpoints of yours, scikit-learn begins anew:
   [counted below](#what-survives-a-kill)."""
 

@@ -115,6 +115,7 @@ def play_in_pairs(
                 i = turn(game, one.ledger, one.source, run, i)
             if j >= 0:
                 j = turn(game, other.ledger, other.source, run + 1, j)
+        # The other's first: where there is none, what it enters is written over.
         recommended[place + more] = recommend(game, other.ledger)
         recommended[place] = recommend(game, one.ledger)
         for arm in range(len(one.ledger.n)):
