@@ -28,6 +28,8 @@ export LATEBLOOMER_DATA ?= $(abspath $(wildcard ../shared))
 help:
 	@echo "make demo               race nine learners on handwritten digits, and halving on the same budget"
 	@echo "make test               lint, types, import rules, tests and doctests"
+	@echo "make test-all           all of make test, and the tests that take long"
+	@echo "make size               code lines and files of each package, beside the limits"
 	@echo "make test-integrations  what is made for Ray, XGBoost, PyTorch, MLflow and others, with the real ones"
 	@echo "make test-browser       the live page and the report in a headless Chromium"
 	@echo "make docs               the site, in docs/_build/html: warnings are errors, every link is checked"
@@ -63,7 +65,20 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ON_RAY:%=--ignore=%)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" $(ON_RAY:%=--ignore=%)
+
+# Everything: before a release, and in CI.
+.PHONY: test-all
+test-all: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ON_RAY:%=--ignore=%)
+
+.PHONY: size
+size:
+	@$(PYTHON) tests/code_lines.py
 
 $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 	$(PYTHON) -m venv $(INTEGRATIONS)

@@ -1,7 +1,7 @@
 """What `auto` is worth: `python -m benchmarks.default_policy [ROW ...]` measures it, row by row.
 
 Rows: `settings` (the paper's A and B at T = H = 100 to 600), `public` (the five public sets, with
-and without the score before training), `many` (16 to 128 arms), `grace` (nobody dropped before its
+and without the score before training), `many` (16 to 128 arms), `min_pulls` (nobody dropped before its
 second pull), `real` (lcdb10's own runs), `families` (random curves, 20 arms), `cuts` (the same
 curves cut into 25 to 200 pulls) and `speed` (ns per pull). Without names all are measured;
 `--draws 2` and `--runs 200` make it quick. LATEBLOOMER_DATA names the recorded curves.
@@ -43,7 +43,7 @@ def before(arms: int, budget: int, horizon: int) -> AdaptiveRejects:
 
 @dataclass(frozen=True)
 class WithGrace(Policy):
-    """The default, its plans with `grace=2` where three pulls of each arm can be paid."""
+    """The default, its plans with `min_pulls=2` where three pulls of each arm can be paid."""
 
     name: ClassVar[str] = "with-grace"
     remember = staticmethod(Foresight.remember)
@@ -51,13 +51,13 @@ class WithGrace(Policy):
     rate_jointly = Foresight.rate_jointly
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        plan = Foresight().plan(arms, budget, horizon, grace=2 if budget >= 3 * arms else 1)
+        plan = Foresight().plan(arms, budget, horizon, min_pulls=2 if budget >= 3 * arms else 1)
         return list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
 
 
 Players: TypeAlias = dict[str, Player]  # two of them
 PLAYERS: Players = {"before": before, "auto": Foresight()}
-GRACES: Players = {"auto": Foresight(), "grace=2": WithGrace()}
+GRACES: Players = {"auto": Foresight(), "min_pulls=2": WithGrace()}
 
 
 def played(
@@ -124,7 +124,7 @@ def many(draws: int, runs: int, players: Players = PLAYERS) -> None:
         show(f"16 to 128 arms, {what}: rank loss", rows, players)
 
 
-def grace(draws: int, runs: int) -> None:
+def min_pulls(draws: int, runs: int) -> None:
     public(draws, runs, GRACES)
     many(draws, runs, GRACES)
 
@@ -173,7 +173,7 @@ def speed(draws: int, runs: int) -> None:
 
 
 ROWS: dict[str, Callable[[int, int], None]] = {
-    "settings": settings, "public": public, "many": many, "grace": grace, "real": real,
+    "settings": settings, "public": public, "many": many, "min_pulls": min_pulls, "real": real,
     "families": families, "cuts": cuts, "speed": speed,
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Does it pay to keep a share of the budget for the winner?
 
-`python -m benchmarks.deliver` plays the default on the five public sets with what is not
+`python -m benchmarks.winner_share` plays the default on the five public sets with what is not
 kept, trains the pick on with the rest, and says how far what comes out is from the best arm fully
 trained: best final value minus the pick's value at the pulls that it has then, in shares
 of the range between the problem's worst and best arm. LATEBLOOMER_DATA names the curves.
@@ -16,7 +16,7 @@ from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.bench.losses import ALL, Line, Losses
 from latebloomer.policies import Foresight
 from latebloomer.problems.curves import Floats
-from latebloomer.session.delivery import set_aside
+from latebloomer.session.winner_training import set_aside
 
 POLICY, DRAWS, SEED = Foresight(), 10, 0
 SHARES = (0.0, 0.1, 0.3, 0.5)

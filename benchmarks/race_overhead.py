@@ -19,11 +19,11 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from latebloomer.policies import RisingSR
-from latebloomer.racing import look, race
+from latebloomer.racing import race, read_verdict
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Created, Told
+from latebloomer.session.events import Created, ScoreReported
 
 ARMS = 8
 
@@ -58,14 +58,14 @@ def resume_seconds(pulls: int, folder: Path) -> tuple[float, float]:
     journal, told = create(path, created), []
     while not session.over:
         arm = session.ask()
-        told.append(Told(arm, arm / ARMS))
+        told.append(ScoreReported(arm, arm / ARMS))
         session.tell(arm, arm / ARMS)
     for first in range(0, len(told), 10_000):
         journal.append(*told[first : first + 10_000])
     journal.close()
     del told, session
     began, cpu = perf_counter(), process_time()
-    look(path)
+    read_verdict(path)
     return perf_counter() - began, process_time() - cpu
 
 

@@ -113,7 +113,7 @@ def growth() -> None:
             start = RayRunner.learner
 
             def weighed(self: RayRunner, arm: int, pulls: int) -> object:
-                sizes.append(resident())  # noqa: B023
+                sizes.append(max_in_memory())  # noqa: B023
                 return start(self, arm, pulls)  # noqa: B023
 
             RayRunner.learner = weighed  # type: ignore[method-assign]
@@ -127,7 +127,7 @@ def growth() -> None:
         print(f"  {nodes} nodes of one CPU: {on_nodes(nodes):.1f} s", flush=True)
 
 
-def resident() -> float:
+def max_in_memory() -> float:
     """MB that the processes of learners use, what they share counted in part."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):

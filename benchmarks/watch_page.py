@@ -25,7 +25,7 @@ from latebloomer.policies import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Created, Told
+from latebloomer.session.events import Created, ScoreReported
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import LivePage, RaceContent
 
@@ -54,7 +54,7 @@ class Written:
             best = 0.5 + 0.5 * arm / self._arms
             score = best * n / (n + 20 + 50 * best) + self._rng.gauss(0, 0.01)
             self._session.tell(arm, score)
-            told.append(Told(arm, score, 0.001))
+            told.append(ScoreReported(arm, score, 0.001))
         self._journal.append(*told)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from race_digits import TRAININGS, data, learner, learners  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
 from latebloomer import race  # noqa: E402
-from latebloomer.session.events import Told  # noqa: E402
+from latebloomer.session.events import ScoreReported  # noqa: E402
 
 AT = 75  # the pull of the race at which it is looked at
 
@@ -32,7 +32,7 @@ class Photographer:
         self._journal, self._browser = journal, Chromium()
 
     def __call__(self, event: Any, view: Any) -> None:
-        if isinstance(event, Told) and view.spent == AT:
+        if isinstance(event, ScoreReported) and view.spent == AT:
             self.take("watch-live.png", 1100, 1180)
             self.take("watch-phone.png", 360, 1180, dark=True)
 
@@ -48,7 +48,9 @@ class Photographer:
             server.wait()
             server.stdout.close()
 
-    def look(self, address: str, name: str, width: int, height: int, dark: bool = False) -> None:
+    def read_verdict(
+        self, address: str, name: str, width: int, height: int, dark: bool = False
+    ) -> None:
         page = self._browser.page(width=width, height=height, dark=dark)
         page.open(address)
         page.screenshot(ROOT / "docs" / name, whole=False)

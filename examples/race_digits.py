@@ -91,14 +91,14 @@ def halving(X: Any, y: Any, seed: int) -> str:
 
 def share(one: SklearnLearner, pulls: int) -> int:
     """Steps of a share of its full training."""
-    return max(1, round(one.full * pulls / PULLS))
+    return max(1, round(one.full_steps * pulls / PULLS))
 
 
 def fully_trained(name: str, rows: list[Any], seed: int) -> float:
     """A candidate's accuracy on the test rows, trained in full on all others."""
     X, X_test, y, y_test = rows
     made = learner(name, X, y, seed, validation=(X_test, y_test))
-    return made.pull(made.full)
+    return made.pull(made.full_steps)
 
 
 def main(seed: int = 0) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from latebloomer.racing.journal.journal import FileJournal
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 # Compiled code makes the first example slow, and a slow machine is not a failure.
 settings.register_profile(
@@ -98,7 +98,7 @@ def cut(monkeypatch):
             if len(counted) >= pulls:
                 raise Cut  # nothing is written after a kill
             real(journal, *events, elapsed=elapsed)
-            counted.extend(event for event in events if isinstance(event, Told))
+            counted.extend(event for event in events if isinstance(event, ScoreReported))
             if len(counted) >= pulls:
                 raise Cut
 

@@ -20,22 +20,22 @@ from pathlib import Path
 
 import numpy as np
 
-from latebloomer import look, race, resume
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import REGISTRY
 from latebloomer.policies.registry import label_of
 from latebloomer.racing.journal import files
 from latebloomer.session.events import (
+    BatchIssued,
+    BudgetReplanned,
     Extended,
-    HandedOut,
     Joined,
-    Left,
-    Named,
-    Noted,
-    Planned,
+    LearnerLeft,
     Restored,
+    ScoreReported,
     Stopped,
-    Told,
+    WarningNoted,
+    WinnerSelected,
 )
 from latebloomer.session.session import Session
 
@@ -55,12 +55,12 @@ def event(rng, session):
     more = junk(rng, session.spent + rng.randrange(-5, 60))
     return rng.choice(
         [
-            lambda: Told(arm, junk(rng, rng.random())),
-            lambda: HandedOut(junk(rng, rng.randrange(1, 5)), rng.random() < 0.5),
-            lambda: Left(arm, junk(rng, rng.choice(["failed", "finished"]))),
-            lambda: Planned(more, junk(rng, more)),
+            lambda: ScoreReported(arm, junk(rng, rng.random())),
+            lambda: BatchIssued(junk(rng, rng.randrange(1, 5)), rng.random() < 0.5),
+            lambda: LearnerLeft(arm, junk(rng, rng.choice(["failed", "finished"]))),
+            lambda: BudgetReplanned(more, junk(rng, more)),
             lambda: Stopped("enough", rng.random() < 0.5),
-            lambda: Named(arm, more),
+            lambda: WinnerSelected(arm, more),
             lambda: Joined(junk(rng, len(session.names)), junk(rng, f"new {rng.randrange(9)}")),
             lambda: Extended(
                 junk(rng, session.budget + rng.randrange(-5, 60)),
@@ -68,7 +68,7 @@ def event(rng, session):
                 junk(rng, session.horizon),
                 rng.random() < 0.8,
             ),
-            lambda: Noted(arm, "hello"),
+            lambda: WarningNoted(arm, "hello"),
             lambda: Restored(0, 0, 0.0),
         ]
     )()
@@ -124,7 +124,7 @@ def new_session(rng):
             return Session(
                 rng.choice(POLICIES), rng.choice(ARMS), rng.randrange(5, 150),
                 rng.choice([None, rng.randrange(1, 60)]), rng.randrange(9),
-                maximize=rng.random() < 0.7, deliver=rng.choice([0.0, 0.0, 0.3]),
+                maximize=rng.random() < 0.7, winner_share=rng.choice([0.0, 0.0, 0.3]),
             )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ WITH_NEWCOMER = LEARNERS | {"d": rising(0.8)}
 
 def journals(folder):
     """A finished one, an unfinished one, and those of version 1."""
-    race(LEARNERS, 90, journal=folder / "finished.db", progress=False, deliver=0.3)
+    race(LEARNERS, 90, journal=folder / "finished.db", progress=False, winner_share=0.3)
     with suppress(KeyboardInterrupt):
         race(LEARNERS | {"stops": stops}, 90, journal=folder / "unfinished.db", progress=False)
     race(LEARNERS, 60, journal=folder / "extended.db", progress=False)
@@ -152,7 +152,7 @@ def journals(folder):
     for path in found:
         with sqlite3.connect(path) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return {path.name: (path.read_bytes(), look(path).summary()) for path in found}
+    return {path.name: (path.read_bytes(), read_verdict(path).summary()) for path in found}
 
 
 def stops():
@@ -191,7 +191,7 @@ def fuzz_journals(times, seed):
             path = folder / f"damaged-{k}.db"
             path.write_bytes(damage(rng, data))
             try:
-                found = look(path).summary()
+                found = read_verdict(path).summary()
                 # Version 1 has no checksums: there a flipped bit may go unnoticed.
                 assert name.startswith("old") or found == summary, "damage went unnoticed"
                 unharmed += 1
@@ -200,7 +200,7 @@ def fuzz_journals(times, seed):
                 with suppress(LatebloomerError):
                     files.repair(path, folder / f"sound-{k}.db")
                     sound = folder / f"sound-{k}.db"
-                    more = "d" in look(sound).pulls
+                    more = "d" in read_verdict(sound).pulls
                     resume(sound, WITH_NEWCOMER if more else LEARNERS, progress=False)
                     resumed += 1
             for file in folder.glob(f"*-{k}.db*"):

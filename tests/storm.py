@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE))
 import test_kill as kill  # noqa: E402
 import test_kill_extended as extended  # noqa: E402
 
-from latebloomer import look, race, resume  # noqa: E402
+from latebloomer import race, read_verdict, resume  # noqa: E402
 from latebloomer.racing.journal import files, migrate  # noqa: E402
 
 CREATION = ("before the tables", "before the first event", "after the first event")
@@ -111,7 +111,9 @@ def judge(path, settings, calm, rng):
     keys = [row[1:3] for row in after]
     lost = kill.BUDGET - len(set(keys))
     double = len(keys) - len(set(keys))
-    other = after != pulls or verdict.summary() != summary or look(path).summary() != summary
+    other = (
+        after != pulls or verdict.summary() != summary or read_verdict(path).summary() != summary
+    )
     return max(0, lost), double, int(other)
 
 

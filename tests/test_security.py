@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from latebloomer.cli import app
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"
@@ -85,7 +85,7 @@ def journal(tmp_path):
 
 
 def test_looking_at_a_race_unpickles_nothing(journal, no_unpickling):
-    verdict = look(journal)
+    verdict = read_verdict(journal)
     assert verdict.name in learners()
     for words in (["show", journal], ["report", journal]):
         ran = CliRunner().invoke(app, [str(word) for word in words])
@@ -102,7 +102,7 @@ def test_the_model_of_a_generator_is_unpickled_by_resume_alone(tmp_path, no_unpi
     file, given = tmp_path / "race.db", {"a": lambda: scores(0.5), "b": lambda: scores(0.9)}
     race(given, 20, journal=file, progress=False)
     assert list(tmp_path.rglob("model.pickle"))
-    look(file)
+    read_verdict(file)
     for words in (["show", file], ["report", file], ["races", tmp_path]):
         ran = CliRunner().invoke(app, [str(word) for word in words])
         assert ran.exit_code == 0, ran.output
@@ -126,9 +126,9 @@ def test_a_pickled_learner_is_unpickled_where_it_is_restored_and_never_to_look(
 ):
     file, given = tmp_path / "race.db", {f"{k}": lambda k=k: Plain(k) for k in range(1, 5)}
     with pytest.raises(Unpickled):  # the third has its turn, the first comes back later
-        race(given, 60, journal=file, progress=False, policy="r-sr", resident=2)
+        race(given, 60, journal=file, progress=False, policy="r-sr", max_in_memory=2)
     assert list(tmp_path.rglob("latebloomer-learner.pickle"))
-    assert look(file).spent > 0
+    assert read_verdict(file).spent > 0
     for saved in tmp_path.glob("race.db.checkpoints"):
         shutil.rmtree(saved)
     assert resume(file, given, progress=False).spent == 60  # trained again, by one's own code

@@ -41,5 +41,5 @@ plt.show()
 # %%
 # Who was dropped when, and why.
 
-for row in search.verdict_.arms:
+for row in search.verdict_.learners:
     print(f"{row.name:12} {row.pulls:4} pulls  score {row.score:.3f}")

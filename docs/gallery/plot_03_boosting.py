@@ -22,7 +22,7 @@ X, X_val, y, y_val = train_test_split(X, y, random_state=0)
 def booster(**params):
     params = {"objective": "binary", "num_threads": 1, "verbose": -1} | params
     data = (X, y), (X_val, y_val)
-    return partial(LightGBMLearner, params, *data, metric="binary_logloss", full=150)
+    return partial(LightGBMLearner, params, *data, metric="binary_logloss", full_steps=150)
 
 
 learners = {

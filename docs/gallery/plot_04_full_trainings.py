@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from latebloomer import full, race
+from latebloomer import full_training, race
 
 X, y = load_digits(return_X_y=True)
 X, X_val, y, y_val = train_test_split(X / 16, y, random_state=0)
 
 
-@full(60)  # epochs
+@full_training(60)  # epochs
 def net():
     model = MLPClassifier((48, 48), random_state=0)
     for _ in range(60):
@@ -27,7 +27,7 @@ def net():
         yield model.score(X_val, y_val), model
 
 
-@full(30)  # trees
+@full_training(30)  # trees
 def forest():
     model = RandomForestClassifier(0, max_depth=7, warm_start=True, random_state=0)
     for trees in range(1, 31):

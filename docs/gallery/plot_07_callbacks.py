@@ -8,7 +8,7 @@ A function is called with everything that happens. It may draw, log, or end the 
 import matplotlib.pyplot as plt
 
 from latebloomer import race
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 
 def curve(best, slow):
@@ -19,7 +19,7 @@ standings = []
 
 
 def watch(event, view):
-    if isinstance(event, Told):
+    if isinstance(event, ScoreReported):
         standings.append((view.spent, event.arm, event.score))
         if event.score > 0.75:
             view.stop(f"{view.names[event.arm]} is good enough")

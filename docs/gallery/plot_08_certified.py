@@ -29,7 +29,7 @@ print(verdict.unspent, "pulls were not needed")
 
 # %%
 
-for place, row in enumerate(verdict.arms):
+for place, row in enumerate(verdict.learners):
     low, high = row.lower, row.upper
     plt.plot([low, high], [place, place], lw=6, solid_capstyle="butt")
     plt.text(high, place, f"  {row.name}", va="center")

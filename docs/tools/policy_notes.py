@@ -19,7 +19,7 @@ NOTES = {
         "right in this very race.",
         "A take-off after the first drop (``latebloomer plan`` says when that is), two arms that "
         "are about equal at the horizon, noise that hides the slopes. It claims no bound, and may "
-        "hand out a late bloomer before it has risen: ``deliver=0.3``.",
+        "hand out a late bloomer before it has risen: ``winner_share=0.3``.",
     ),
     "adaptive-rejects": Note(
         "Ours: like ``r-sr``, with a window that follows the noise and levels that follow a power "

@@ -28,7 +28,7 @@ PACKAGES = {  # in the order of the reference, with what a reader looks for ther
     "latebloomer.theory": "bounds, budgets, certificates",
     "latebloomer.errors": "errors",
 }
-FIRST = ("race", "resume", "look", "full")
+FIRST = ("race", "resume", "read_verdict", "full_steps")
 
 
 INTEGRATIONS = (  # each can be imported without its library, which is loaded when it is used

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
         SuccessiveRejects,
     )
     from latebloomer.problems import Problem
-    from latebloomer.racing import Verdict, check_learner, full, look, race, resume
+    from latebloomer.racing import (
+        Verdict,
+        check_learner,
+        full_training,
+        race,
+        read_verdict,
+        resume,
+    )
     from latebloomer.racing.runners.ray import RayRunner
     from latebloomer.session.policy_contract import check_policy
     from latebloomer.session.session import Session
@@ -67,9 +74,9 @@ __all__ = [
     "check_learner",
     "check_policy",
     "cite",
-    "full",
-    "look",
+    "full_training",
     "race",
+    "read_verdict",
     "resume",
     "simulate",
 ]
@@ -96,8 +103,8 @@ HOMES = {
     "Problem": "latebloomer.problems",
     "Verdict": "latebloomer.racing",
     "check_learner": "latebloomer.racing",
-    "full": "latebloomer.racing",
-    "look": "latebloomer.racing",
+    "full_training": "latebloomer.racing",
+    "read_verdict": "latebloomer.racing",
     "race": "latebloomer.racing",
     "resume": "latebloomer.racing",
     "RayRunner": "latebloomer.racing.runners.ray",

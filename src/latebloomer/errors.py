@@ -9,7 +9,7 @@
     ├── ArmError          (LookupError)      no such arm
     ├── RewardError       (ValueError)       a reward that is not a finite number
     ├── TellError         (RuntimeError)     a reward for a pull that was not asked
-    ├── NothingYet        (RuntimeError)     a recommendation before the first pull
+    ├── NoScoresYet        (RuntimeError)     a recommendation before the first pull
     ├── CurveError        (ValueError)       curves that cannot be used as they are
     ├── ResultsError      (ValueError)       results that cannot be read, merged or compared
     ├── ChunkError        (MemoryError)      what is asked for does not fit into memory
@@ -22,7 +22,7 @@
     ├── OutputError       (OSError)          a file that cannot be written: folder, rights, disk
     └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
         ├── JournalInUse                     another process races on it
-        └── OtherRace                        it does not belong to these learners or settings
+        └── JournalMismatch                        it does not belong to these learners or settings
     Interrupted           (KeyboardInterrupt) Ctrl-C ended a race: no error, it can be resumed
 
 Every error leaves the object that raised it as it was before the call.
@@ -68,7 +68,7 @@ class TellError(LatebloomerError, RuntimeError):
     """A reward for a pull that was not asked."""
 
 
-class NothingYet(LatebloomerError, RuntimeError):
+class NoScoresYet(LatebloomerError, RuntimeError):
     """A recommendation before the first pull."""
 
 
@@ -120,7 +120,7 @@ class JournalInUse(JournalError):
     """Another process races on this journal."""
 
 
-class OtherRace(JournalError):
+class JournalMismatch(JournalError):
     """The journal does not belong to these learners or settings."""
 
 

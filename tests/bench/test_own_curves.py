@@ -111,7 +111,7 @@ def test_a_finished_race_is_a_problem_up_to_where_all_are_known(tmp_path):
     learners = dict(zip("xyz", map(learner, CURVES), strict=True))
     verdict = race(learners, budget=40, journal=tmp_path / "race.db", policy="r-sr",
                    progress=False)  # fmt: skip
-    pulls = [arm.pulls for arm in verdict.arms]
+    pulls = [arm.pulls for arm in verdict.learners]
     known = min(pulls)
     assert known < max(pulls)
     curves = only(tmp_path)

@@ -31,7 +31,7 @@ HOSTILE = {
 }
 MANY = {f"learner number {k}": curve(3 + k, 0.5 + k / 60) for k in range(40)}
 RACES = {
-    "hostile": lambda: race(HOSTILE, 900, journal=None, progress=False, deliver=0.2),
+    "hostile": lambda: race(HOSTILE, 900, journal=None, progress=False, winner_share=0.2),
     "many": lambda: race(MANY, 1500, journal=None, progress=False),
     "losses": lambda: race(
         {"low": lambda: (0.1 + 10 / n for n in count(1)), "high": lambda: (3e6 for _ in count())},

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from latebloomer import race, simulate
 from latebloomer.cli import app, race_commands, simulation_commands
-from latebloomer.racing import look
+from latebloomer.racing import read_verdict
 
 MODULE = """
 class Counter:
@@ -145,7 +145,7 @@ def test_the_verdict_as_json(run, tmp_path):
     ran = raced(run, "--json", "--report", "race.html", "--save", "w.pkl", "--quiet")
     found = json.loads(ran.stdout)  # one object and nothing else
     assert found["name"] == "quick" and found["over"] and found["spent"] == 40
-    assert found["journal"] == look(found["journal"]).journal
+    assert found["journal"] == read_verdict(found["journal"]).journal
     assert [row["name"] for row in found["rows"]] == ["slow", "quick"]
     assert "wrote w.pkl" in ran.stderr and "wrote race.html" in ran.stderr
     assert json.loads(run("show", "--json").stdout) == found
@@ -165,7 +165,7 @@ def test_retries_and_checkpoints(run):
     for retries in (0, 2):
         words = ("--retries", retries, "--checkpoint-every", 1, "--json", "--quiet")
         raced(run, *words, learners="failing")
-        found[retries] = look()
+        found[retries] = read_verdict()
         assert found[retries].settings["retries"] == retries
         assert found[retries].settings["checkpoint_every"] == 1
         assert found[retries]["fails"].state == "failed"

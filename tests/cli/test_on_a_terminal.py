@@ -64,7 +64,9 @@ def pieces(terminal):
 
 @pytest.mark.parametrize("learners, budget", [("few", 300), ("many", 4000)])
 def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
-    said = terminal(*COMMAND, f"mine.py:{learners}", "--budget", str(budget), "--deliver", "0.2")
+    said = terminal(
+        *COMMAND, f"mine.py:{learners}", "--budget", str(budget), "--winner-share", "0.2"
+    )
     before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
     _, _, after = rest.rpartition("\x1b[?25h")
     assert len(before.splitlines()) <= 6 and before.startswith("auto: foresight")

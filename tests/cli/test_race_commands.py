@@ -111,7 +111,7 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
 
 
 def test_a_share_for_the_winner_from_the_command_line(run):
-    ran = run("race", "mine:learners", "--budget", 40, "--deliver", 0.5)
+    ran = run("race", "mine:learners", "--budget", 40, "--winner-share", 0.5)
     assert ran.exit_code == 0, ran.stderr
     assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
     assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
@@ -139,7 +139,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
     assert again.exit_code == 0 and "Keep new" in again.output  # repeated as it is
     more = run(
         "extend", "race.db", "more:learners", "--budget", 99, "--horizon", 99, "--no-revive",
-        "--resident", 2, "--quiet",
+        "--max-in-memory", 2, "--quiet",
     )  # fmt: skip
     assert more.exit_code == 0, more.output
 
@@ -150,7 +150,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
         (["--budget", 10], "budget=10, but 20 pulls are spent already"),
         (["--budget", 40, "--add", "none"], "--add none, but the learners given are slow, quick"),
         (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
-        (["--budget", 40, "--resident", 0], "resident=0"),
+        (["--budget", 40, "--max-in-memory", 0], "max_in_memory=0"),
     ],
 )
 def test_what_cannot_be_extended_is_one_line_and_code_2(run, words, text):
@@ -160,10 +160,10 @@ def test_what_cannot_be_extended_is_one_line_and_code_2(run, words, text):
 
 
 def test_few_learners_in_memory_from_the_command_line(run):
-    ran = run("race", "mine:learners", "--budget", 40, "--policy", "r-sr", "--resident", 1)
+    ran = run("race", "mine:learners", "--budget", 40, "--policy", "r-sr", "--max-in-memory", 1)
     assert ran.exit_code == 0 and "Keep quick" in ran.output
-    refused = run("resume", "race.db", "mine:learners", "--resident", -1)
-    assert refused.exit_code == 2 and "resident=-1" in refused.output
+    refused = run("resume", "race.db", "mine:learners", "--max-in-memory", -1)
+    assert refused.exit_code == 2 and "max_in_memory=-1" in refused.output
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -65,12 +65,12 @@ def test_a_table_that_cannot_be_written_does_not_cost_the_plot(tmp_path, monkeyp
     table.write_text("an old table")
     real = os.replace
 
-    def full(draft, target):
+    def full_steps(draft, target):
         if str(target) == str(table):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(draft, target)
 
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "replace", full_steps)
     ran = run(*SIMULATE, "--csv", table, "--plot", plot)
     assert ran.exit_code == 2 and "No space left on device" in ran.stderr
     assert ran.stdout.startswith("paper-a") and plot.read_bytes().startswith(b"\x89PNG")

@@ -35,7 +35,7 @@ def same_verdict(ours, theirs, ordered=False):
         for key in ("half_time", "late_bloomer"):
             said.pop(key)
     assert one == other
-    assert theirs.spent <= theirs.budget and theirs.unspent < len(theirs.arms)
+    assert theirs.spent <= theirs.budget and theirs.unspent < len(theirs.learners)
 
 
 def killed(file, *words, limit=120):

@@ -20,8 +20,8 @@ CATEGORIES = catboost.Pool(
 )
 
 
-def learner(metric="Logloss", full=20, **more):
-    return CatBoostLearner(PARAMS | more, TRAIN, VALID, metric=metric, full=full)
+def learner(metric="Logloss", full_steps=20, **more):
+    return CatBoostLearner(PARAMS | more, TRAIN, VALID, metric=metric, full_steps=full_steps)
 
 
 def learners():
@@ -32,10 +32,10 @@ def learners():
     }
 
 
-def trained(metric, full=20, **more):
+def trained(metric, full_steps=20, **more):
     """What CatBoost's own training gives in one go."""
     model = catboost.CatBoost(
-        PARAMS | more | {"eval_metric": metric, "iterations": full, "use_best_model": False,
+        PARAMS | more | {"eval_metric": metric, "iterations": full_steps, "use_best_model": False,
                          "logging_level": "Silent", "allow_writing_files": False}
     )  # fmt: skip
     model.fit(catboost.Pool(*TRAIN), eval_set=catboost.Pool(*VALID))
@@ -63,7 +63,7 @@ def test_a_resumed_learner_is_the_same_bit_for_bit(more):
 
 def test_categories_are_no_exception():
     def build():
-        return CatBoostLearner(PARAMS, CATEGORIES, CATEGORIES, metric="AUC", full=12)
+        return CatBoostLearner(PARAMS, CATEGORIES, CATEGORIES, metric="AUC", full_steps=12)
 
     check = check_learner(build, pulls=3)
     assert check.exact, str(check)
@@ -84,7 +84,7 @@ def test_it_can_be_saved_before_its_first_pull(tmp_path):
 
 
 def test_the_learning_rate_is_the_one_of_the_full_training():
-    one, rate = learner(full=50), []
+    one, rate = learner(full_steps=50), []
     one.pull()
     rate.append(one.model.get_all_params()["learning_rate"])
     whole = catboost.CatBoost(PARAMS | {"iterations": 50, "logging_level": "Silent",
@@ -94,17 +94,17 @@ def test_the_learning_rate_is_the_one_of_the_full_training():
 
 
 def test_the_iterations_of_params_are_the_full_training():
-    assert learner(full=None, n_estimators=40).full == 40
-    assert learner(full=None).full == 1000  # CatBoost's own
-    with pytest.raises(SettingError, match="full=9, but params has 40 rounds: say it once"):
-        learner(full=9, iterations=40)
+    assert learner(full_steps=None, n_estimators=40).full_steps == 40
+    assert learner(full_steps=None).full_steps == 1000  # CatBoost's own
+    with pytest.raises(SettingError, match="full_steps=9, but params has 40 rounds: say it once"):
+        learner(full_steps=9, iterations=40)
 
 
 def test_a_metric_of_the_users_own():
     def share_right(model, valid):
         return (model.predict(valid, prediction_type="Class") == valid.get_label()).mean()
 
-    one = CatBoostLearner(PARAMS, TRAIN, VALID, metric=share_right, full=20)
+    one = CatBoostLearner(PARAMS, TRAIN, VALID, metric=share_right, full_steps=20)
     assert one.pull() == pytest.approx(trained("Accuracy")[0])
 
 

@@ -15,7 +15,7 @@ import pytest
 from hosts import BUDGET, CURVES, HORIZON, killed, our_race, same_verdict, value
 from libraries import library
 
-from latebloomer.errors import MissingExtra, OtherRace, SettingError
+from latebloomer.errors import JournalMismatch, MissingExtra, SettingError
 from latebloomer.integrations.optuna_study import race_study
 
 optuna = library("optuna")
@@ -70,7 +70,7 @@ def test_losers_end_as_pruned_with_their_curves():
         seen.setdefault(states.count("PRUNED"), view.spent)
 
     verdict = race_study(study, objective, 6, callbacks=[watch], **ASKED)
-    for trial, arm in zip(study.trials, verdict.arms, strict=True):
+    for trial, arm in zip(study.trials, verdict.learners, strict=True):
         won = arm.name == verdict.name
         assert trial.state.name == ("COMPLETE" if won else "PRUNED")
         curve = verdict.curve(arm.name)
@@ -82,7 +82,7 @@ def test_losers_end_as_pruned_with_their_curves():
 
 def test_a_budget_in_full_trainings():
     study = make_study()
-    verdict = race_study(study, objective, 6, 2.5, full=HORIZON, progress=False)
+    verdict = race_study(study, objective, 6, 2.5, full_steps=HORIZON, progress=False)
     assert verdict.budget == BUDGET and verdict.horizon == HORIZON
     assert verdict.unspent < 6
 
@@ -97,7 +97,7 @@ def test_a_step_function_is_trained_on():
             return next(self.scores)
 
     verdict = race_study(make_study(), Steps, 6, **ASKED)
-    assert verdict.name == "trial 1" and verdict.learner.n == verdict.delivered.pulls
+    assert verdict.name == "trial 1" and verdict.learner.n == verdict.trained.pulls
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -111,7 +111,7 @@ def test_a_race_that_was_killed_goes_on_to_the_same_verdict(tmp_path, lost):
     verdict = race_study(study, objective, 6, **ASKED)
     same_verdict(our_race(names(study)), verdict, ordered=True)
     told = [len(trial.intermediate_values) for trial in study.trials]
-    assert told == [arm.pulls for arm in verdict.arms] and study.best_trial.number == 1
+    assert told == [arm.pulls for arm in verdict.learners] and study.best_trial.number == 1
     again = race_study(study, objective, 6, **ASKED)  # a race that is over says the same again
     assert again.summary() == verdict.summary() and len(study.trials) == 6
 
@@ -126,7 +126,7 @@ def test_a_trial_that_fails_is_out_and_the_others_have_its_pulls(tmp_path):
     study = make_study(tmp_path / "study.log")
     verdict = race_study(study, fails, 6, **ASKED)
     assert study.trials[4].state.name == "FAIL" and verdict.unspent == 0
-    assert verdict.arms[4].state == "failed" and verdict.spent == BUDGET
+    assert verdict.learners[4].state == "failed" and verdict.spent == BUDGET
     for file in (tmp_path / "races").iterdir():
         file.unlink()
     rebuilt = race_study(study, fails, 6, **ASKED)
@@ -145,7 +145,7 @@ def test_several_races_of_one_study():
     study = make_study(curves=[*range(6), *range(6)])
     first = race_study(study, objective, 6, **ASKED)
     second = race_study(study, objective, 6, name="second", **ASKED)
-    assert [arm.name for arm in second.arms] == [f"trial {k}" for k in range(6, 12)]
+    assert [arm.name for arm in second.learners] == [f"trial {k}" for k in range(6, 12)]
     assert second.score == first.score
 
 
@@ -168,9 +168,9 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
         race_study(study, objective, 6, journal=None, **ASKED)
     other = make_study()
     race_study(other, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(OtherRace, match=r"b\.db is of race \w+, but the study's is"):
+    with pytest.raises(JournalMismatch, match=r"b\.db is of race \w+, but the study's is"):
         race_study(study, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(OtherRace, match="budget=151, but the race"):
+    with pytest.raises(JournalMismatch, match="budget=151, but the race"):
         race_study(other, objective, 6, journal=tmp_path / "b.db", **{**ASKED, "budget": 151})
 
 

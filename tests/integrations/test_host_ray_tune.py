@@ -13,7 +13,7 @@ import pytest
 from hosts import CURVES, killed, our_race, same_verdict, value
 from libraries import library
 
-from latebloomer import look
+from latebloomer import read_verdict
 from latebloomer.integrations.ray_tune import RaceScheduler
 
 ray = library("ray")
@@ -104,13 +104,13 @@ def trained(folder):
 def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, mode):
     scheduler, run = tuner(tmp_path, mode=mode)
     results = run.fit()
-    verdict = look(tmp_path / "race.db")
+    verdict = read_verdict(tmp_path / "race.db")
     same_verdict(our_race(NAMES, sign=1.0 if mode == "max" else -1.0, **ASKED), verdict)
     assert scheduler.verdict().summary() == verdict.summary()
     assert len(trained(tmp_path)) == len(set(trained(tmp_path))) == verdict.spent  # each once
     best = scheduler.best_result(results)
     assert f"trial {best.config['curve']}" == verdict.name
-    assert best.metrics["training_iteration"] == verdict.delivered.pulls
+    assert best.metrics["training_iteration"] == verdict.trained.pulls
 
 
 def test_functions_report_a_counter_of_their_own_and_may_end(tmp_path):
@@ -126,16 +126,16 @@ def test_a_trial_that_fails_is_out(tmp_path):
     scheduler, run = tuner(tmp_path, fails=(4, 5))
     run.fit()
     verdict = scheduler.verdict()
-    assert verdict.arms[4].state == "failed" and verdict.pulls["trial 4"] == 4
+    assert verdict.learners[4].state == "failed" and verdict.pulls["trial 4"] == 4
     assert verdict.over and verdict.unspent < 6
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):
     killed(__file__, tmp_path, 50)
-    before = look(tmp_path / "race.db")
+    before = read_verdict(tmp_path / "race.db")
     assert not before.over and before.spent >= 49
     tune.Tuner.restore(str(tmp_path / "run"), Curve).fit()
-    verdict = look(tmp_path / "race.db")
+    verdict = read_verdict(tmp_path / "race.db")
     same_verdict(our_race(NAMES, **ASKED), verdict)
 
 
@@ -199,7 +199,7 @@ def test_trials_that_ray_lost_and_made_with_other_settings_are_others(tmp_path):
     configs = {k: {"curve": k} for k in range(5)} | {5: {"curve": 5, "lr": 0.1}}
     Controller(again, configs).run()
     verdict = again.verdict()
-    assert verdict.over and verdict.arms[5].state in ("failed", "out")
+    assert verdict.over and verdict.learners[5].state in ("failed", "dropped")
     assert any("beyond n_trials did not race" in text for text in verdict.warnings)
 
 

@@ -15,7 +15,7 @@ import pytest
 from hosts import BUDGET, CURVES, HORIZON, killed, our_race, same_verdict, value
 from libraries import library
 
-from latebloomer import look
+from latebloomer import read_verdict
 from latebloomer.errors import SettingError
 from latebloomer.integrations.syne_tune import RaceCallback, RaceScheduler
 
@@ -87,7 +87,7 @@ def test_a_tuner_that_stopped_early_goes_on_by_the_journal(tmp_path):
     first = make(tmp_path, ASKED)
     simulated(first, 1, stop=lambda status: first.race.session.spent >= 70)
     first.race.close()
-    assert not look(tmp_path / "race.db").over
+    assert not read_verdict(tmp_path / "race.db").over
     second = make(tmp_path, ASKED)
     simulated(second, 1)
     same_verdict(our_race(NAMES, **ASKED), second.verdict())
@@ -129,7 +129,7 @@ def test_real_scripts_pause_and_resume_and_no_pull_is_overspent(tmp_path):
 
 def test_a_killed_tuner_goes_on_to_the_same_verdict(tmp_path):
     killed(__file__, tmp_path, 35)
-    before = look(tmp_path / "race.db")
+    before = read_verdict(tmp_path / "race.db")
     assert not before.over and before.spent >= 35
     scheduler = make(tmp_path, SHORT)
     local(scheduler)

@@ -6,8 +6,8 @@ import random
 import pytest
 from hosts import BUDGET, CURVES, HORIZON, our_race, same_verdict, value
 
-from latebloomer import look
-from latebloomer.errors import AllFailed, BudgetError, LearnerError, OtherRace, SettingError
+from latebloomer import read_verdict
+from latebloomer.errors import AllFailed, BudgetError, JournalMismatch, LearnerError, SettingError
 from latebloomer.integrations.hosted_race import (
     END,
     GO_ON,
@@ -40,7 +40,7 @@ def train(race, rng=None, pulls=None):
         n = race.session.pulls_of(arm)
         while now == GO_ON and n < level and (pulls is None or race.session.spent < pulls):
             n += 1
-            now = race.hear(arm, n, value(*CURVES[arm], n))
+            now = race.on_event(arm, n, value(*CURVES[arm], n))
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "sh", "adaptive-rejects", "rr"])
@@ -49,7 +49,7 @@ def test_any_order_within_the_phases_gives_the_verdict_of_our_own_race(tmp_path,
     begin(race)
     train(race, random.Random(3))
     same_verdict(our_race(NAMES, policy=policy, **ASKED), race.verdict())
-    same_verdict(our_race(NAMES, policy=policy, **ASKED), look(tmp_path / "race.db"))
+    same_verdict(our_race(NAMES, policy=policy, **ASKED), read_verdict(tmp_path / "race.db"))
 
 
 def test_a_new_process_goes_on_by_the_journal_whatever_order_its_trials_come_in(tmp_path):
@@ -76,7 +76,7 @@ def test_killed_after_any_pull_and_trained_again_from_the_start(tmp_path, policy
         begin(again)
         for arm in range(6):  # the other tool has kept no checkpoint
             for n in range(1, again.session.pulls_of(arm) + 1):
-                again.hear(arm, n, value(*CURVES[arm], n))
+                again.on_event(arm, n, value(*CURVES[arm], n))
         assert again.session.spent == pulls
         train(again, random.Random(1))
         same_verdict(ours, again.verdict())
@@ -87,10 +87,10 @@ def test_what_is_trained_again_is_not_counted_and_must_be_the_same(tmp_path):
     race = hosted(tmp_path)
     begin(race)
     for n in range(1, 4):
-        race.hear(0, n, value(*CURVES[0], n))
-    assert race.hear(0, 2, value(*CURVES[0], 2)) == GO_ON and race.session.spent == 3
-    race.hear(0, 3, 0.5)
-    race.hear(0, 2, 0.5)
+        race.on_event(0, n, value(*CURVES[0], n))
+    assert race.on_event(0, 2, value(*CURVES[0], 2)) == GO_ON and race.session.spent == 3
+    race.on_event(0, 3, 0.5)
+    race.on_event(0, 2, 0.5)
     assert race.session.spent == 3
     (warning,) = (w for w in race.verdict().warnings if "made again" in w)
     assert warning.startswith("trial 0: pull 3 scored 0.5 when it was made again, ")
@@ -100,28 +100,28 @@ def test_a_trial_waits_at_its_level_for_the_others(tmp_path):
     race = hosted(tmp_path)
     begin(race)
     level = race.level(0)
-    said = [race.hear(0, n, value(*CURVES[0], n)) for n in range(1, level + 1)]
+    said = [race.on_event(0, n, value(*CURVES[0], n)) for n in range(1, level + 1)]
     assert said == [GO_ON] * (level - 1) + [WAIT] and race.level(0) == level
-    assert race.hear(0, level + 1, 0.9) == WAIT and race.session.spent == level  # not counted
+    assert race.on_event(0, level + 1, 0.9) == WAIT and race.session.spent == level  # not counted
 
 
 def test_a_result_that_is_left_out_is_refused(tmp_path):
     race = hosted(tmp_path)
     begin(race)
     with pytest.raises(LearnerError, match="trial 0 reports its result 2 after 0, but a race"):
-        race.hear(0, 2, 0.5)
+        race.on_event(0, 2, 0.5)
 
 
 def test_trials_that_fail_or_end_give_their_pulls_to_the_others(tmp_path):
     race = hosted(tmp_path)
     begin(race)
-    assert race.hear(0, 1, float("nan")) == END
-    race.hear(3, 1, 0.2)
+    assert race.on_event(0, 1, float("nan")) == END
+    race.on_event(3, 1, 0.2)
     race.leave(3, FINISHED, "ended by itself")
     race.leave(5, FINISHED, "ended by itself")  # before its first result: failed
     train(race)
     verdict = race.verdict()
-    assert [verdict.arms[k].state for k in (0, 5)] == ["failed", "failed"]
+    assert [verdict.learners[k].state for k in (0, 5)] == ["failed", "failed"]
     assert verdict.spent == BUDGET and verdict.name == "trial 1"
 
 
@@ -138,7 +138,7 @@ def test_a_trial_that_was_made_anew_with_other_settings_is_another(tmp_path):
     race = hosted(tmp_path)
     for k in range(5):
         race.assign(f"id{k}", {"curve": k})
-    race.hear(0, 1, 0.3)
+    race.on_event(0, 1, 0.3)
     race.close()
     again = hosted(tmp_path)
     assert again.assign("id0", {"curve": 77}) == 5  # the last that was free
@@ -158,7 +158,7 @@ def test_a_race_can_be_pickled_and_finds_its_journal(tmp_path):
 
 
 def test_a_budget_in_full_trainings(tmp_path):
-    race = HostedRace(6, tmp_path / "race.db", trainings=2.5, full=60)
+    race = HostedRace(6, tmp_path / "race.db", trainings=2.5, full_steps=60)
     assert race.settings.budget == 150 and race.session.horizon == 60
     race.close()
 
@@ -178,7 +178,9 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
     for policy in ("r-ucbe", "asha", "rest-sure"):
         with pytest.raises(SettingError, match=f"policy='{policy}' decides after every pull or "):
             hosted(tmp_path, policy=policy)
-    with pytest.raises(SettingError, match="trainings=8, but full= must say how long one is"):
+    with pytest.raises(
+        SettingError, match="trainings=8, but full_steps= must say how long one is"
+    ):
         HostedRace(6, tmp_path / "race.db", trainings=8)
     with pytest.raises(SettingError, match="n_trials=1, but n_trials must be at least 2"):
         HostedRace(1, tmp_path / "race.db", budget=10)
@@ -190,7 +192,7 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
     begin(race)
     train(race, pulls=10)
     race.close()
-    with pytest.raises(OtherRace, match=r"n_trials=7, but the race of .* has 6"):
+    with pytest.raises(JournalMismatch, match=r"n_trials=7, but the race of .* has 6"):
         HostedRace(7, tmp_path / "race.db", **ASKED).state  # noqa: B018
-    with pytest.raises(OtherRace, match="budget=151, but the race"):
+    with pytest.raises(JournalMismatch, match="budget=151, but the race"):
         hosted(tmp_path, budget=151).state  # noqa: B018

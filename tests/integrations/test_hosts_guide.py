@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from libraries import library
 
-from latebloomer import look
+from latebloomer import read_verdict
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
 
@@ -46,7 +46,7 @@ def test_the_example_for_ray_tune_runs():
         exec(block("ray_tune"), said)
     finally:
         ray.shutdown()
-    verdict = look("races/tune.db")
+    verdict = read_verdict("races/tune.db")
     assert verdict.over and verdict.spent <= 40 and verdict.unspent < 4
     assert verdict.name == said["scheduler"].verdict().name
 
@@ -56,7 +56,7 @@ def test_the_example_for_syne_tune_runs():
     (script,) = (text for text in BLOCKS if text.startswith("# train.py"))
     Path("train.py").write_text(script)
     exec(block("syne_tune"), {})
-    verdict = look("races/syne.db")
+    verdict = read_verdict("races/syne.db")
     assert verdict.over and verdict.spent <= 40 and verdict.unspent < 4
 
 

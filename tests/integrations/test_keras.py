@@ -29,8 +29,8 @@ def net(width=4, dropout=0.0, schedule=0.02, seed=1):
     return model
 
 
-def learner(metric="val_loss", full=None, **more):
-    return KerasLearner(net(**more), TRAIN, VALID, metric=metric, full=full, **FITTING)
+def learner(metric="val_loss", full_steps=None, **more):
+    return KerasLearner(net(**more), TRAIN, VALID, metric=metric, full_steps=full_steps, **FITTING)
 
 
 def learners():
@@ -76,7 +76,7 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
 
 
 def test_a_full_training_ends():
-    one = learner(full=2)
+    one = learner(full_steps=2)
     one.pull(steps=3)
     assert one.epochs == 2
     with pytest.raises(StopIteration):

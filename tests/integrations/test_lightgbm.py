@@ -15,8 +15,8 @@ PARAMS = {"objective": "binary", "num_threads": 1, "seed": 3, "min_data_in_leaf"
 SAMPLED = {"subsample": 0.6, "subsample_freq": 1, "colsample_bytree": 0.7}
 
 
-def learner(metric="binary_logloss", full=None, **more):
-    return LightGBMLearner(PARAMS | more, TRAIN, VALID, metric=metric, full=full)
+def learner(metric="binary_logloss", full_steps=None, **more):
+    return LightGBMLearner(PARAMS | more, TRAIN, VALID, metric=metric, full_steps=full_steps)
 
 
 def learners():
@@ -77,7 +77,7 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
 
 
 def test_a_full_training_ends():
-    one = learner("auc", full=5)
+    one = learner("auc", full_steps=5)
     one.pull(steps=3)
     assert one.pull(steps=3) == trained(5, "auc")[-1]
     with pytest.raises(StopIteration):
@@ -85,9 +85,9 @@ def test_a_full_training_ends():
 
 
 def test_the_rounds_of_params_are_the_full_training():
-    assert learner(n_estimators=40).full == 40
-    with pytest.raises(SettingError, match="full=9, but params has 40 rounds: say it once"):
-        learner(n_estimators=40, full=9)
+    assert learner(n_estimators=40).full_steps == 40
+    with pytest.raises(SettingError, match="full_steps=9, but params has 40 rounds: say it once"):
+        learner(n_estimators=40, full_steps=9)
 
 
 def test_a_dataset_may_be_shared_by_learners_with_other_settings():

@@ -55,10 +55,12 @@ def loaders():
 SETTINGS = {"accelerator": "cpu"}
 
 
-def learner(width=8, seed=1, full=FULL, metric="val_loss", **more):
+def learner(width=8, seed=1, full_steps=FULL, metric="val_loss", **more):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    return LightningLearner(Net(width), *loaders(), full=full, metric=metric, **SETTINGS | more)
+    return LightningLearner(
+        Net(width), *loaders(), full_steps=full_steps, metric=metric, **SETTINGS | more
+    )
 
 
 def learners():
@@ -88,7 +90,7 @@ def test_many_pulls_are_one_long_fit_bit_for_bit():
         enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0, **SETTINGS,
     )  # fmt: skip
     trainer.fit(module, *loaders())
-    one = learner(full=4)
+    one = learner(full_steps=4)
     assert [-one.pull(), -one.pull(), -one.pull(steps=2)] == [
         watching.losses[0], watching.losses[1], watching.losses[3],
     ]  # fmt: skip
@@ -131,18 +133,18 @@ def test_a_data_module_brings_both_loaders():
             return loaders()[1]
 
     torch.manual_seed(1)
-    one = LightningLearner(Net(), Data(), full=FULL, **SETTINGS)
+    one = LightningLearner(Net(), Data(), full_steps=FULL, **SETTINGS)
     assert one.pull() == learner().pull()
 
 
 def test_what_is_wrong_is_said_in_one_line():
     with pytest.raises(LearnerError, match="LightningLearner has no evaluation set"):
-        LightningLearner(Net(), loaders()[0], full=3)
+        LightningLearner(Net(), loaders()[0], full_steps=3)
     with pytest.raises(LearnerError, match="module=3, but module must be a LightningModule"):
-        LightningLearner(3, *loaders(), full=3)
-    with pytest.raises(SettingError, match="max_epochs is given to the trainer by full=20"):
+        LightningLearner(3, *loaders(), full_steps=3)
+    with pytest.raises(SettingError, match="max_epochs is given to the trainer by full_steps=20"):
         learner(max_epochs=3)
-    with pytest.raises(SettingError, match="full=None, but Lightning's schedules need"):
-        learner(full=None)
+    with pytest.raises(SettingError, match="full_steps=None, but Lightning's schedules need"):
+        learner(full_steps=None)
     with pytest.raises(LearnerError, match="metric='val_auc', but what is reported is val_loss"):
         learner(metric="val_auc").pull()

@@ -18,7 +18,7 @@ CALLS = {  # of each adapter, and the module that it imports
     "catboost.CatBoostLearner": lambda make: make({}, DATA, DATA, metric="AUC"),
     "torch.TorchLearner": lambda make: make(None, None, [], None, None),
     "keras.KerasLearner": lambda make: make(None, DATA, DATA),
-    "lightning.LightningLearner": lambda make: make(None, DATA, DATA, full=3),
+    "lightning.LightningLearner": lambda make: make(None, DATA, DATA, full_steps=3),
     "transformers.HuggingFaceLearner": lambda make: make(None),
     "mlflow.MLflowLogger": lambda make: make(),
     "wandb.WandbLogger": lambda make: make(),

@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 from latebloomer import RaceRandomSearchCV, RaceSearchCV
 from latebloomer.errors import LearnerError, SettingError, UnknownName
 from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
-from latebloomer.racing import OtherRace
+from latebloomer.racing import JournalMismatch
 
 X, Y = load_iris(return_X_y=True)
 LINEAR = SGDClassifier(max_iter=20)
@@ -86,7 +86,7 @@ def test_it_has_what_people_read_of_a_search():
     assert np.allclose(folds.std(axis=1, ddof=0), table["std_test_score"])
     assert (table["mean_fit_time"] > 0).all() and found.refit_time_ > 0
     assert table["mean_fit_time"].sum() * 3 == pytest.approx(
-        sum(arm.seconds for arm in found.verdict_.arms)
+        sum(arm.seconds for arm in found.verdict_.learners)
     )
     assert not found.multimetric_ and found.score(X, Y) > 0.8
 
@@ -97,7 +97,7 @@ def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
     assert table["rank_test_score"].tolist() == list(range(1, 9))
     levels = table["dropped_at"].fillna(np.inf).tolist()
     assert levels == sorted(levels, reverse=True) and levels[0] == np.inf > levels[-1]
-    dropped = table[table["state"] == "out"]
+    dropped = table[table["state"] == "dropped"]
     assert (dropped["dropped_at"] == dropped["n_resources"]).all()  # a pull is one batch here
     for _, level in dropped.groupby("dropped_at"):
         assert level["mean_test_score"].is_monotonic_decreasing
@@ -106,7 +106,7 @@ def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
 def test_resources_are_the_estimators_own_steps():
     found = search(trainings=4).fit(X, Y)
     steps = found.cv_results_["n_resources"]
-    assert steps.tolist() == [arm.steps for arm in found.verdict_.arms]
+    assert steps.tolist() == [arm.steps for arm in found.verdict_.learners]
     assert steps.max() <= 20 and sum(steps) <= 3 * 20
 
 
@@ -229,9 +229,9 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     again = search(journal=journal, **TWO).fit(X, Y)
     for column in ("mean_test_f1_macro", "mean_test_accuracy", "n_resources", "dropped_at"):
         assert np.array_equal(first.cv_results_[column], again.cv_results_[column], equal_nan=True)
-    with pytest.raises(OtherRace):
+    with pytest.raises(JournalMismatch):
         search(journal=journal, n_candidates=7, **TWO).fit(X, Y)
-    with pytest.raises(OtherRace):
+    with pytest.raises(JournalMismatch):
         search(journal=journal, **TWO).fit(X, Y, sample_weight=np.ones(150))
 
 

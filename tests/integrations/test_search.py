@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from latebloomer.errors import BudgetError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
-from latebloomer.racing import AllFailed, LearnerError, OtherRace, look
-from latebloomer.session.events import Told
+from latebloomer.racing import AllFailed, JournalMismatch, LearnerError, read_verdict
+from latebloomer.session.events import ScoreReported
 
 X, Y = load_iris(return_X_y=True)
 MODELS = {
@@ -148,7 +148,7 @@ def test_one_of_three_trainings_is_the_refits():
     one = found.verdict_.horizon
     assert found.verdict_.budget == 2 * one and found.verdict_.spent <= 2 * one
     assert found.refit_pulls_ <= one  # fewer where it meets its own rule to stop
-    assert found.verdict_.settings["full"].keys() == MODELS.keys()
+    assert found.verdict_.settings["full_steps"].keys() == MODELS.keys()
 
 
 def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_refit():
@@ -295,18 +295,18 @@ def test_text_races_in_pipelines():
 def test_a_search_goes_on_with_its_own_journal(tmp_path):
     journal = tmp_path / "search.db"
     first = search(journal=journal).fit(X, Y)
-    assert look(journal).name == first.best_name_
+    assert read_verdict(journal).name == first.best_name_
     again = search(journal=journal).fit(X, Y)
     assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
     assert again.results_["score"].tolist() == first.results_["score"].tolist()
-    assert sum(look(journal).pulls.values()) == 60 - first.refit_pulls_
+    assert sum(read_verdict(journal).pulls.values()) == 60 - first.refit_pulls_
 
 
 def test_a_search_may_have_a_new_journal_in_a_folder_each_time(tmp_path):
     for count in (1, 2):
         found = search(journal=f"{tmp_path}/races/").fit(X, Y)
         assert len(list((tmp_path / "races").glob("*.db"))) == count
-    assert look(tmp_path / "races").name == found.best_name_
+    assert read_verdict(tmp_path / "races").name == found.best_name_
 
 
 def test_a_search_leaves_others_journals_alone(tmp_path):
@@ -317,21 +317,21 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
         {"budget": 70},
         {"batch": 8},
         {"policy": "sh"},
-        {"deliver": 0.3},
+        {"winner_share": 0.3},
     )
     for other in others:
-        with pytest.raises(OtherRace):
+        with pytest.raises(JournalMismatch):
             search(journal=journal, **other).fit(X, Y)
-    with pytest.raises(OtherRace, match=r"of another race \(its seed differs\)"):
+    with pytest.raises(JournalMismatch, match=r"of another race \(its seed differs\)"):
         search(journal=journal).fit(X[::-1], Y)
 
 
 def test_a_search_can_keep_a_share_for_its_winner(tmp_path):
-    found = search(deliver=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
+    found = search(winner_share=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
     assert found.results_["pulls"].sum() == 60 and found.refit_pulls_ == 0
-    assert found.verdict_.delivered.since == 30
-    assert found.best_score_ == found.verdict_.delivered.score
-    again = search(deliver=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
+    assert found.verdict_.trained.pulls_after_selection == 30
+    assert found.best_score_ == found.verdict_.trained.score
+    again = search(winner_share=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
     assert np.array_equal(again.predict(X), found.predict(X))
 
 
@@ -475,7 +475,9 @@ def test_callbacks_are_told_what_happens():
     RaceSearchCV(
         models, budget=20, random_state=0, callbacks=[lambda event, view: heard.append(event)]
     ).fit(X, Y)
-    assert sum(isinstance(event, Told) for event in heard) == 12  # and 6 + 2 for the refit
+    assert (
+        sum(isinstance(event, ScoreReported) for event in heard) == 12
+    )  # and 6 + 2 for the refit
 
 
 @pytest.mark.parametrize("scoring, known", [(None, [0, 1]), ("neg_log_loss", [None, 0])])

@@ -62,7 +62,7 @@ def learner(estimator):
 
 def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
     pulled, whole = learner(booster(name)), learner(booster(name))
-    assert pulled.full == ROUNDS
+    assert pulled.full_steps == ROUNDS
     assert [pulled.pull(steps=k) for k in (1, 4, 2, 5)][-1] == whole.pull(steps=ROUNDS)
     assert np.array_equal(pulled.model.predict_proba(X), whole.model.predict_proba(X))
     assert type(pulled.model) is type(booster(name))
@@ -110,7 +110,7 @@ def test_boosters_race_with_estimators_of_scikit_learn_and_in_pipelines(name):
     }
     found = RaceSearchCV(models, trainings=2, random_state=0, scoring="neg_log_loss").fit(X, Y)
     assert "boosting: 1 more rounds a step" in found.results_["how"][0]
-    assert found.verdict_.settings["full"] == {"booster": ROUNDS, "trees": ROUNDS}
+    assert found.verdict_.settings["full_steps"] == {"booster": ROUNDS, "trees": ROUNDS}
 
 
 def test_a_search_goes_on_with_its_own_journal(name, tmp_path_factory):

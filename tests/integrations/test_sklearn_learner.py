@@ -361,7 +361,7 @@ def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path
 
 
 @pytest.mark.parametrize(
-    "estimator, batch, full",
+    "estimator, batch, full_steps",
     [
         (MLPClassifier(max_iter=30), None, 30),  # epochs
         (MLPClassifier(max_iter=30), 50, 90),  # of three batches each: 120 rows
@@ -373,8 +373,8 @@ def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path
         (make_pipeline(StandardScaler(), LogisticRegression(max_iter=40)), None, 40),
     ],
 )
-def test_a_full_training_is_what_the_estimator_declares(estimator, batch, full):
-    assert SklearnLearner(estimator, *IRIS, batch=batch, random_state=0).full == full
+def test_a_full_training_is_what_the_estimator_declares(estimator, batch, full_steps):
+    assert SklearnLearner(estimator, *IRIS, batch=batch, random_state=0).full_steps == full_steps
 
 
 @pytest.mark.parametrize(
@@ -396,8 +396,8 @@ def test_an_epoch_of_a_net_is_an_epoch_of_its_own_fit():
     """By `partial_fit` on all rows: as many epochs as `fit` makes, its own batches, its rule."""
     net = MLPClassifier((6,), max_iter=500, learning_rate_init=0.05, tol=1e-3, random_state=0)
     learner = SklearnLearner(net, *IRIS, batch=None, random_state=0)
-    learner.train(learner.full)
-    assert learner.finished and learner.steps < learner.full
+    learner.train(learner.full_steps)
+    assert learner.finished and learner.steps < learner.full_steps
     curve = learner.model.loss_curve_
     assert len(curve) == learner.steps
     best = min(curve[: -(net.n_iter_no_change + 1)])  # none of those after is better by tol

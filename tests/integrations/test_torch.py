@@ -58,7 +58,7 @@ def learner(width=8, seed=1, loading=loader, schedule=None, optimizer=torch.opti
 def learners():
     return {
         "narrow": lambda seed: learner(2, seed),
-        "wide": lambda seed: learner(16, seed, schedule=cosine, full=30),
+        "wide": lambda seed: learner(16, seed, schedule=cosine, full_steps=30),
         "by batches": lambda seed: learner(8, seed, batches=3),
     }
 
@@ -149,7 +149,7 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
 
 def test_a_full_training_ends_with_its_schedule():
     one = learner(
-        schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=4), full=4
+        schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=4), full_steps=4
     )
     one.pull(steps=3)
     one.pull(steps=3)

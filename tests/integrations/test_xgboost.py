@@ -16,8 +16,8 @@ PARAMS = {"objective": "binary:logistic", "nthread": 1, "seed": 3, "eta": 0.1}
 SAMPLED = {"subsample": 0.6, "colsample_bytree": 0.7, "colsample_bynode": 0.7}
 
 
-def learner(metric="auc", full=None, **more):
-    return XGBoostLearner(PARAMS | more, TRAIN, VALID, metric=metric, full=full)
+def learner(metric="auc", full_steps=None, **more):
+    return XGBoostLearner(PARAMS | more, TRAIN, VALID, metric=metric, full_steps=full_steps)
 
 
 def learners():
@@ -79,8 +79,8 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
 
 
 def test_a_full_training_ends():
-    one = learner(full=5)
-    assert one.full == 5
+    one = learner(full_steps=5)
+    assert one.full_steps == 5
     assert one.pull(steps=3) is not None and one.pull(steps=3) == trained(5, "auc")[-1]
     with pytest.raises(StopIteration):
         one.pull()
@@ -99,14 +99,14 @@ def test_a_metric_of_the_users_own():
 
 def test_a_race_by_trainings_knows_the_rounds_of_a_partial():
     given = {
-        name: partial(XGBoostLearner, PARAMS | more, TRAIN, VALID, metric="auc", full=rounds)
+        name: partial(XGBoostLearner, PARAMS | more, TRAIN, VALID, metric="auc", full_steps=rounds)
         for name, more, rounds in [("a", {"max_depth": 1}, 20), ("b", {"max_depth": 3}, 60)]
     }
     verdict = race(given, trainings=0.8, journal=None, progress=False)
     share = verdict.pulls[verdict.name] / 20
-    full = given[verdict.name].keywords["full"]
+    full_steps = given[verdict.name].keywords["full_steps"]
     more = {"max_depth": 1 if verdict.name == "a" else 3}
-    assert verdict.learner.rounds == share * full
+    assert verdict.learner.rounds == share * full_steps
     assert verdict.score == trained(verdict.learner.rounds, "auc", **more)[-1]
 
 
@@ -139,5 +139,5 @@ def test_what_is_wrong_is_said_in_one_line():
         learner(["auc", "error"])
     with pytest.raises(LearnerError, match=r"train=3, but train must be a DMatrix or \(X, y\)"):
         XGBoostLearner(PARAMS, 3, VALID, metric="auc")
-    with pytest.raises(SettingError, match="full=0, but full must be at least 1"):
-        learner(full=0)
+    with pytest.raises(SettingError, match="full_steps=0, but full must be at least 1"):
+        learner(full_steps=0)

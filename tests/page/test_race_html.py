@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from latebloomer.page import LearnerOnPage, RacePage, race_html
-from latebloomer.page.race_page import RUNNING, Certainty, Fan, Happening, Level
+from latebloomer.page.race_page import RUNNING, Certainty, ForecastFan, Level, PageEvent
 from latebloomer.page.svg import ticks
 from latebloomer.page.thinned_curve import POINTS, ThinnedCurve, points_for
-from latebloomer.racing import look, race
+from latebloomer.racing import race, read_verdict
 from latebloomer.racing.verdict.page_data import page_data
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "chrome")
@@ -94,7 +94,7 @@ def test_it_says_all_that_a_reader_needs(verdict):
 
 
 def test_the_report_of_a_journal_is_the_report_of_the_race(verdict):
-    assert page(look(verdict.journal)) == page(verdict)
+    assert page(read_verdict(verdict.journal)) == page(verdict)
 
 
 def test_odd_races_have_reports_too():
@@ -126,7 +126,7 @@ def plain_page():
     """A race as plain data, with everything that a page can show."""
     ahead = LearnerOnPage(
         0, "a", "racing", 3, 0.9, 0.8, 2.0, "leads", ThinnedCurve(scores=[0.0, 1.0, 2.0]),
-        lower=0.7, fan=Fan(3, 0.8, 12, 1.2, 1.0),
+        lower=0.7, fan=ForecastFan(3, 0.8, 12, 1.2, 1.0),
     )  # fmt: skip
     behind = LearnerOnPage(
         1, "b", "failed", 0, np.nan, np.nan, 0.0, "x", ThinnedCurve(), failed=True
@@ -137,7 +137,7 @@ def plain_page():
         budget=50, horizon=50, higher_is_better=True, started=0.0, seconds=1.0,
         time_left="1 min left", named=(0.8, 2), delivered=(0.9, 3), trained_on=True,
         levels=[Level(2, 6), Level(1, 9)], belief="half of it is believed", certainty=sure,
-        happenings=[Happening(2, "b fell", True)], warnings=["a <warning>"],
+        happenings=[PageEvent(2, "b fell", True)], warnings=["a <warning>"],
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from latebloomer.policies.adaptive_rejects import (
 )
 from latebloomer.policies.adaptive_window import WINDOW
 from latebloomer.problems import Exponential, Problem
-from latebloomer.session.events import FINISHED, Left
+from latebloomer.session.events import FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
@@ -200,7 +200,7 @@ def test_a_learner_that_ends_early_is_passed_by_and_does_not_stop_the_race():
     for pull in range(8):
         arm = session.ask()
         session.tell(arm, 0.1 * arm + 0.01 * pull)
-    session.apply(Left(2, FINISHED))
+    session.apply(LearnerLeft(2, FINISHED))
     while not session.over:
         arm = session.ask()
         session.tell(arm, 0.1 * arm + 0.01 * session.pulls[arm])

@@ -24,7 +24,12 @@ def play(policy, rewards, budget, horizon=None, batch=1):
 
 @pytest.mark.parametrize(
     ("make", "bad"),
-    [(ASHA, {"eta": 1}), (ASHA, {"grace": 0}), (ASHA, {"workers": 0}), (Hyperband, {"eta": 1.5})],
+    [
+        (ASHA, {"eta": 1}),
+        (ASHA, {"grace": 0}),
+        (ASHA, {"workers": 0}),
+        (Hyperband, {"eta": 1.5}),
+    ],
 )
 def test_settings_outside_their_range_are_errors(make, bad):
     with pytest.raises(SettingError, match=next(iter(bad))):

@@ -1,10 +1,8 @@
 """The default policy: what "auto" becomes, where it is known, and what is said where it is not."""
 
 import json
-import shutil
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from latebloomer.policies import (
     make_policy,
 )
 from latebloomer.policies.registry import label_of
-from latebloomer.racing import OtherRace, look, race, resume
+from latebloomer.racing import JournalMismatch, race, read_verdict, resume
 from latebloomer.racing.journal import files as journals
 
 DEFAULT = Foresight()
@@ -99,7 +97,7 @@ def test_a_race_names_what_it_plays(capfd, tmp_path):
         verdict.policy == f"auto: {label_of(DEFAULT)}"
         and f"by auto: {label_of(DEFAULT)}" in str(verdict)
     )
-    assert look(tmp_path / "race.db").policy == verdict.policy
+    assert read_verdict(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == "r-sr"
 
 
@@ -119,33 +117,22 @@ def test_a_race_that_auto_began_with_another_policy_goes_on_with_that(tmp_path):
     opened = journals.read(tmp_path / "race.db")
     created, *events = (entry.event for entry in opened.read())
     opened.close()
-    settings = {k: v for k, v in created.settings.items() if k != "grace"} | {"auto": True}
+    settings = {k: v for k, v in created.settings.items() if k != "min_pulls"} | {"auto": True}
     older = journals.create(tmp_path / "older.db", replace(created, settings=settings))
     for event in events[:15]:
         older.append(event)
     older.close()
     again = resume(tmp_path / "older.db", LEARNERS, policy="auto", progress=False)
     assert again.policy == f"auto: {label_of(EVEN)}"
-    assert again.pulls == look(tmp_path / "race.db").pulls
+    assert again.pulls == read_verdict(tmp_path / "race.db").pulls
 
 
 def test_a_policy_that_was_named_is_not_taken_for_auto(tmp_path):
     run(tmp_path / "race.db", policy="sh")
     with pytest.raises(
-        OtherRace, match=r"policy='auto', but .* SuccessiveHalving.*, which was named"
+        JournalMismatch, match=r"policy='auto', but .* SuccessiveHalving.*, which was named"
     ):
         resume(tmp_path / "race.db", LEARNERS, policy="auto")
-
-
-def test_a_journal_from_before_opens_and_its_policy_was_named(tmp_path):
-    kept = Path(__file__).parents[1] / "racing" / "journals_v1" / "finished.db"
-    path = Path(shutil.copy(kept, tmp_path / "race.db"))
-    before = look(path).summary()
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM settings WHERE key IN ('auto', 'deliver')")
-    assert look(path).summary() == before
-    with pytest.raises(OtherRace, match="was named: leave policy out"):
-        resume(path, LEARNERS, policy="auto")
 
 
 @pytest.mark.parametrize("horizon", [None, 30])

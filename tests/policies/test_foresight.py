@@ -14,7 +14,7 @@ from latebloomer.errors import SettingError
 from latebloomer.policies import AdaptiveRejects, Foresight
 from latebloomer.policies.adaptive_window import WINDOW, late_noise
 from latebloomer.policies.foresight import BELIEF, advised_power, exponent, gain
-from latebloomer.session.events import FINISHED, Left
+from latebloomer.session.events import FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
@@ -261,7 +261,7 @@ def test_a_learner_that_ended_gains_no_more_and_does_not_count():
     for _ in range(3 * 20):
         arm = session.ask()
         session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    session.apply(Left(0, FINISHED))
+    session.apply(LearnerLeft(0, FINISHED))
     play(session, rewards)
     # the late one has stopped at its twentieth pull, where others are better
     assert session.recommend().arm == 1

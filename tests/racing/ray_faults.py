@@ -24,11 +24,11 @@ from pathlib import Path
 from time import monotonic
 
 from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
-from latebloomer.errors import JournalError, NothingYet
-from latebloomer.racing import look, race, resume
+from latebloomer.errors import JournalError, NoScoresYet
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.learner import seed_of
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 BUDGET = 120
 EVERY = 7  # pulls from checkpoint to checkpoint
@@ -142,8 +142,8 @@ def driver(folder, address):
 
 def has_begun(path):
     try:
-        return look(path) is not None
-    except NothingYet:  # no pull, but a race
+        return read_verdict(path) is not None
+    except NoScoresYet:  # no pull, but a race
         return True
     except JournalError:
         return False
@@ -156,7 +156,7 @@ def arm_moments(folder, ray_runner):
 
     def appending(self, *events, elapsed=0.0):
         first = events[0]
-        thing = next(pulls) if isinstance(first, Told) else type(first).__name__
+        thing = next(pulls) if isinstance(first, ScoreReported) else type(first).__name__
         reach(folder, f"driver-writing-{thing}")
         append(self, *events, elapsed=elapsed)
         reach(folder, f"driver-written-{thing}")
@@ -303,7 +303,10 @@ def storm(folder, deaths, seed):
 def mixed_race(folder, cluster, rng):
     """A race in which all kinds die, brought on by Ray or, one life in four, here."""
     policy = rng.choice(["r-sr", "sh", "adaptive-rejects"])
-    one, replace = Race(folder, policy=policy, deliver=rng.choice([0.0, 0.3])), rng.random() < 0.7
+    one, replace = (
+        Race(folder, policy=policy, winner_share=rng.choice([0.0, 0.3])),
+        rng.random() < 0.7,
+    )
     moments = moments_of_learners(folder)
     doom(folder, "process", moments, 7, rng)
     doom(folder, "node", moments, 3 if replace else NODES - 1, rng)

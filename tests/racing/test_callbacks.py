@@ -5,9 +5,17 @@ from itertools import count
 
 import pytest
 
-from latebloomer import look, race, resume
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import SettingError
-from latebloomer.session.events import Began, Decided, Ended, Left, Named, PullFailed, Told
+from latebloomer.session.events import (
+    Began,
+    Decided,
+    Ended,
+    LearnerLeft,
+    PullFailed,
+    ScoreReported,
+    WinnerSelected,
+)
 
 
 def rising(best, fail=None):
@@ -31,10 +39,13 @@ def run(budget=60, learners=LEARNERS, **settings):
 def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
     heard = []
     path = tmp_path / "race.db"
-    run(journal=path, deliver=0.3, callbacks=[lambda event, view: heard.append(event)])
+    run(journal=path, winner_share=0.3, callbacks=[lambda event, view: heard.append(event)])
     assert isinstance(heard[0], Began) and isinstance(heard[-1], Ended)
-    assert sum(isinstance(event, Told) for event in heard) == 60
-    assert [type(e) for e in heard if isinstance(e, Named | Decided)] == [Named, Decided]
+    assert sum(isinstance(event, ScoreReported) for event in heard) == 60
+    assert [type(e) for e in heard if isinstance(e, WinnerSelected | Decided)] == [
+        WinnerSelected,
+        Decided,
+    ]
     with sqlite3.connect(path) as db:
         kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY id")]
     assert len(kinds) == len(heard) + 1 and kinds[0] == "created"
@@ -44,7 +55,7 @@ def test_the_view_shows_the_race_as_it_stands_after_the_event():
     seen = []
 
     def note(event, view):
-        if isinstance(event, Told):
+        if isinstance(event, ScoreReported):
             seen.append((view.spent, sum(view.pulls), len(view.events())))
             assert view.names == ("a", "b", "c") and view.budget == 60
             assert view.standings()[0].pulls >= 0 and view.settings.budget == 60
@@ -61,10 +72,10 @@ def test_a_callback_can_stop_the_race(tmp_path):
             view.stop("good enough")
 
     path = tmp_path / "race.db"
-    verdict = run(journal=path, deliver=0.5, callbacks=[enough])
+    verdict = run(journal=path, winner_share=0.5, callbacks=[enough])
     assert verdict.spent == 20 and verdict.over
     assert verdict.reason == "stopped after 20 of 60 pulls: good enough"
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
     assert resume(path, LEARNERS, progress=False).summary() == verdict.summary()
 
 
@@ -85,15 +96,15 @@ def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
     assert found == [
         "the callback broken failed on Began (ValueError: no such thing); the race went on"
     ]
-    assert sum(isinstance(event, Told) for event in heard) == 60
+    assert sum(isinstance(event, ScoreReported) for event in heard) == 60
 
 
 def test_failures_are_events_too():
     heard = []
     learners = LEARNERS | {"fails": rising(0.5, fail=3)}
     run(learners=learners, callbacks=[lambda event, view: heard.append(event)])
-    failed = [event for event in heard if isinstance(event, PullFailed | Left)]
-    assert [type(event) for event in failed] == [PullFailed, PullFailed, Left]
+    failed = [event for event in heard if isinstance(event, PullFailed | LearnerLeft)]
+    assert [type(event) for event in failed] == [PullFailed, PullFailed, LearnerLeft]
     assert failed[0].n == 3 and failed[2].arm == 3
 
 
@@ -101,7 +112,7 @@ def test_on_resume_only_what_is_new_is_told(tmp_path, cut):
     path, heard = tmp_path / "race.db", []
     cut(25, lambda: run(journal=path))
     resume(path, LEARNERS, progress=False, callbacks=[lambda event, view: heard.append(event)])
-    assert sum(isinstance(event, Told) for event in heard) == 35
+    assert sum(isinstance(event, ScoreReported) for event in heard) == 35
 
 
 @pytest.mark.parametrize("callbacks", [print, 3, [3], [print, None]])

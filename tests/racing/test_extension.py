@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from latebloomer.errors import BudgetError, LearnerError, OtherRace, SettingError
-from latebloomer.racing import look, race, resume
+from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.session.events import Extended, Joined, Restored
 
 
@@ -68,7 +68,7 @@ def test_a_finished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path):
     assert more.estimates == whole.estimates
     assert pulls(tmp_path / "race.db") == pulls(tmp_path / "whole.db")
     assert more.learner.n == more.pulls[more.name]
-    assert look(tmp_path / "race.db").summary() == more.summary()
+    assert read_verdict(tmp_path / "race.db").summary() == more.summary()
 
 
 def test_an_unfinished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path, cut):
@@ -86,7 +86,7 @@ def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
     events = []
     resume(path, LEARNERS, budget=150, callbacks=[lambda e, view: events.append(e)])
     said = capsys.readouterr().err
-    back = [name for name in LEARNERS if first[name].state == "out"]
+    back = [name for name in LEARNERS if first[name].state == "dropped"]
     line = next(line for line in said.splitlines() if "extends" in line)
     listed = f"{', '.join(back[:-1])} and {back[-1]} come back (from pull"
     assert line.startswith(f"extends from 60 to 150 pulls: {listed}")
@@ -104,7 +104,7 @@ def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
     first = run(path)
     resume(path, LEARNERS, budget=150)
     line = next(x for x in capsys.readouterr().err.splitlines() if "extends" in x)
-    out = sum(arm.pulls for arm in first.arms if arm.state == "out")
+    out = sum(arm.pulls for arm in first.learners if arm.state == "dropped")
     assert f"; {out} pulls are trained again (about " in line
 
 
@@ -112,7 +112,7 @@ def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
     first = run(tmp_path / "race.db", checkpoint_every=1000)
     with sqlite3.connect(tmp_path / "race.db") as db:
         saved = dict(db.execute("SELECT arm, n FROM checkpoints"))
-    assert saved == {i: arm.pulls for i, arm in enumerate(first.arms)}
+    assert saved == {i: arm.pulls for i, arm in enumerate(first.learners)}
 
 
 def test_survivors_alone(tmp_path):
@@ -122,7 +122,7 @@ def test_survivors_alone(tmp_path):
     assert more.name == first.name and more.spent == 100
     for name in LEARNERS:
         assert more.pulls[name] == first.pulls[name] + 40 * (name == first.name)
-    assert look(path).summary() == more.summary()
+    assert read_verdict(path).summary() == more.summary()
 
 
 def test_the_horizon_moves_where_it_is_given(tmp_path):
@@ -160,16 +160,18 @@ def test_it_can_be_extended_again_and_again(tmp_path):
     for budget in (50, 80, 81, 150):
         verdict = resume(path, LEARNERS, budget=budget, progress=False)
         assert verdict.spent == budget
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_race_with_a_delivered_winner_names_it_again(tmp_path):
     path = tmp_path / "race.db"
-    first = run(path, 60, deliver=0.3, horizon=300)
-    assert first.delivered.since == 18
+    first = run(path, 60, winner_share=0.3, horizon=300)
+    assert first.trained.pulls_after_selection == 18
     more = resume(path, LEARNERS, budget=160, progress=False)
-    assert more.spent == 160 and more.delivered.since == 30  # 30 % of the 100 new pulls
-    assert look(path).summary() == more.summary()
+    assert (
+        more.spent == 160 and more.trained.pulls_after_selection == 30
+    )  # 30 % of the 100 new pulls
+    assert read_verdict(path).summary() == more.summary()
 
 
 def test_a_race_that_a_callback_stopped_goes_on(tmp_path):
@@ -272,5 +274,5 @@ def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):
     path = tmp_path / "race.db"
     run(path)
     resume(path, LEARNERS, budget=200, add=NEW, progress=False)
-    with pytest.raises(OtherRace, match="new missing"):
+    with pytest.raises(JournalMismatch, match="new missing"):
         resume(path, LEARNERS, progress=False)

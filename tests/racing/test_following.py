@@ -4,8 +4,8 @@ from itertools import count
 
 import pytest
 
-from latebloomer.errors import JournalError, NothingYet
-from latebloomer.racing import following, look, race
+from latebloomer.errors import JournalError, NoScoresYet
+from latebloomer.racing import following, race, read_verdict
 from latebloomer.racing.following import follow
 from latebloomer.racing.journal import files
 
@@ -46,7 +46,11 @@ def test_a_race_is_followed_to_its_end(tmp_path, written_while_asleep, monkeypat
     spent = [verdict.spent for verdict in seen]
     assert spent == sorted(set(spent)) or spent[-1] == spent[-2]  # the end adds no pull
     assert len(seen) > 3 and not seen[0].over and seen[-1].over
-    assert seen[-1].summary() == look(tmp_path / "made.db").summary() == look(path).summary()
+    assert (
+        seen[-1].summary()
+        == read_verdict(tmp_path / "made.db").summary()
+        == read_verdict(path).summary()
+    )
     assert all(seconds >= following.EVERY for seconds in waits)
 
 
@@ -58,7 +62,10 @@ def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, event
     journal.close()
     onlooker.close()
     (tmp_path / "copy.db").write_bytes((tmp_path / "race.db").read_bytes())  # without the -wal
-    assert look(tmp_path / "copy.db").summary() == look(tmp_path / "made.db").summary()
+    assert (
+        read_verdict(tmp_path / "copy.db").summary()
+        == read_verdict(tmp_path / "made.db").summary()
+    )
 
 
 def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):
@@ -84,7 +91,7 @@ def test_an_interrupted_race_is_shown_as_it_stands(tmp_path, cut):
 
 def test_a_race_without_a_pull_says_so(tmp_path, events):
     files.create(tmp_path / "race.db", events[0]).close()
-    with pytest.raises(NothingYet, match=r"the race of .*race.db has begun"):
+    with pytest.raises(NoScoresYet, match=r"the race of .*race.db has begun"):
         list(follow(tmp_path / "race.db"))
     with pytest.raises(JournalError, match="there is no journal"):
         list(follow(tmp_path / "none.db"))

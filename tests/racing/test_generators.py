@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.checkpoints.kept_models import is_bare, is_model
 
 
@@ -63,7 +63,7 @@ def test_a_finished_race_gives_the_winner_without_training_it_again(tmp_path, ca
     assert BUILT == []
     assert (again.learner.best, again.learner.n) == (0.9, verdict.pulls["b"])
     assert again.learner is not verdict.learner and again.summary() == verdict.summary()
-    assert again.warnings == verdict.warnings == look(tmp_path / "race.db").warnings
+    assert again.warnings == verdict.warnings == read_verdict(tmp_path / "race.db").warnings
 
 
 def test_in_the_midst_of_a_race_a_generator_is_trained_again(tmp_path, cut):
@@ -89,7 +89,7 @@ def test_a_model_that_is_not_the_one_written_is_not_loaded(tmp_path):
     BUILT.clear()
     again = resume(tmp_path / "race.db", LEARNERS, progress=False)
     assert again.learner.n == verdict.learner.n == len(BUILT)
-    noted = look(tmp_path / "race.db").warnings
+    noted = read_verdict(tmp_path / "race.db").warnings
     assert any("was not loaded (the file is missing or another one)" in text for text in noted)
     BUILT.clear()
     assert resume(tmp_path / "race.db", LEARNERS, progress=False).learner.n == verdict.learner.n
@@ -120,7 +120,7 @@ def test_a_model_that_cannot_be_unpickled_is_trained_again(tmp_path):
     BUILT.clear()
     again = resume(tmp_path / "race.db", learners, progress=False)
     assert again.learner.n == len(BUILT)
-    noted = look(tmp_path / "race.db").warnings
+    noted = read_verdict(tmp_path / "race.db").warnings
     assert any("was not loaded (ValueError: not here): it is trained again" in t for t in noted)
 
 

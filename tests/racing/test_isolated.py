@@ -13,7 +13,7 @@ from time import monotonic
 import pytest
 
 from latebloomer.errors import SettingError
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.runners.isolated import IsolatedRunner
 from latebloomer.racing.runners.runner_contract import check_runner
 
@@ -58,7 +58,7 @@ def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
     assert verdict.spent == 40 and verdict.name == "a"
     assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
     assert "pull 3 failed twice: " in verdict["odd"].why and text in verdict["odd"].why
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_pull_that_hangs_is_ended_with_its_process(monkeypatch):
@@ -148,7 +148,7 @@ def test_after_the_third_crash_in_one_pull_the_learner_is_named(tmp_path):
         said.append("crashes: the last processes of this race all ended in its pull" in ran.stderr)
     assert said == [False, False, False, True, True]
     learners = GOOD | {"crashes": after_two(lambda: None)}
-    before = look(tmp_path / "race.db")
+    before = read_verdict(tmp_path / "race.db")
     assert before.spent == 4 and not before.over  # nothing is dropped by itself
     assert json.loads(json.dumps(before.pulls)) == {"a": 2, "crashes": 1, "b": 1}
     assert set(learners) == set(before.pulls)

@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from latebloomer.policies import REGISTRY, UCBE, make_policy
-from latebloomer.racing import JournalError, JournalInUse, OtherRace, look, race, resume
+from latebloomer.racing import (
+    JournalError,
+    JournalInUse,
+    JournalMismatch,
+    race,
+    read_verdict,
+    resume,
+)
 from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
@@ -21,7 +28,7 @@ from latebloomer.racing.journal.schema import COLUMNS, WRITERS, PullEntries
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.session.events import Began, Created, Told
+from latebloomer.session.events import Began, Created, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
 
@@ -61,7 +68,7 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
     assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
 
 
-@pytest.mark.parametrize("settings", [{}, {"policy": "r-ucbe"}, {"deliver": 0.3}])
+@pytest.mark.parametrize("settings", [{}, {"policy": "r-ucbe"}, {"winner_share": 0.3}])
 def test_batches_have_the_same_entries_and_make_the_same_race(tmp_path, settings):
     path = tmp_path / "race.db"
     learners = LEARNERS | {"short": lambda: iter([0.3] * 40)}
@@ -105,7 +112,7 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path, view):
         raise RuntimeError("boom")
 
     learners = LEARNERS | {"fails": fails, "saved": Kept}
-    race(learners, 60, journal=path, progress=False, checkpoint_every=3, deliver=0.3)
+    race(learners, 60, journal=path, progress=False, checkpoint_every=3, winner_share=0.3)
     assert rows(path, f"SELECT {VIEWS[view]} FROM {view}")
 
 
@@ -154,7 +161,7 @@ def test_it_can_be_looked_at_while_another_process_races(tmp_path):
     def nosy():
         for n in count(1):
             if n == 5:
-                seen.append(look(path).spent)
+                seen.append(read_verdict(path).spent)
             yield n / (n + 3)
 
     race(LEARNERS | {"nosy": nosy}, 40, journal=path, progress=False)
@@ -165,10 +172,10 @@ def test_nothing_is_overwritten(tmp_path):
     path = tmp_path / "race.db"
     verdict = run(path)
     with pytest.raises(
-        OtherRace, match=r"a finished race of 40 pulls, and nothing is overwritten"
+        JournalMismatch, match=r"a finished race of 40 pulls, and nothing is overwritten"
     ):
         run(path)
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_journal_without_a_pull_makes_way(tmp_path):
@@ -196,11 +203,11 @@ def test_files_that_are_no_journal_are_told_apart(tmp_path):
     text = tmp_path / "text.db"
     text.write_text("hello " * 100)
     with pytest.raises(JournalError, match="is not a journal of a race"):
-        look(text)
+        read_verdict(text)
     empty = tmp_path / "empty.db"
     empty.touch()
     with pytest.raises(JournalError, match="empty"):
-        look(empty)
+        read_verdict(empty)
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE trials (id)")
@@ -235,15 +242,15 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
     run(path)
 
     def swap(events):
-        told = [k for k, event in enumerate(events) if isinstance(event, Told)]
-        events[told[4]] = Told(2, 0.5)  # the fifth pull was of the second learner
+        told = [k for k, event in enumerate(events) if isinstance(event, ScoreReported)]
+        events[told[4]] = ScoreReported(2, 0.5)  # the fifth pull was of the second learner
         return events
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
     with pytest.raises(
-        OtherRace, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
+        JournalMismatch, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
     ):
-        look(forged(path, swap))
+        read_verdict(forged(path, swap))
 
 
 @pytest.mark.parametrize("column, value", [("score", 0.25), ("arm", 2), ("at", 5.0), ("id", 999)])
@@ -253,7 +260,7 @@ def test_a_row_that_was_changed_is_noticed(tmp_path, column, value):
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE events SET {column} = ? WHERE id = 10", (value,))
     with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
-        look(path)
+        read_verdict(path)
 
 
 def test_a_row_that_was_removed_is_noticed(tmp_path):
@@ -262,7 +269,7 @@ def test_a_row_that_was_removed_is_noticed(tmp_path):
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM events WHERE id = 10")
     with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
-        look(path)
+        read_verdict(path)
 
 
 # --- disks that do not help ---
@@ -281,7 +288,7 @@ def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatc
     with pytest.raises(JournalError, match=r"pull \d+ could not be written .*disk is full.* safe"):
         run(path, 3000)
     monkeypatch.setattr(journals, "_connect", real)
-    assert 0 < look(path).spent < 3000
+    assert 0 < read_verdict(path).spent < 3000
     assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
     assert rows(path, "SELECT count(*), max(t) FROM pulls") == [(3000, 3000)]
 
@@ -390,4 +397,4 @@ def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
     state.apply(saved)
     states.drop_older(saved)
     assert [place.name for place in arm.iterdir()] == ["9"]
-    assert states.at_hand(0, 8) is None and states.at_hand(0, 9).n == 9
+    assert states.available(0, 8) is None and states.available(0, 9).n == 9

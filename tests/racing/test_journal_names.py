@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
-from latebloomer.errors import JournalError, OtherRace, SettingError
-from latebloomer.racing import look, race, resume
+from latebloomer.errors import JournalError, JournalMismatch, SettingError
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import RACES, files, names
 from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
 from latebloomer.session.events import Created
@@ -52,7 +52,7 @@ def test_each_race_has_a_new_file_in_races(tmp_path, capsys):
         assert re.fullmatch(r"races/\d{4}-\d\d-\d\d-\d{4}-[a-z]+-[a-z]+\.db", name)
         assert said.count(f"journal: {name}\n") == 1  # at the start
         assert f"\nJournal: {name}" in str(verdict)
-        assert look(verdict.journal).summary() == verdict.summary()
+        assert read_verdict(verdict.journal).summary() == verdict.summary()
     assert list(tmp_path.iterdir()) == [tmp_path / "races"]
 
 
@@ -96,7 +96,7 @@ def test_processes_at_once_get_names_of_their_own(tmp_path):
 def test_a_folder_of_ones_own(tmp_path):
     verdict = run("mine/of/today/")
     assert verdict.journal.startswith(f"{tmp_path}/mine/of/today/")
-    assert look("mine/of/today").summary() == verdict.summary()
+    assert read_verdict("mine/of/today").summary() == verdict.summary()
 
 
 def test_where_no_folder_can_be_made_it_is_said(tmp_path):
@@ -111,9 +111,9 @@ def test_where_no_folder_can_be_made_it_is_said(tmp_path):
 
 def test_without_a_name_the_newest_is_looked_at():
     first, second = run(), run(budget=30)
-    assert look().summary() == second.summary()
+    assert read_verdict().summary() == second.summary()
     resume(first.journal, LEARNERS, progress=False)  # written last
-    assert look().summary() == first.summary()
+    assert read_verdict().summary() == first.summary()
 
 
 def test_the_newest_is_no_file_of_another_program(tmp_path):
@@ -125,10 +125,10 @@ def test_the_newest_is_no_file_of_another_program(tmp_path):
 
 def test_where_there_is_none_it_is_said(tmp_path):
     with pytest.raises(JournalError, match=r"there is no folder races: .*start with race"):
-        look()
+        read_verdict()
     (tmp_path / "races").mkdir()
     with pytest.raises(JournalError, match=r"there is no journal in races: name the file"):
-        look()
+        read_verdict()
 
 
 # --- a file that is there ---
@@ -137,7 +137,7 @@ def test_where_there_is_none_it_is_said(tmp_path):
 def test_a_file_that_is_there_is_an_error_with_the_ways_out(tmp_path):
     run("race.db")
     before = (tmp_path / "race.db").read_bytes()
-    with pytest.raises(OtherRace) as raised:
+    with pytest.raises(JournalMismatch) as raised:
         run("race.db")
     for way in (
         "resume('race.db', learners)",
@@ -176,7 +176,7 @@ def test_a_race_that_is_there_goes_on(tmp_path, cut):
 def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
     first = run("race.db", policy="r-sr")
     assert run("race.db", policy="r-sr", if_exists="resume").summary() == first.summary()
-    with pytest.raises(OtherRace, match="was named: leave policy out"):
+    with pytest.raises(JournalMismatch, match="was named: leave policy out"):
         run("race.db", if_exists="resume")
 
 
@@ -188,7 +188,10 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
             {"budget": 30},
             r"resume\('race.db', learners, budget=...\) to give it more, or if_exists",
         ),
-        ({"budget": None, "trainings": 2, "full": 20}, "trainings=2, but .* trainings=None: give"),
+        (
+            {"budget": None, "trainings": 2, "full_steps": 20},
+            "trainings=2, but .* trainings=None: give",
+        ),
         ({"seed": 1}, "seed=1, but the race of race.db was begun with seed=0"),
         ({"maximize": False}, "maximize=False, but .* maximize=True: give the same"),
         ({"score_range": (0, 1)}, r"score_range=\(0.0, 1.0\), but .* score_range=None"),
@@ -197,7 +200,7 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
 def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):
     run("race.db")
     before = (tmp_path / "race.db").read_bytes()
-    with pytest.raises(OtherRace, match=text):
+    with pytest.raises(JournalMismatch, match=text):
         run("race.db", **settings, if_exists="resume")
     assert (tmp_path / "race.db").read_bytes() == before
 

@@ -19,8 +19,8 @@ from latebloomer.racing import api as races
 from latebloomer.racing import resume
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import FileJournal
-from latebloomer.session.events import Named, Told
 from latebloomer.session.events import Saved as SavedEvent
+from latebloomer.session.events import ScoreReported, WinnerSelected
 
 BUDGET = 90
 KILLS = 50  # moments per way to race
@@ -85,9 +85,9 @@ LEARNERS = {
 WAYS = [
     {"policy": "r-sr", "checkpoint_every": 3},
     {"policy": "r-ucbe", "checkpoint_every": 4, "maximize": False},
-    {"policy": "auto", "checkpoint_every": 3, "deliver": 0.5},
+    {"policy": "auto", "checkpoint_every": 3, "winner_share": 0.5},
     {  # pulls that are shares of a full training: two steps, one, one or two, none
-        "full": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
+        "full_steps": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
         "pulls_per_training": 45, "checkpoint_every": 3,
     },
 ]  # fmt: skip
@@ -108,11 +108,11 @@ def reach(moment):
 
 
 BEFORE = {
-    Told: "before the commit",
-    Named: "before the naming",
+    ScoreReported: "before the commit",
+    WinnerSelected: "before the naming",
     SavedEvent: "before the checkpoint is entered",
 }
-AFTER = {Told: "after the commit", Named: "after the naming"}
+AFTER = {ScoreReported: "after the commit", WinnerSelected: "after the naming"}
 
 
 def arm_moments():
@@ -188,7 +188,7 @@ def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path
         assert code in (0, -signal.SIGKILL), what
         killed += code != 0
         before = told(path)
-        while_delivering += code != 0 and "deliver" in WAYS[way] and len(before) >= NAMED_AT
+        while_delivering += code != 0 and "winner_share" in WAYS[way] and len(before) >= NAMED_AT
         verdict = resume(path, LEARNERS, progress=False)
         pulls, summary = undisturbed[way]
         after = told(path)

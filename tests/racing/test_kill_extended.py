@@ -55,11 +55,11 @@ LEARNERS = {
 }
 ADD = {"new": lambda seed: kill.Saved(seed, 0.9, 8.0)}
 WAYS = [  # of the race, and of its extension
-    ({"policy": "r-sr", "resident": 2, "horizon": 99}, {"resident": 2}),
+    ({"policy": "r-sr", "max_in_memory": 2, "horizon": 99}, {"max_in_memory": 2}),
     ({"policy": "auto", "checkpoint_every": 4}, {"add": ADD, "horizon": 99}),
     (
-        {"policy": "r-sr", "resident": 1, "deliver": 0.3, "horizon": 99},
-        {"add": ADD, "resident": 2},
+        {"policy": "r-sr", "max_in_memory": 1, "winner_share": 0.3, "horizon": 99},
+        {"add": ADD, "max_in_memory": 2},
     ),
     ({"policy": "r-sr", "checkpoint_every": 5, "horizon": 130}, {"revive": False}),
 ]
@@ -85,7 +85,7 @@ def live(path, way):
     if not path.exists() or not kill_began(path):
         race(LEARNERS, FIRST, journal=path, progress=False, seed=5, **settings)
     elif len(kill.told(path)) < FIRST:
-        resume(path, LEARNERS, progress=False, resident=settings.get("resident"))
+        resume(path, LEARNERS, progress=False, max_in_memory=settings.get("max_in_memory"))
     return resume(path, LEARNERS, budget=LAST, progress=False, **more)
 
 

@@ -11,7 +11,7 @@ from latebloomer.policies import REGISTRY
 from latebloomer.racing import race
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, check_curves
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 
 def loss(best, speed, rise=0.0, noise=0.01):
@@ -37,7 +37,7 @@ def run(policy="auto", **settings):
 def test_every_number_of_a_verdict_is_a_loss(policy, tmp_path):
     verdict = run(policy)
     assert verdict.name == "good"
-    for arm in verdict.arms:
+    for arm in verdict.learners:
         assert 0.9 < arm.score < 2.5 and 0.8 < arm.estimate < 2.5
     for arm in (verdict["good"], verdict["mid"]):
         assert arm.lower < arm.score and arm.lower < 2.1
@@ -55,9 +55,9 @@ def test_the_live_table_shows_losses():
     session, progress = Session("r-sr", names, 30, maximize=False), Progress(names, show=False)
     while not session.over:
         arm = session.ask()
-        told = Told(arm, 2 - (arm + 1) / 5)
+        told = ScoreReported(arm, 2 - (arm + 1) / 5)
         session.apply(told)
-        progress.hear(told, session)
+        progress.on_event(told, session)
     rows = session.standings()
     assert rows[0].name == names[-1]
     assert all(1 < row.estimate < 2 for row in rows if row.pulls)

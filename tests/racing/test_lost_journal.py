@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from latebloomer.errors import JournalError, LatebloomerError
-from latebloomer.racing import clock, look, race, resume
+from latebloomer.racing import race, read_verdict, resume, time_budget
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
 from latebloomer.racing.journal.schema import checksum
 from latebloomer.racing.runners import contract, local
-from latebloomer.session.events import Saved, Told
+from latebloomer.session.events import Saved, ScoreReported
 
 
 def rising(best, at=None, do=None):
@@ -73,7 +73,7 @@ def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
         "race.db was deleted or replaced during the race: all of it is in" in warning
         for warning in verdict.warnings
     )
-    assert look(rescued).summary() == whole.summary()
+    assert read_verdict(rescued).summary() == whole.summary()
     assert resume(rescued, learners(), progress=False).summary() == whole.summary()
 
 
@@ -91,22 +91,26 @@ def test_checkpoints_move_along(tmp_path):
     folder = Path(f"{verdict.journal}.checkpoints")
     assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
     later = {name: (lambda name=name: Saves(0.5)) for name in given}
-    assert resume(verdict.journal, later, progress=False).learner.n == verdict.delivered.pulls
+    assert resume(verdict.journal, later, progress=False).learner.n == verdict.trained.pulls
 
 
 # --- looked at while it is written ---
 
 
-@pytest.mark.parametrize("settings", [{"budget": 200, "deliver": 0.5}, {"seconds": 1.0}])
+@pytest.mark.parametrize("settings", [{"budget": 200, "winner_share": 0.5}, {"seconds": 1.0}])
 def test_looking_at_any_moment_is_a_snapshot(tmp_path, monkeypatch, settings):
     path, seen, ticks = tmp_path / "race.db", [], count()
-    for module in (clock, local, contract):  # a clock that goes on by 1 ms when it is looked at
+    for module in (
+        time_budget,
+        local,
+        contract,
+    ):  # a clock that goes on by 1 ms when it is looked at
         monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
 
     def nosy():
         for n in count(1):
             if seen or n > 1:
-                seen.append(look(path).spent)
+                seen.append(read_verdict(path).spent)
             yield 0.95 * n / (n + 5)
 
     race(learners() | {"nosy": nosy}, journal=path, progress=False, **settings)
@@ -134,14 +138,14 @@ def test_a_clock_that_is_set_back_changes_no_times(tmp_path, monkeypatch, cut):
 @pytest.fixture
 def finished(tmp_path):
     path = tmp_path / "race.db"
-    race(learners(), 80, journal=path, progress=False, deliver=0.3)
+    race(learners(), 80, journal=path, progress=False, winner_share=0.3)
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
 
 
 def test_garbage_is_always_an_error_of_this_library_or_no_damage(finished):
-    whole, good = look(finished).summary(), finished.read_bytes()
+    whole, good = read_verdict(finished).summary(), finished.read_bytes()
     rng, refused = random.Random(0), 0
     for _ in range(150):
         data = bytearray(good)
@@ -149,21 +153,21 @@ def test_garbage_is_always_an_error_of_this_library_or_no_damage(finished):
         data[start : start + length] = rng.randbytes(len(data[start : start + length]))
         finished.write_bytes(bytes(data))
         try:
-            assert look(finished).summary() == whole
+            assert read_verdict(finished).summary() == whole
         except LatebloomerError:
             refused += 1
     assert refused > 50
 
 
 def test_every_flipped_bit_is_noticed_or_does_no_harm(finished):
-    whole, good = look(finished).summary(), finished.read_bytes()
+    whole, good = read_verdict(finished).summary(), finished.read_bytes()
     rng = random.Random(1)
     for _ in range(250):
         data = bytearray(good)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         finished.write_bytes(bytes(data))
         try:
-            found = look(finished).summary()
+            found = read_verdict(finished).summary()
         except LatebloomerError:
             continue
         assert found == whole
@@ -174,18 +178,18 @@ def test_a_file_cut_short_is_an_error_that_says_what_can_be_kept(finished):
     for length in (0, 10, 100, 1000, 5000, len(good) // 2, len(good) - 1):
         finished.write_bytes(good[:length])
         with pytest.raises(JournalError):
-            look(finished)
+            read_verdict(finished)
 
 
 def test_what_is_sound_can_be_repaired_and_gone_on_with(finished, tmp_path):
-    whole = look(finished).summary()
+    whole = read_verdict(finished).summary()
     with sqlite3.connect(finished) as db:
         db.execute("UPDATE events SET score = 0.123 WHERE id = 30")
     with pytest.raises(JournalError, match=r"before its pull .* is complete .*latebloomer repair"):
-        look(finished)
+        read_verdict(finished)
     pulls, wrong = files.repair(finished, tmp_path / "sound.db")
     assert 0 < pulls < 80 and "its checksum differs" in wrong
-    assert look(tmp_path / "sound.db").spent == pulls
+    assert read_verdict(tmp_path / "sound.db").spent == pulls
     again = resume(tmp_path / "sound.db", learners(), progress=False)
     assert again.summary() == whole
 
@@ -195,7 +199,7 @@ def test_a_checkpoint_outside_the_races_own_folder_is_refused(finished, tmp_path
     entries = list(opened.read())
     opened.close()
     forged = files.create(tmp_path / "forged.db", entries[0].event)
-    forged.append(Told(0, 0.1))
+    forged.append(ScoreReported(0, 0.1))
     forged.append(Saved(0, 1, "../../elsewhere", "0" * 64, 1, 0.0))
     forged.close()
     with pytest.raises(JournalError, match="no place of this race"):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from latebloomer.errors import RewardError, SettingError
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import Progress
 from latebloomer.session.session import Session
@@ -79,7 +79,7 @@ def test_it_is_that_learners_failure_and_the_race_goes_on(tmp_path, what):
     assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
     assert verdict["odd"].why.startswith("pull 3 failed twice: ")
     assert verdict["odd"].why.isprintable()
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
     assert resume(path, learners, progress=False).summary() == verdict.summary()
 
 
@@ -133,9 +133,9 @@ def test_names_are_shown_as_they_are_without_control_characters(tmp_path, capfd)
     learners = {name: rising(0.1 * (k + 1)) for k, name in enumerate(NAMES)}
     path = tmp_path / "race.db"
     verdict = race(learners, 100, journal=path)
-    assert verdict.name in NAMES and look(path).summary() == verdict.summary()
+    assert verdict.name in NAMES and read_verdict(path).summary() == verdict.summary()
     said = capfd.readouterr().err
-    for text in (said, verdict.details(), look(path).details()):
+    for text in (said, verdict.details(), read_verdict(path).details()):
         assert "net[relu]" in text and "net[tanh]" in text and "[/bold]" in text
         assert ":smile:" in text and "bell\\x07" in text and "half\\udc80" in text
         assert "\x07" not in text and "\x1b" not in text

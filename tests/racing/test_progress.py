@@ -18,8 +18,8 @@ from latebloomer.racing.brief_plan import plan_in_pulls
 from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import WIDTH, Progress, Trace
-from latebloomer.racing.runners.contract import Begun
-from latebloomer.session.events import FAILED, Left, Told
+from latebloomer.racing.runners.contract import RunningPull
+from latebloomer.session.events import FAILED, LearnerLeft, ScoreReported
 from latebloomer.session.session import Session
 
 
@@ -61,10 +61,10 @@ def test_the_table_has_a_line_per_learner():
     with progress.shown(session, None):
         for n in range(1, 6):
             for arm in range(3):
-                told = Told(arm, arm + n / 10)
+                told = ScoreReported(arm, arm + n / 10)
                 session.apply(told)
-                progress.hear(told, session)
-        session.apply(Left("a", FAILED))
+                progress.on_event(told, session)
+        session.apply(LearnerLeft("a", FAILED))
         progress._look(session)
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
@@ -111,7 +111,7 @@ def test_a_verdict_has_at_most_eleven_lines_and_says_where_the_rest_is():
 
     names = [f"{k} is a learner with a long name " * 3 for k in range(40)]
     learners = {name: partial(repeat, i) for i, name in enumerate(names)}
-    verdict = race(learners | {"fails": fails, "fails too": fails}, 2000, deliver=0.3,
+    verdict = race(learners | {"fails": fails, "fails too": fails}, 2000, winner_share=0.3,
                    journal=None, progress=False)  # fmt: skip
     lines = str(verdict).splitlines()
     assert len(lines) == 11 and lines[0].startswith(f"Keep {names[-1]}: score ")
@@ -143,7 +143,7 @@ class Late:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("options", [{}, {"isolate": True}, {"resident": 1}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"isolate": True}, {"max_in_memory": 1}], ids=str)
 def test_a_long_pull_says_whom_the_race_waits_for(tmp_path, monkeypatch, options):
     gate, said = tmp_path / "gate", []
     os.mkfifo(gate)
@@ -176,10 +176,10 @@ def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
     with progress.shown(session, None):
         progress.seconds[0] = 60.0
         progress._said = now - 100
-        progress._long_pull(Begun(0, 2, now - 100))  # its first took 60 s
+        progress._long_pull(RunningPull(0, 2, now - 100))  # its first took 60 s
         assert not said
-        progress._long_pull(Begun(0, 2, now - 130))
-        progress._long_pull(Begun(0, 3, now - 130))  # not so soon after the last line
+        progress._long_pull(RunningPull(0, 2, now - 130))
+        progress._long_pull(RunningPull(0, 3, now - 130))  # not so soon after the last line
     assert said == ["waiting for a (its pull 2)"]
 
 
@@ -192,9 +192,9 @@ def test_the_live_table_says_whom_it_waits_for_until_the_pull_is_made():
         console.print(table(progress, console.size))
         assert " · waiting for b (its pull 1)" in console.file.getvalue()
         for arm in (0, 1):
-            told = Told(arm, 0.5)
+            told = ScoreReported(arm, 0.5)
             session.apply(told)
-            progress.hear(told, session)
+            progress.on_event(told, session)
         assert progress.waiting == ""
 
 

@@ -19,7 +19,15 @@ from latebloomer.errors import (
     UnknownName,
 )
 from latebloomer.policies import RisingSR
-from latebloomer.racing import AllFailed, Interrupted, LearnerError, OtherRace, look, race, resume
+from latebloomer.racing import (
+    AllFailed,
+    Interrupted,
+    JournalMismatch,
+    LearnerError,
+    race,
+    read_verdict,
+    resume,
+)
 from latebloomer.racing.learner import seed_of
 
 
@@ -115,10 +123,10 @@ def test_higher_losses_mirror_lower_scores():
 
 def test_every_dropped_arm_has_its_numbers():
     verdict = quiet(FIVE, 600)
-    out = [arm for arm in verdict.arms if arm.state == "out"]
+    out = [arm for arm in verdict.learners if arm.state == "dropped"]
     assert len(out) == 4
     for arm in out:
-        assert f"dropped at pull {arm.out_at} with {arm.estimate:.6g} against" in arm.why
+        assert f"dropped at pull {arm.left_at} with {arm.estimate:.6g} against" in arm.why
 
 
 def test_a_function_with_a_seed_is_given_one_by_its_name():
@@ -161,7 +169,7 @@ def test_the_frame_and_the_plot_have_every_learner():
     verdict = quiet(FIVE, 200)
     frame = verdict.to_frame()
     assert list(frame.columns) == list(verdict.rows()[0]) and frame["pulls"].sum() == 200
-    assert frame["at_horizon_low"].tolist() == [arm.lower for arm in verdict.arms]
+    assert frame["at_horizon_low"].tolist() == [arm.lower for arm in verdict.learners]
     assert list(verdict.to_frame(index="name").index) == list(FIVE)
     with pytest.raises(SettingError, match="index='arm', but index must be of the columns name"):
         verdict.to_frame(index="arm")
@@ -211,10 +219,10 @@ def test_a_full_disk_leaves_the_winner_and_the_report_that_were_there(tmp_path, 
     write(file)
     before = file.read_bytes()
 
-    def full(_):
+    def full_steps(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.fsync", full_steps)
     with pytest.raises(OutputError, match="No space left on device; what was there is as it was"):
         write(file)
     assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
@@ -226,7 +234,7 @@ def test_a_verdict_does_not_overwrite_its_journal(tmp_path, form):
     verdict = quiet({"a": Counter(1.0), "b": Counter()}, 20, journal=path)
     with pytest.raises(OutputError, match=r"the journal and the file to write are both"):
         getattr(verdict, form)(path)
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
 
 
 # --- resume and look ---
@@ -242,7 +250,7 @@ def test_resume_of_a_finished_race_gives_its_verdict_and_winner(tmp_path):
 
 def test_looking_needs_no_learners(tmp_path):
     verdict = quiet(FIVE, 100, journal=tmp_path / "race.db")
-    seen = look(tmp_path / "race.db")
+    seen = read_verdict(tmp_path / "race.db")
     assert seen.learner is None and seen.summary() == verdict.summary()
 
 
@@ -256,7 +264,7 @@ def test_the_order_of_the_learners_does_not_matter_to_resume(tmp_path):
 def test_learners_of_another_race_are_refused(tmp_path):
     path = tmp_path / "race.db"
     quiet({"a": Counter(), "b": Counter()}, 20, journal=path)
-    with pytest.raises(OtherRace, match=r"over a, b, but .* differ: b missing; c not in it"):
+    with pytest.raises(JournalMismatch, match=r"over a, b, but .* differ: b missing; c not in it"):
         resume(path, {"a": Counter(), "c": Counter()})
 
 
@@ -266,9 +274,9 @@ def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
 
     path = tmp_path / "race.db"
     verdict = quiet(FIVE, 100, policy=Mine(), journal=path)
-    with pytest.raises(OtherRace, match=r"no policy of this library: hand it in"):
+    with pytest.raises(JournalMismatch, match=r"no policy of this library: hand it in"):
         resume(path, FIVE)
-    with pytest.raises(OtherRace, match="resumed by the rule that it began with"):
+    with pytest.raises(JournalMismatch, match="resumed by the rule that it began with"):
         resume(path, FIVE, policy="sh")
     assert resume(path, FIVE, policy=Mine(), progress=False).summary() == verdict.summary()
 
@@ -293,7 +301,7 @@ def test_ctrl_c_finishes_the_pull_and_the_race_goes_on_later(tmp_path, capsys):
     assert "stopping after the running pull" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     interrupt = False
-    assert look(path).pulls["impatient"] == 9  # the running pull was finished
+    assert read_verdict(path).pulls["impatient"] == 9  # the running pull was finished
     again = resume(path, learners, progress=False)
     assert again.summary() == quiet(learners, 200, journal=tmp_path / "whole.db").summary()
 
@@ -313,7 +321,7 @@ def test_a_second_ctrl_c_stops_at_once_and_the_journal_still_resumes(tmp_path):
         quiet(learners, 40, journal=path)
     assert not isinstance(caught.value, Interrupted)
     presses = 0
-    assert look(path).pulls["stubborn"] == 4
+    assert read_verdict(path).pulls["stubborn"] == 4
     assert resume(path, learners, progress=False).spent == 40
 
 
@@ -454,7 +462,7 @@ def test_a_race_whose_learners_all_failed_says_so_again_on_resume(tmp_path):
     for call in (
         lambda: quiet({"a": failing(3), "b": failing(2)}, 30, journal=path, retries=0),
         lambda: resume(path, {"a": failing(3), "b": failing(2)}, progress=False),
-        lambda: look(path),
+        lambda: read_verdict(path),
     ):
         with pytest.raises(AllFailed, match="a: pull 3 failed once: RuntimeError: boom"):
             call()
@@ -469,7 +477,7 @@ def test_a_race_whose_learners_have_all_ended_has_a_verdict(policy, tmp_path):
     path = tmp_path / "race.db"
     verdict = quiet(learners, 90, policy=policy, journal=path)
     assert verdict.name == "best" and verdict.pulls == {"worse": 4, "best": 4, "longer": 6}
-    assert look(path).name == resume(path, learners, progress=False).name == "best"
+    assert read_verdict(path).name == resume(path, learners, progress=False).name == "best"
 
 
 def test_one_that_ends_early_keeps_its_score_and_the_budget_goes_on():
@@ -537,7 +545,7 @@ def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothin
 
     with pytest.raises(KeyboardInterrupt):
         quiet(good | {"b": breaks}, 40, journal=path)
-    before = look(path).spent
+    before = read_verdict(path).spent
 
     def gone(seed):
         raise FileNotFoundError("data.csv")
@@ -545,7 +553,7 @@ def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothin
 
     with pytest.raises(LearnerError, match=r"'b' could not be brought back to its 2 pulls"):
         resume(path, good | {"b": gone}, progress=False)
-    assert look(path).spent == before
+    assert read_verdict(path).spent == before
     assert resume(path, good, progress=False).spent == 40
 
 
@@ -559,7 +567,7 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
 
     with pytest.raises(LearnerError, match=r"'a' could not be brought back to its 20 pulls"):
         resume(path, learners | {"a": gone}, progress=False)
-    assert look(path).summary() == verdict.summary()
+    assert read_verdict(path).summary() == verdict.summary()
 
 
 def test_scores_that_differ_when_trained_again_are_said():
@@ -642,10 +650,10 @@ def test_a_range_of_scores_bounds_what_is_said_of_a_learner(tmp_path):
     learners = {"a": few(0.9), "b": few(0.8), "c": few(0.7)}
     path = tmp_path / "race.db"
     verdict = race(learners, 60, journal=path, progress=False, score_range=(0, 1), horizon=500)
-    assert all(0 <= arm.lower <= 1 and 0 <= arm.upper <= 1 for arm in verdict.arms)
-    assert look(path).summary() == verdict.summary()
+    assert all(0 <= arm.lower <= 1 and 0 <= arm.upper <= 1 for arm in verdict.learners)
+    assert read_verdict(path).summary() == verdict.summary()
     free = race(learners, 60, journal=None, progress=False, horizon=500)
-    assert any(arm.upper > 1 for arm in free.arms)
+    assert any(arm.upper > 1 for arm in free.learners)
     for wrong in ((1, 0), (0,), "accuracy", 3):
         with pytest.raises(SettingError, match="score_range"):
             race(learners, 60, journal=None, score_range=wrong)

@@ -15,14 +15,14 @@ import pytest
 from latebloomer import race
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, Interrupted, SettingError
-from latebloomer.racing import LearnerError, look, resume
+from latebloomer.racing import LearnerError, read_verdict, resume
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
 from latebloomer.racing.runners.ray import ray_runner as runner
 from latebloomer.racing.runners.runner_contract import check_runner
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 
@@ -99,7 +99,10 @@ def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy
     if policy != "hyperband":  # it decides after every pull: other pulls are in the record then
         assert there.summary() == here.summary()
         assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
-    assert there.spent == here.spent and look(tmp_path / "there.db").summary() == there.summary()
+    assert (
+        there.spent == here.spent
+        and read_verdict(tmp_path / "there.db").summary() == there.summary()
+    )
 
 
 def test_few_learners_at_once_are_few_actors(ray, tmp_path, monkeypatch):
@@ -112,12 +115,12 @@ def test_few_learners_at_once_are_few_actors(ray, tmp_path, monkeypatch):
 
     monkeypatch.setattr(actor_pool.ActorPool, "start", starting)
     here = run(learners, 60, tmp_path / "here.db", "local", horizon=99)
-    there = run(learners, 60, tmp_path / "there.db", resident=2, horizon=99)
+    there = run(learners, 60, tmp_path / "there.db", max_in_memory=2, horizon=99)
     assert there.summary() == here.summary() and max(most) == 2
     assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
     more = {"budget": 100, "add": {"new": kept(0.95, 3)}, "progress": False}
     want = resume(tmp_path / "here.db", learners, **more)
-    have = resume(tmp_path / "there.db", learners, runner=RayRunner(), resident=2, **more)
+    have = resume(tmp_path / "there.db", learners, runner=RayRunner(), max_in_memory=2, **more)
     assert have.summary() == want.summary() and max(most) == 2 and have.spent == 100
 
 
@@ -128,16 +131,16 @@ def test_it_keeps_the_contract_of_runners(ray):
 def test_failures_and_ends_are_those_of_the_local_runner(ray, tmp_path):
     here = run(TROUBLED, 200, tmp_path / "here.db", "local")
     there = run(TROUBLED, 200, tmp_path / "there.db")
-    assert [(a.name, a.state, a.pulls) for a in there.arms if a.name in ("fails", "ends")] == [
+    assert [(a.name, a.state, a.pulls) for a in there.learners if a.name in ("fails", "ends")] == [
         ("fails", "failed", 8), ("ends", "finished", 7)]  # fmt: skip
     assert there.spent == here.spent == 200 and there.name == here.name
     assert there["fails"].why == "pull 9 failed twice: RuntimeError: boom"
 
 
 def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
-    here = run(LEARNERS, 120, tmp_path / "here.db", "local", deliver=0.3)
-    there = run(LEARNERS, 120, tmp_path / "there.db", deliver=0.3)
-    assert there.summary() == here.summary() and there.delivered.since >= 36
+    here = run(LEARNERS, 120, tmp_path / "here.db", "local", winner_share=0.3)
+    there = run(LEARNERS, 120, tmp_path / "there.db", winner_share=0.3)
+    assert there.summary() == here.summary() and there.trained.pulls_after_selection >= 36
     assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
 
 
@@ -145,7 +148,7 @@ def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
 def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     path = tmp_path / "race.db"
     verdict = run(LEARNERS, 90, path, RayRunner(batch=2), policy=policy)
-    assert verdict.spent == 90 and look(path).summary() == verdict.summary()
+    assert verdict.spent == 90 and read_verdict(path).summary() == verdict.summary()
     sizes = {
         size
         for (size,) in rows(
@@ -176,8 +179,8 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     verdict = run(
         {"slow": slow, "quick": quick, "low": stream(0.3, 3)}, 100, path, how, **settings
     )
-    assert verdict.spent == 100 and look(path).summary() == verdict.summary()
-    assert not [arm for arm in verdict.arms if arm.state == "failed"]
+    assert verdict.spent == 100 and read_verdict(path).summary() == verdict.summary()
+    assert not [arm for arm in verdict.learners if arm.state == "failed"]
     assert rows(path, "SELECT count(*) FROM changes WHERE word = 'more'")[0][0] > 20
 
 
@@ -187,7 +190,7 @@ def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, m
 
     def append(self, *events, elapsed=0.0):
         real(self, *events, elapsed=elapsed)
-        told.extend(event for event in events if isinstance(event, Told))
+        told.extend(event for event in events if isinstance(event, ScoreReported))
         if len(told) == 60:
             told.append(None)
             signal.raise_signal(signal.SIGINT)
@@ -265,7 +268,7 @@ def test_a_winner_that_cannot_be_unpickled_here(ray, tmp_path, savable):
         assert verdict.learner is None
         assert any(
             "cannot be handed over (RuntimeError: no such" in w
-            for w in look(tmp_path / "race.db").warnings
+            for w in read_verdict(tmp_path / "race.db").warnings
         )
 
 
@@ -379,7 +382,7 @@ def slots_for(gpus, learners):
 def test_a_slot_of_several_gpus_has_one_learner():
     found = slots_for(4, 2)
     first, second = found.assign(0), found.assign(1)
-    assert first is not second and found.full() and found.assign(7) is None
+    assert first is not second and found.full_steps() and found.assign(7) is None
     found.vacate(0)
     assert found.assign(0, avoid=first) is first  # the only one that is free
 

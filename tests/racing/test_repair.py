@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from latebloomer.errors import JournalError
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.race_state import RaceState
 
@@ -41,7 +41,7 @@ def repaired(tmp_path, data):
     path, new = tmp_path / "race.db", tmp_path / "new.db"
     path.write_bytes(data)
     with pytest.raises(JournalError):
-        look(path)
+        read_verdict(path)
     with pytest.raises(JournalError):
         resume(path, LEARNERS, progress=False)
     try:
@@ -119,10 +119,10 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
     path = tmp_path / "race.db"
     path.write_bytes(data.replace(b"CREATE VIEW pulls", b"??????????? pulls"))  # old copies too
     with pytest.raises(JournalError, match=r"is damaged .*: `latebloomer repair .* keeps what is"):
-        look(path)
+        read_verdict(path)
     pulls, wrong = files.repair(path, tmp_path / "new.db")
     assert pulls == 600 and "damaged, though none of its" in wrong
-    assert look(tmp_path / "new.db").summary() == summary
+    assert read_verdict(tmp_path / "new.db").summary() == summary
 
 
 def test_a_sound_journal_is_not_written_again(tmp_path, whole):

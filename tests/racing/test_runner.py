@@ -7,11 +7,11 @@ from itertools import count
 import pytest
 
 from latebloomer.errors import ContractError
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.runners.runner_contract import check_runner
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 
 class Scrambled(Runner):
@@ -73,13 +73,19 @@ def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
     paths = [tmp_path / f"{k}.db" for k in range(2)]
     verdicts = [
         race(
-            TROUBLED, 200, policy=policy, journal=path, runner=runner, deliver=0.3, progress=False
+            TROUBLED,
+            200,
+            policy=policy,
+            journal=path,
+            runner=runner,
+            winner_share=0.3,
+            progress=False,
         )
         for path, runner in zip(paths, ("local", Scrambled(1)), strict=True)
     ]
     assert verdicts[0].spent == verdicts[1].spent == 200
-    assert verdicts[0].delivered == verdicts[1].delivered
-    assert look(paths[1]).summary() == verdicts[1].summary()
+    assert verdicts[0].trained == verdicts[1].trained
+    assert read_verdict(paths[1]).summary() == verdicts[1].summary()
 
 
 @pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
@@ -93,9 +99,9 @@ def test_batches_and_phases_survive_an_interruption(tmp_path, cut, policy, batch
         )
 
     cut(77, run)
-    assert look(path).spent == 77
+    assert read_verdict(path).spent == 77
     verdict = resume(path, TROUBLED, runner=Scrambled(2, batch), progress=False)
-    assert verdict.spent == 150 and look(path).summary() == verdict.summary()
+    assert verdict.spent == 150 and read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
@@ -109,7 +115,7 @@ def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
                 learners, 90, policy=policy, journal=path, runner=runner, retries=0, seed=seed,
                 progress=False,
             )  # fmt: skip
-            assert look(path).summary() == verdict.summary()
+            assert read_verdict(path).summary() == verdict.summary()
 
 
 # --- the contract, shipped for runners of others ---
@@ -120,7 +126,7 @@ class Rounding(Scrambled):
 
     def work(self, orders):
         for report in super().work(orders):
-            told = isinstance(report, Told)
+            told = isinstance(report, ScoreReported)
             yield report._replace(score=round(report.score, 2)) if told else report
 
 

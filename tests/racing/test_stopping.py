@@ -13,7 +13,7 @@ from latebloomer import Session
 from latebloomer.errors import SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV
 from latebloomer.policies import make_policy
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
@@ -88,7 +88,7 @@ def test_it_ends_at_a_look_and_looks_are_fixed_beforehand():
 
 def test_the_verdict_is_the_same_from_the_journal(tmp_path):
     verdict = run(journal=tmp_path / "race.db")
-    assert look(tmp_path / "race.db").summary() == verdict.summary()
+    assert read_verdict(tmp_path / "race.db").summary() == verdict.summary()
     assert resume(tmp_path / "race.db", CLEAR, progress=False).summary() == verdict.summary()
 
 
@@ -106,14 +106,16 @@ def test_losses_are_certified_too():
 
 
 def test_the_winner_is_trained_on_with_what_was_set_aside(tmp_path, cut):
-    verdict = run(deliver=0.3, journal=tmp_path / "race.db")
-    assert verdict.delivered.since == 600 and verdict.named.at == verdict.spent - 600
+    verdict = run(winner_share=0.3, journal=tmp_path / "race.db")
+    assert (
+        verdict.trained.pulls_after_selection == 600 and verdict.selected.at == verdict.spent - 600
+    )
     assert verdict.unspent == 2000 - verdict.spent > 0
     assert f"{verdict.unspent:,} of 2,000 were not needed" in verdict.reason
-    assert look(tmp_path / "race.db").summary() == verdict.summary()
-    for pulls in (verdict.named.at, verdict.named.at + 100):
+    assert read_verdict(tmp_path / "race.db").summary() == verdict.summary()
+    for pulls in (verdict.selected.at, verdict.selected.at + 100):
         path = tmp_path / f"{pulls}.db"
-        cut(pulls, lambda path=path: run(deliver=0.3, journal=path))
+        cut(pulls, lambda path=path: run(winner_share=0.3, journal=path))
         assert resume(path, CLEAR, progress=False).summary() == verdict.summary()
 
 
@@ -210,19 +212,19 @@ def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
     verdict = run()
     narrow = told(verdict, verdict.spent).certificate(budget=verdict.spent)
     assert all(arm.upper - arm.lower > width for arm, width in
-               zip(verdict.arms, narrow.upper - narrow.lower, strict=True))  # fmt: skip
+               zip(verdict.learners, narrow.upper - narrow.lower, strict=True))  # fmt: skip
 
 
 def test_by_the_clock_too_a_callback_does_not_make_the_certificate_narrower():
     stopped = race(CLEAR, seconds=600, horizon=2000, policy="foresight", journal=None,
                    progress=False, callbacks=[end_at(300)])  # fmt: skip
     whole = certificate([stopped.curve(name) for name in CLEAR], None, horizon=2000)
-    assert [arm.upper for arm in stopped.arms] == whole.upper.tolist()
+    assert [arm.upper for arm in stopped.learners] == whole.upper.tolist()
 
 
 def test_a_callback_that_stops_does_not_make_the_certificate_narrower():
     stopped = run(stop=None, callbacks=[end_at(300)])
     running = told(stopped, 300).certificate()
     assert stopped.spent == 300
-    assert [arm.lower for arm in stopped.arms] == running.lower.tolist()
-    assert [arm.upper for arm in stopped.arms] == running.upper.tolist()
+    assert [arm.lower for arm in stopped.learners] == running.lower.tolist()
+    assert [arm.upper for arm in stopped.learners] == running.upper.tolist()

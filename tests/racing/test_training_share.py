@@ -17,18 +17,18 @@ from latebloomer.racing import race, resume
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import Share, shares_of, units_of
 from latebloomer.racing.verdict.costs import unequal_costs
-from latebloomer.session.events import Created, Told
+from latebloomer.session.events import Created, ScoreReported
 from latebloomer.session.session import Session
 
 # --- the arithmetic ---
 
 
-@given(full=st.integers(1, 10**6), pulls=st.integers(1, 1000), n=st.integers(1, 1000))
-def test_pull_n_ends_at_the_step_nearest_to_its_share(full, pulls, n):
-    share, n = Share(full, pulls), min(n, pulls)
-    assert share.steps_after(pulls) == full
+@given(full_steps=st.integers(1, 10**6), pulls=st.integers(1, 1000), n=st.integers(1, 1000))
+def test_pull_n_ends_at_the_step_nearest_to_its_share(full_steps, pulls, n):
+    share, n = Share(full_steps, pulls), min(n, pulls)
+    assert share.steps_after(pulls) == full_steps
     assert share.steps_after(n) >= 1  # the first pull has a score to show
-    exact = n * full / pulls
+    exact = n * full_steps / pulls
     assert abs(share.steps_after(n) - exact) <= 0.5 or share.steps_after(n) == 1 > exact
     assert share.steps_of(n) == share.steps_after(n) - share.steps_after(n - 1) >= 0
 
@@ -37,14 +37,14 @@ def test_a_full_training_of_five_steps_in_twenty_pulls():
     # 1, 1, 1, 1, 1, then a step at every fourth pull from the sixth (6 / 4 = 1.5, half up)
     share = Share(5, 20)
     steps = [n for n in range(1, 21) if share.steps_of(n)]
-    assert steps == [1, 6, 10, 14, 18] and share.coarse
+    assert steps == [1, 6, 10, 14, 18] and share.repeats_scores
 
 
 @pytest.mark.parametrize(
-    "full, pulls", [((7, 500), 100), ((10, 500), 10), ((60, 90), 60), ((3600, 200), 100)]
+    "full_steps, pulls", [((7, 500), 100), ((10, 500), 10), ((60, 90), 60), ((3600, 200), 100)]
 )
-def test_a_training_has_100_pulls_or_as_many_as_the_shortest_has_steps(full, pulls):
-    shares = shares_of({"a": None, "b": None}, dict(zip("ab", full, strict=True)))
+def test_a_training_has_100_pulls_or_as_many_as_the_shortest_has_steps(full_steps, pulls):
+    shares = shares_of({"a": None, "b": None}, dict(zip("ab", full_steps, strict=True)))
     assert {share.pulls for share in shares.values()} == {pulls}
 
 
@@ -79,7 +79,7 @@ def test_two_trainings_are_two_hundred_pulls_and_each_pull_is_the_same_share():
     calls = []
     verdict = quiet(
         {"net": lambda: Counting(calls), "tree": rising(5)}, trainings=2,
-        full={"net": 250, "tree": 100},
+        full_steps={"net": 250, "tree": 100},
     )  # fmt: skip
     assert verdict.spent == verdict.budget == 200 and verdict.horizon == 100
     assert calls == [Share(250, 100).steps_of(n) for n in range(1, 101)]
@@ -87,14 +87,16 @@ def test_two_trainings_are_two_hundred_pulls_and_each_pull_is_the_same_share():
 
 
 def test_without_a_parameter_steps_a_learner_is_pulled_again_and_its_last_score_counts():
-    verdict = quiet({"a": rising(30), "b": rising(5)}, trainings=2, full={"a": 300, "b": 100})
+    verdict = quiet(
+        {"a": rising(30), "b": rising(5)}, trainings=2, full_steps={"a": 300, "b": 100}
+    )
     assert verdict.curve("a") == [3 * n / (3 * n + 30) for n in range(1, 101)]
 
 
 def test_pulls_that_add_no_step_repeat_the_last_score_and_cost_nothing(tmp_path):
     path = tmp_path / "race.db"
     made = {"tiny": rising(2), "net": rising(30)}
-    quiet(made, trainings=2, full={"tiny": 5, "net": 100}, journal=path)
+    quiet(made, trainings=2, full_steps={"tiny": 5, "net": 100}, journal=path)
     with sqlite3.connect(path) as db:
         rows = db.execute("SELECT n, score, seconds, steps FROM pulls WHERE arm = 0").fetchall()
     share = Share(5, 100)
@@ -106,7 +108,7 @@ def test_pulls_that_add_no_step_repeat_the_last_score_and_cost_nothing(tmp_path)
 
 
 def test_a_learner_that_ends_in_the_middle_of_a_pull_has_finished_and_keeps_its_last_score():
-    verdict = quiet({"short": rising(1, last=25), "net": rising(30)}, trainings=2, full=100,
+    verdict = quiet({"short": rising(1, last=25), "net": rising(30)}, trainings=2, full_steps=100,
                     pulls_per_training=10)  # fmt: skip
     # ten steps a pull: the third pull ends after five of them, and there is no fourth
     assert verdict.curve("short") == [10 / 11, 20 / 21, 25 / 26]
@@ -129,7 +131,7 @@ class Kept(Counting):
 @pytest.mark.parametrize("stop", [1, 7, 41, 60, 88])
 def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
     learners = {"kept": Kept, "stream": rising(12), "tiny": rising(2)}
-    asked = {"trainings": 1.5, "full": {"kept": 173, "stream": 91, "tiny": 7},
+    asked = {"trainings": 1.5, "full_steps": {"kept": 173, "stream": 91, "tiny": 7},
              "pulls_per_training": 60, "checkpoint_every": 4}  # fmt: skip
     whole = quiet(learners, journal=tmp_path / "whole.db", **asked)
     path = tmp_path / "race.db"
@@ -141,10 +143,10 @@ def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
 
 
 def test_a_process_for_each_learner_makes_the_same_steps():
-    learners, full = {"kept": Kept, "tiny": rising(2)}, {"kept": 173, "tiny": 7}
-    here = quiet(learners, trainings=0.3, full=full)
-    apart = quiet(learners, trainings=0.3, full=full, isolate=True)
-    assert [arm.steps for arm in here.arms] == [arm.steps for arm in apart.arms]
+    learners, full_steps = {"kept": Kept, "tiny": rising(2)}, {"kept": 173, "tiny": 7}
+    here = quiet(learners, trainings=0.3, full_steps=full_steps)
+    apart = quiet(learners, trainings=0.3, full_steps=full_steps, isolate=True)
+    assert [arm.steps for arm in here.learners] == [arm.steps for arm in apart.learners]
     assert here.curve("kept") == apart.curve("kept")
 
 
@@ -152,23 +154,23 @@ def test_a_process_for_each_learner_makes_the_same_steps():
 
 
 def test_full_is_read_from_an_object_a_class_a_function_and_a_partial():
-    @latebloomer.full(40)
+    @latebloomer.full_training(40)
     def stream():
         yield 0.5
 
-    @latebloomer.full(50)
+    @latebloomer.full_training(50)
     class Model:
         def pull(self):
             return 0.5
 
-    def build(rounds, full):
-        return rounds, full
+    def build(rounds, full_steps):
+        return rounds, full_steps
 
     learners = {
         "function": stream, "class": Model, "object": Model(),
-        "partial": partial(build, 3, full=70), "partial of a class": partial(Model),
+        "partial": partial(build, 3, full_steps=70), "partial of a class": partial(Model),
     }  # fmt: skip
-    found = {name: share.full for name, share in shares_of(learners).items()}
+    found = {name: share.full_steps for name, share in shares_of(learners).items()}
     assert found == {"function": 40, "class": 50, "object": 50, "partial": 70,
                      "partial of a class": 50}  # fmt: skip
 
@@ -179,7 +181,7 @@ def test_nothing_is_built_to_ask_for_a_full_training():
             raise AssertionError("built")
 
         @property
-        def full(self):
+        def full_steps(self):
             return 100
 
     with pytest.raises(SettingError, match="a full training of model is not known"):
@@ -189,20 +191,38 @@ def test_nothing_is_built_to_ask_for_a_full_training():
 @pytest.mark.parametrize(
     "settings, text",
     [
-        ({"trainings": 3, "full": {"a": 10}}, "a full training of b is not known, but every"),
-        ({"trainings": 3}, r"a full training of a, b is not known.*full=\{'a': 200\}"),
-        ({"trainings": 3, "full": 0}, "full of 'a'=0, but full of 'a' must be a whole number"),
-        ({"trainings": 3, "full": {"a": 10, "b": -5}}, "full of 'b'=-5"),
-        ({"trainings": 3, "full": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
-        ({"trainings": 3, "full": {"a": 10, "b": 20, "c": 5}}, "full names c, but the learners"),
-        ({"trainings": 3, "budget": 10, "full": 10}, "trainings=3 and budget=10, but trainings="),
-        ({"trainings": 3, "horizon": 10, "full": 10}, "trainings=3 and horizon=10"),
-        ({"trainings": 3, "seconds": 10, "full": 10}, "trainings=3 and seconds=10, but a race"),
-        ({"trainings": 0, "full": 10}, "trainings=0, but trainings must be above 0"),
-        ({"trainings": "two", "full": 10}, "trainings='two', but trainings must be a number"),
-        ({"budget": 30, "pulls_per_training": 5}, "that is for trainings= or full="),
-        ({"trainings": 3, "full": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
-        ({"budget": 30, "full": 20, "horizon": 21}, "horizon must be at most 20"),
+        (
+            {"trainings": 3, "full_steps": {"a": 10}},
+            "a full training of b is not known, but every",
+        ),
+        ({"trainings": 3}, r"a full training of a, b is not known.*full_steps=\{'a': 200\}"),
+        (
+            {"trainings": 3, "full_steps": 0},
+            "full of 'a'=0, but full of 'a' must be a whole number",
+        ),
+        ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
+        ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
+        (
+            {"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}},
+            "full names c, but the learners",
+        ),
+        (
+            {"trainings": 3, "budget": 10, "full_steps": 10},
+            "trainings=3 and budget=10, but trainings=",
+        ),
+        ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
+        (
+            {"trainings": 3, "seconds": 10, "full_steps": 10},
+            "trainings=3 and seconds=10, but a race",
+        ),
+        ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be above 0"),
+        (
+            {"trainings": "two", "full_steps": 10},
+            "trainings='two', but trainings must be a number",
+        ),
+        ({"budget": 30, "pulls_per_training": 5}, "that is for trainings= or full_steps="),
+        ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
+        ({"budget": 30, "full_steps": 20, "horizon": 21}, "horizon must be at most 20"),
     ],
 )
 def test_bad_units_are_said_before_anything_is_made(tmp_path, settings, text):
@@ -225,8 +245,8 @@ def test_an_arm_that_repeats_its_rewards_leaves_the_noise_estimate_as_it_is():
     noisy = [0.3, 0.5, 0.4, 0.7, 0.55, 0.6, 0.8, 0.7]
     steps = [0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9]
 
-    def certificate(coarse):
-        session = Session("r-sr", ["noisy", "other", "steps"], 60, coarse=coarse)
+    def certificate(repeats_scores):
+        session = Session("r-sr", ["noisy", "other", "steps"], 60, repeats_scores=repeats_scores)
         for n, score in enumerate(noisy):
             for arm, own in enumerate((score, score + 0.1, steps[n])):
                 session.tell(arm, own)
@@ -245,10 +265,10 @@ NOISY = [[0.3, 0.5, 0.4, 0.7, 0.55, 0.6], [0.2, 0.1, 0.4, 0.3, 0.5, 0.4]]
 STAIRS = [0.1, 0.1, 0.1, 0.9, 0.9, 0.9]
 
 
-def ledger_of(curves, coarse=()):
+def ledger_of(curves, repeats_scores=()):
     ledger = lists_for(len(curves))
-    for i in coarse:
-        ledger.coarse[i] = 1
+    for i in repeats_scores:
+        ledger.repeats_scores[i] = 1
     for n in range(1, len(curves[0]) + 1):
         for i, curve in enumerate(curves):
             ledger.S[i].append(0.0)
@@ -261,19 +281,23 @@ def ledger_of(curves, coarse=()):
 
 
 def test_policies_read_no_noise_from_an_arm_that_repeats_its_rewards():
-    alone, both = ledger_of(NOISY), ledger_of([*NOISY, STAIRS], coarse=[2])
+    alone, both = ledger_of(NOISY), ledger_of([*NOISY, STAIRS], repeats_scores=[2])
     assert late_noise(both, 6, 3) == late_noise(alone, 6, 2) > 0
     assert both.pool[SIGMA] == alone.pool[SIGMA] > 0
     assert late_noise(ledger_of([*NOISY, STAIRS]), 6, 3) != late_noise(both, 6, 3)
-    assert late_noise(ledger_of([STAIRS, STAIRS], coarse=[0, 1]), 6, 2) == 0.0
+    assert late_noise(ledger_of([STAIRS, STAIRS], repeats_scores=[0, 1]), 6, 2) == 0.0
 
 
 def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shaken_by_it():
     """Smooth curves beside a staircase: belief is as without it, and the staircase gains none."""
 
-    def believed(coarse):
+    def believed(repeats_scores):
         session = Session(
-            "foresight", ["slow", "quick", "stairs"], 200, horizon=100, coarse=coarse
+            "foresight",
+            ["slow", "quick", "stairs"],
+            200,
+            horizon=100,
+            repeats_scores=repeats_scores,
         )
         while not session.over:
             arm = session.ask()
@@ -288,23 +312,23 @@ def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shak
 # --- time that is seen ---
 
 
-def with_times(seconds, full=None):
+def with_times(seconds, full_steps=None):
     settings = {
         "policy": {"name": "r-sr", "settings": {}, "repr": "RisingSR()"}, "budget": 40,
-        "full": full, "pulls_per_training": 20 if full else None,
+        "full_steps": full_steps, "pulls_per_training": 20 if full_steps else None,
     }  # fmt: skip
     state = RaceState(Created("id", settings, ("dear", "cheap")))
     for _ in range(10):
         for arm in (0, 1):
-            state.apply(Told(arm, 0.5, seconds[arm]))
+            state.apply(ScoreReported(arm, 0.5, seconds[arm]))
     return unequal_costs(state)
 
 
 def test_pulls_ten_times_apart_are_a_warning_with_numbers_and_what_to_set():
     (text,) = with_times((2.0, 0.1))
     assert text.startswith("dear took 20 of the 21 s of training, 2 s a pull; cheap took 0.1 s")
-    assert "trainings=3 with full={...}" in text
-    (text,) = with_times((2.0, 0.1), full={"dear": 20, "cheap": 20})
+    assert "trainings=3 with full_steps={...}" in text
+    (text,) = with_times((2.0, 0.1), full_steps={"dear": 20, "cheap": 20})
     assert "the same share of a full training" in text
 
 
@@ -317,12 +341,12 @@ def test_alike_costs_and_short_races_are_no_warning():
 
 def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(tmp_path):
     path, first = tmp_path / "race.db", {"kept": Kept, "stream": rising(12)}
-    full = {"kept": 173, "stream": 91}
-    quiet(first, trainings=1, full=full, pulls_per_training=60, journal=path)
+    full_steps = {"kept": 173, "stream": 91}
+    quiet(first, trainings=1, full_steps=full_steps, pulls_per_training=60, journal=path)
     with pytest.raises(SettingError, match="a full training of late is not known"):
         resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
     more = resume(
-        path, first, trainings=3, add={"late": rising(2)}, full={"late": 20}, progress=False
+        path, first, trainings=3, add={"late": rising(2)}, full_steps={"late": 20}, progress=False
     )
     assert more.budget == 180 and more.spent == sum(more.pulls.values()) <= 180
     share = Share(20, 60)

@@ -24,7 +24,7 @@ def saying(monkeypatch):
         real = subprocess.Popen
 
         def start(words, **settings):
-            assert words[1:4] == ["-m", "latebloomer", "watch"] and "--leave-after" in words
+            assert words[1:4] == ["-m", "latebloomer", "watch"] and "--exit-after-idle" in words
             return real([sys.executable, "-c", f"print({line!r})"], **settings)
 
         monkeypatch.setattr(watch_process.subprocess, "Popen", start)

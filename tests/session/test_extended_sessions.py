@@ -12,13 +12,13 @@ from latebloomer.policies.registry import label_of
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
+    BatchIssued,
+    BudgetReplanned,
     Extended,
-    HandedOut,
     Joined,
-    Left,
-    Named,
-    Planned,
+    LearnerLeft,
     Stopped,
+    WinnerSelected,
 )
 from latebloomer.session.session import Session
 
@@ -135,21 +135,21 @@ def test_a_race_that_was_stopped_or_delivered_goes_on():
     stopped = play(Session("r-sr", ARMS, BUDGET), 20)
     stopped.apply(Stopped("enough", final=True))
     assert play(extend(stopped, 90)).spent == 90 and "spent" in stopped.reason
-    named = play(Session("r-sr", ARMS, BUDGET, deliver=0.5))
-    named.apply(Named(named.best_arm, BUDGET))
+    named = play(Session("r-sr", ARMS, BUDGET, winner_share=0.5))
+    named.apply(WinnerSelected(named.best_arm, BUDGET))
     play(named)
     named.apply(Extended(120, 90, 60))
     assert named.winner is None
     play(named)
     assert named.delivery_pending and named.spent <= 90
-    named.apply(Named(named.best_arm, 120))
+    named.apply(WinnerSelected(named.best_arm, 120))
     assert play(named).over and named.spent <= 120
 
 
 def test_arms_that_have_left_stay_away():
     session = play(Session("r-sr", ARMS, BUDGET), 12)
-    session.apply(Left(4, FAILED))
-    session.apply(Left(0, FINISHED))
+    session.apply(LearnerLeft(4, FAILED))
+    session.apply(LearnerLeft(0, FINISHED))
     play(session)
     before = session.pulls
     play(extend(session, 150))
@@ -262,13 +262,13 @@ def one_thing(session, kind, value):
             for _ in range(pulls):
                 session.tell(arm, reward(arm, session.pulls[arm] + 1))
     elif kind == "plan":
-        session.apply(Planned(session.spent + value, session.spent + value))
+        session.apply(BudgetReplanned(session.spent + value, session.spent + value))
     elif kind in (FAILED, FINISHED):
-        session.apply(Left(value, kind))
+        session.apply(LearnerLeft(value, kind))
     elif kind == "stop":
         session.apply(Stopped("enough", bool(value)))
     elif kind == "name":
-        session.apply(Named(session.best_arm, more))
+        session.apply(WinnerSelected(session.best_arm, more))
     elif kind == "join":
         session.apply(Joined(len(session.names), f"new {len(session.names)}"))
         extend(session, more)
@@ -295,6 +295,6 @@ def test_whatever_happens_it_is_the_same_again_and_within_its_budget(policy, hap
 
 def test_arms_handed_out_before_are_not_awaited_any_more():
     session = play(Session("r-ucbe", ARMS, BUDGET), 25)
-    session.apply(HandedOut(3))
+    session.apply(BatchIssued(3))
     assert len(session.handed_out) == 3
     assert extend(session, 90).handed_out == () and play(session).spent == 90

@@ -6,7 +6,7 @@ import pytest
 
 from latebloomer.errors import MOST, ChunkError
 from latebloomer.policies import REGISTRY, ExploreThenCommit, RisingSR
-from latebloomer.session.events import FAILED, FINISHED, Left
+from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 
 POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
@@ -38,7 +38,7 @@ def test_a_session_costs_what_was_pulled(policy, horizon, peak_bytes):
         session = played(policy, horizon)
         assert pickle.loads(pickle.dumps(session)) == session
         session.recommend(), session.standings(), session.certificate(noise=0.1)
-        session.apply(Left(session.ask(), FINISHED))
+        session.apply(LearnerLeft(session.ask(), FINISHED))
 
     assert peak_bytes(raced) < MEGABYTE
 
@@ -48,7 +48,7 @@ def test_a_session_that_all_arms_leave_is_over_at_once(policy):
     """No sweep is gone through for arms that take no pulls, and there are 2^51 of them."""
     session = played(policy)
     for arm in range(3):
-        session.apply(Left(arm, FINISHED if session.pulls[arm] else FAILED))
+        session.apply(LearnerLeft(arm, FINISHED if session.pulls[arm] else FAILED))
     assert session.over and session.spent == 60
 
 

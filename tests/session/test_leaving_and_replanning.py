@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from latebloomer.policies import REGISTRY, make_policy
 from latebloomer.policies.registry import label_of
-from latebloomer.session.events import FAILED, FINISHED, Left, Planned
+from latebloomer.session.events import FAILED, FINISHED, BudgetReplanned, LearnerLeft
 from latebloomer.session.replanning import Position, cost, largest_that_fits
 from latebloomer.session.session import Session
 
@@ -25,7 +25,7 @@ def reward(arm, n):
 
 
 def replan(session, budget):
-    session.apply(Planned(budget, budget))
+    session.apply(BudgetReplanned(budget, budget))
 
 
 def play(session, stop=None):
@@ -47,7 +47,7 @@ def test_what_an_arm_does_not_take_goes_to_the_others(policy, kind, when):
     if not session.pulls[arm] and kind == FINISHED:
         pytest.skip("an arm without a pull cannot be finished")
     before = session.pulls[arm]
-    session.apply(Left(arm, kind))
+    session.apply(LearnerLeft(arm, kind))
     play(session)
     assert session.pulls[arm] == before
     if policy not in STOPPING:
@@ -81,7 +81,7 @@ def live_through(session, happened):
                 for _ in range(pulls):
                     session.tell(arm, reward(arm, session.pulls[arm] + 1))
         elif value in session.trainable and (kind == FAILED or session.pulls[value]):
-            session.apply(Left(value, kind))
+            session.apply(LearnerLeft(value, kind))
     return play(session)
 
 
@@ -100,7 +100,7 @@ def test_whatever_happens_it_is_the_same_again_and_within_its_budget(policy, hap
 def test_a_pickled_session_plays_on_like_the_original(happened):
     session = Session("r-sr", ARMS, BUDGET)
     session.tell(session.ask(), 0.5)
-    session.apply(Left(3, FAILED))
+    session.apply(LearnerLeft(3, FAILED))
     twin = pickle.loads(pickle.dumps(session))
     assert live_through(session, happened) == live_through(twin, happened)
 
@@ -110,7 +110,7 @@ def test_a_finished_arm_can_win_by_its_score():
     for _ in range(4):
         for arm, value in zip(("short", "a", "b"), (0.9, 0.3, 0.2), strict=True):
             session.tell(arm, value)
-    session.apply(Left("short", FINISHED))
+    session.apply(LearnerLeft("short", FINISHED))
     while not session.over:
         session.tell(session.ask(), 0.5)
     assert session.recommend().name == "short" and session.pulls[0] == 4
@@ -122,7 +122,7 @@ def test_a_finished_arm_can_win_where_arms_are_compared_after_each_sweep(policy)
     for _ in range(3):
         for arm, value in zip(("short", "a", "b"), (0.9, 0.3, 0.29), strict=True):
             session.tell(arm, value)
-    session.apply(Left("short", FINISHED))
+    session.apply(LearnerLeft("short", FINISHED))
     assert session.racing == [0, 1, 2] and session.trainable == [1, 2]
     while not session.over:
         arm = session.ask()
@@ -138,7 +138,7 @@ def test_where_every_arm_is_finished_the_best_score_wins(policy):
     while not session.over:
         arm = session.ask()
         if session.pulls[arm] == 4:
-            session.apply(Left(arm, FINISHED))
+            session.apply(LearnerLeft(arm, FINISHED))
         else:
             session.tell(arm, (0.9, 0.5, 0.2)[arm] * (session.pulls[arm] + 1))
     assert session.spent <= 12 and session.recommend().arm == 0
@@ -152,7 +152,7 @@ def test_a_projection_is_not_made_for_an_arm_that_is_finished():
     while session.pulls[0] < 6:
         arm = session.ask()
         session.tell(arm, (0.1, 0.001, 0.0)[arm] * (session.pulls[arm] + 1))
-    session.apply(Left("short", FINISHED))
+    session.apply(LearnerLeft("short", FINISHED))
     assert session.recommend().estimates[0] == pytest.approx(0.1 * session.pulls[0])
 
 
@@ -192,7 +192,7 @@ def test_the_phases_to_come_can_be_paid(arms, level, left, gone, policy):
 @policies
 def test_an_arm_that_never_gave_a_reward_is_no_trouble_to_a_new_plan(policy):
     session = Session(policy, ARMS, BUDGET)
-    session.apply(Left(1, FAILED))
+    session.apply(LearnerLeft(1, FAILED))
     play(session, 40)
     replan(session, 3 * BUDGET)
     play(session, 40)

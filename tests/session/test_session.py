@@ -18,7 +18,7 @@ from latebloomer.errors import (
     ArmError,
     BudgetError,
     LatebloomerError,
-    NothingYet,
+    NoScoresYet,
     RewardError,
     SettingError,
     TellError,
@@ -332,7 +332,7 @@ def test_an_arm_is_refused_beyond_its_share_of_the_phase_and_after_it_was_droppe
     refused(session, TellError, lambda: session.tell(2, 0.1), "told arm 2", "arm 0 was asked")
     for arm in (0, 1) * 3:
         session.tell(arm, 0.5)
-    assert [row.state for row in session.standings()] == ["racing", "racing", "out"]
+    assert [row.state for row in session.standings()] == ["racing", "racing", "dropped"]
     refused(session, TellError, lambda: session.tell(2, 0.9), "told arm 2", "arm 0 was asked")
 
 
@@ -366,7 +366,7 @@ def test_a_batch_of_less_than_one_arm_is_refused(policy, batch, words):
 @one_of_each
 def test_there_is_no_recommendation_before_the_first_reward(policy):
     session = Session(policy, arms=3, budget=30)
-    refused(session, NothingYet, session.recommend, "no reward was told yet", "ask and tell")
+    refused(session, NoScoresYet, session.recommend, "no reward was told yet", "ask and tell")
     assert [row.state for row in session.standings()] == ["racing"] * 3
     assert "not pulled yet" in str(session.explain(1))
 
@@ -443,7 +443,7 @@ def test_no_arm_goes_beyond_the_horizon_and_a_session_with_all_arms_there_is_ove
     assert max(session.pulls) == horizon
     if policy in STOPPING:
         return
-    racing = [row for row in session.standings() if row.state != "out"]
+    racing = [row for row in session.standings() if row.state != "dropped"]
     assert {row.pulls for row in racing} == {horizon}
     assert {row.state for row in racing} == {"at the horizon"}
     assert AT_HORIZON in session.reason
@@ -696,12 +696,12 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
     assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in reversed(drops))]
     for arm, mean, pulls, rival, rival_mean in drops:
         why = session.explain(arm)
-        assert (why.state, why.at, why.rival) == ("out", pulls, rival)
+        assert (why.state, why.at, why.rival) == ("dropped", pulls, rival)
         assert why.rating == pytest.approx(mean, abs=1e-12)
         assert why.rival_rating == pytest.approx(rival_mean, abs=1e-12)
         assert session.recommend().estimates[arm] == why.rating
         row = next(row for row in session.standings() if row.arm == arm)
-        assert (row.out_at, row.estimate, row.pulls) == (pulls, why.rating, why.pulls)
+        assert (row.left_at, row.estimate, row.pulls) == (pulls, why.rating, why.pulls)
         assert f"dropped at pull {pulls} of 200 after {why.pulls} pulls of its own" in str(why)
         assert f"against {rival_mean:.6g} of {rival}" in str(why)
     assert session.explain(winner).rival is None
@@ -713,7 +713,7 @@ def test_an_arm_dropped_by_rank_is_below_the_lowest_that_was_kept(policy):
     session, kept = Session(policy, arms=6, budget=120), set(range(6))
     while not session.over:
         play(session, pulls=1)
-        racing = {row.arm for row in session.standings() if row.state != "out"}
+        racing = {row.arm for row in session.standings() if row.state != "dropped"}
         for arm in kept - racing:
             why = session.explain(arm)
             assert why.at == session.spent and why.rival in racing
@@ -730,7 +730,7 @@ def test_an_arm_that_a_review_drops_is_held_against_the_best_that_was_kept(rng):
         session = Session("rest-sure:width_scale=0.00005", arms=6, budget=120)
         play(session, lambda arm, n: level[arm] - fall[arm] * n**-0.8)  # noqa: B023
         for why in map(session.explain, range(6)):
-            if why.state == "out":
+            if why.state == "dropped":
                 dropped += 1
                 assert why.rating < why.rival_rating
     assert dropped > 100, "the claim is about drops"
@@ -786,12 +786,12 @@ def test_standings_begin_with_the_recommended_arm_and_end_with_the_first_dropped
         assert rows[0].arm == session.recommend().arm
         assert sorted(row.arm for row in rows) == list(range(6))
         estimates = session.recommend().estimates
-        tried = [row for row in rows if row.out_at is None and row.pulls]
-        dropped = [row for row in rows if row.out_at is not None]
+        tried = [row for row in rows if row.left_at is None and row.pulls]
+        dropped = [row for row in rows if row.left_at is not None]
         untried = [row for row in rows if not row.pulls]
         assert rows == [*tried, *untried, *dropped]
         assert tried == sorted(tried, key=lambda row: -estimates[row.arm])
-        assert dropped == sorted(dropped, key=lambda row: (-row.out_at, -row.estimate))
+        assert dropped == sorted(dropped, key=lambda row: (-row.left_at, -row.estimate))
 
 
 # --- ties ---

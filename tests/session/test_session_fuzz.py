@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from latebloomer.errors import (
     ArmError,
     LatebloomerError,
-    NothingYet,
+    NoScoresYet,
     RewardError,
     SettingError,
     TellError,
@@ -134,11 +134,11 @@ class Calls(RuleBasedStateMachine):
         self.session = again
 
     @rule(arm=st.integers(0, 1), noise=st.none() | st.floats(0, 1))
-    def look(self, arm, noise):
+    def read_verdict(self, arm, noise):
         before = pickle.dumps(self.session)
         rows, why = self.session.standings(), self.session.explain(arm)
         assert sorted(row.arm for row in rows) == list(range(len(self.session.names)))
-        assert (why.state == "out") == (why.arm in {row.arm for row in rows if row.out_at})
+        assert (why.state == "dropped") == (why.arm in {row.arm for row in rows if row.left_at})
         enough = noise is not None or max(self.session.pulls) >= 3
         if enough:
             assert len(self.session.certificate(noise).lower) == len(rows)
@@ -182,7 +182,7 @@ class Calls(RuleBasedStateMachine):
     @precondition(lambda self: self.session.spent == 0)
     @rule()
     def recommend_before_the_first_reward(self):
-        self.refused(NothingYet, self.session.recommend)
+        self.refused(NoScoresYet, self.session.recommend)
 
     # --- what holds at every moment ---
 
@@ -199,7 +199,7 @@ class Calls(RuleBasedStateMachine):
     def a_racing_arm_is_recommended(self):
         if self.session.spent:
             verdict = self.session.recommend()
-            racing = {row.arm for row in self.session.standings() if row.state != "out"}
+            racing = {row.arm for row in self.session.standings() if row.state != "dropped"}
             assert verdict.arm in racing and verdict.pulls[verdict.arm] > 0
             assert isfinite(verdict.estimates[verdict.arm])
             tried = [x for i, x in enumerate(verdict.estimates) if i in racing and x == x]
@@ -210,7 +210,7 @@ class Calls(RuleBasedStateMachine):
         session = self.session
         if session.over:
             assert session.ask_phase() == {}
-            racing = [row for row in session.standings() if row.state != "out"]
+            racing = [row for row in session.standings() if row.state != "dropped"]
             ended = "spent" if session.spent == session.budget else "not needed"
             assert ended in session.reason and racing
         else:

@@ -8,7 +8,7 @@ import pytest
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies import REGISTRY
 from latebloomer.policies.registry import label_of
-from latebloomer.session.events import FAILED, FINISHED, Left
+from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 
 POLICIES = [label_of(policy) for kind in REGISTRY.values() for policy in kind.examples()]
@@ -64,7 +64,7 @@ def test_with_an_arm_that_has_left_it_is_the_same_too(how):
     sessions = [Session("r-sr", 5, 300) for _ in range(2)]
     for session in sessions:
         session.tell_many([0, 1, 2, 3, 4] * 3, [0.1, 0.2, 0.3, 0.4, 0.5] * 3)
-        session.apply(Left(2, how))
+        session.apply(LearnerLeft(2, how))
     arms, scores = shuffled_pulls(sessions[0], Random(1))
     sessions[1].tell_many(arms, scores)
     assert state_of(sessions[0]) == state_of(sessions[1])

@@ -13,7 +13,7 @@ from latebloomer.page import race_html
 from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.policies import RisingSR
-from latebloomer.racing import look, race, resume
+from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.watch.followed_race import FollowedRace
@@ -57,7 +57,7 @@ def test_a_race_that_is_over_is_shown_as_its_report(tmp_path):
     verdict = run(path)
     page = watched(path).page()
     assert page.state == FINISHED
-    report = page_data(look(path))
+    report = page_data(read_verdict(path))
     assert race_html(replace(page, happenings=report.happenings)) == race_html(report)
     assert race_html(report) == race_html(page_data(verdict))
 
@@ -123,7 +123,7 @@ def test_it_goes_on_where_the_race_goes_on(tmp_path, cut):
     assert followed.page().state == INTERRUPTED and followed.page().spent == 100
     resume(path, LEARNERS, progress=False)
     assert followed.update() and followed.page().state == FINISHED
-    assert followed.page().best == look(path).name
+    assert followed.page().best == read_verdict(path).name
 
 
 def test_another_race_in_its_place_is_shown_from_its_start(tmp_path):
@@ -166,7 +166,7 @@ def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
     resume(path, LEARNERS, progress=False, budget=600, add=newcomer)
     assert followed.update()
     page = followed.page()
-    assert page.state == FINISHED and page.best == look(path).name == "new"
+    assert page.state == FINISHED and page.best == read_verdict(path).name == "new"
     assert {one.name for one in page.learners} == {*LEARNERS, "new"}
     assert [one.curve.pulls for one in page.learners] == [one.pulls for one in page.learners]
     assert "new" in " ".join(one.text for one in page.happenings)  # it is said that it joined
@@ -175,7 +175,13 @@ def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
 def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):
     path = tmp_path / "race.db"
     learners = {name: LEARNERS[name] for name in ("late", "early")}
-    race(learners, trainings=1.5, full={"late": 300, "early": 200}, journal=path, progress=False)
+    race(
+        learners,
+        trainings=1.5,
+        full_steps={"late": 300, "early": 200},
+        journal=path,
+        progress=False,
+    )
     page = watched(path).page()
     assert all(one.steps and one.steps >= one.pulls for one in page.learners)
     assert "steps of its own training" in race_html(page)

@@ -10,7 +10,7 @@ from latebloomer.policies import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Created, Told
+from latebloomer.session.events import Created, ScoreReported
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import LivePage, RaceContent
 
@@ -32,7 +32,7 @@ class Written:
             n = self._session.pulls_of(arm) + 1
             score = (1 + arm) * n / (n + 10 * arm + 10) + self._rng.gauss(0, 0.01)
             self._session.tell(arm, score)
-            told.append(Told(arm, score, 0.01))
+            told.append(ScoreReported(arm, score, 0.01))
         self._journal.append(*told)
         self.live.update()
 

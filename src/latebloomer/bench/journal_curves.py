@@ -10,7 +10,7 @@ import numpy as np
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
 from latebloomer.racing.journal.files import read
-from latebloomer.session.events import FAILED, Created, Decided, Event, Left, Told
+from latebloomer.session.events import FAILED, Created, Decided, Event, LearnerLeft, ScoreReported
 
 SQLITE = b"SQLite format 3\x00"  # how every journal begins
 BESIDE = ("-wal", "-shm", ".lock", ".v1")  # files of a journal that hold no race of their own
@@ -61,9 +61,9 @@ def _rewards(events: list[Event]) -> tuple[dict[str, list[float]], list[str]]:
     told: list[list[float]] = [[] for _ in created.names]
     failed = set()
     for event in events:
-        if isinstance(event, Told):
+        if isinstance(event, ScoreReported):
             told[event.arm].append(sign * event.score)
-        elif isinstance(event, Left) and event.how == FAILED:
+        elif isinstance(event, LearnerLeft) and event.how == FAILED:
             failed.add(event.arm)
     named = enumerate(created.names)
     kept = {name: told[arm] for arm, name in named if arm not in failed}

@@ -20,8 +20,14 @@ from latebloomer.bench.curve_sets import lcdb10_with_times
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named
 from latebloomer.problems.curves import Floats
-from latebloomer.racing.clock import PROVISIONAL, Clock
-from latebloomer.session.events import FINISHED, Left, Planned, Stopped, Told
+from latebloomer.racing.time_budget import PROVISIONAL, TimeBudget
+from latebloomer.session.events import (
+    FINISHED,
+    BudgetReplanned,
+    LearnerLeft,
+    ScoreReported,
+    Stopped,
+)
 from latebloomer.session.session import Session
 
 POLICIES = ("auto", "r-sr", "sh")
@@ -149,25 +155,25 @@ def by_clock(
     """
     session = Session(policy, arms, PROVISIONAL * arms, horizon)
     watch = RecordedTime()
-    clock = Clock(limit, arms, watch)
+    clock = TimeBudget(limit, arms, watch)
     while not session.over:
         arm = session.ask()
         made = pull(arm, session.pulls_of(arm) + 1)
         if made is None:
-            session.apply(Left(arm, FINISHED, "trained in full"))
+            session.apply(LearnerLeft(arm, FINISHED, "trained in full"))
         else:
             watch.elapsed += made[1]
-            told = Told(arm, *made)
+            told = ScoreReported(arm, *made)
             session.apply(told)
-            clock.hear(told)
+            clock.on_event(told)
         _keep_time(session, clock)
     return session.best_arm, watch.elapsed
 
 
-def _keep_time(session: Session, clock: Clock) -> None:
+def _keep_time(session: Session, clock: TimeBudget) -> None:
     pulls = clock.budget(session)
     if pulls is not None and pulls > session.spent:
-        session.apply(Planned(pulls, pulls))
+        session.apply(BudgetReplanned(pulls, pulls))
     elif not session.over and clock.out_of_time(session):
         session.apply(Stopped("the time is over"))
 

@@ -113,11 +113,11 @@ def report(
     ] = None,
 ) -> None:
     """Write the HTML report of a race, finished or not."""
-    from latebloomer.racing.api import look
+    from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.names import journal_at
 
     found = journal_at(journal)
-    file = look(found).report(out or found.with_suffix(".html"))
+    file = read_verdict(found).report(out or found.with_suffix(".html"))
     say(f"wrote {file}")
 
 
@@ -128,11 +128,11 @@ def show(
     json: Json = False,
 ) -> None:
     """Show the standings of a race, also while it runs."""
-    from latebloomer.racing.api import look
+    from latebloomer.racing.api import read_verdict
     from latebloomer.racing.following import follow
 
     if not watch:
-        verdict = look(journal)
+        verdict = read_verdict(journal)
         say(verdict.to_json() if json else verdict.details() if verbose else verdict)
     elif json:
         for verdict in follow(journal):

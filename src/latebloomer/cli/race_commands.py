@@ -59,10 +59,10 @@ Save = Annotated[Path | None, typer.Option(help="Pickle the trained winner here.
 def race(
     learners: LearnersAt,
     trainings: Annotated[
-        float | None, typer.Option(help="The budget in full trainings; see --full.")
+        float | None, typer.Option(help="The budget in full trainings; see --full-steps.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Or in pulls, each one step.")] = None,
-    full: Annotated[
+    full_steps: Annotated[
         str | None,
         typer.Option(
             help="Steps of a full training: 200, or net=3600,forest=200; by default "
@@ -84,13 +84,13 @@ def race(
     timeout: Annotated[float | None, typer.Option(help="Seconds that one pull may take.")] = None,
     retries: Annotated[int, typer.Option(help="How often a failed pull is tried again.")] = 1,
     checkpoint_every: Annotated[int | None, typer.Option(help=CHECKPOINT_HELP)] = None,
-    deliver: Annotated[
+    winner_share: Annotated[
         float, typer.Option(help="Share of the budget kept to train the winner on.")
     ] = 0.0,
-    grace: Grace = 1,
+    min_pulls: Grace = 1,
     stop: Annotated[str | None, typer.Option(help=STOP_HELP)] = None,
     isolate: Isolate = False,
-    resident: Resident = None,
+    max_in_memory: Resident = None,
     runner: RunnerName = "local",
     address: Address = None,
     storage: Storage = None,
@@ -113,11 +113,11 @@ def race(
         given = learners_at(learners)
         verdict = run(
             given if save is None else with_models(given), budget, trainings=trainings,
-            full=full_steps(full), pulls_per_training=pulls_per_training,
+            full_steps=parse_full_steps(full_steps), pulls_per_training=pulls_per_training,
             seconds=seconds, policy=policy, horizon=horizon,
             journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
-            retries=retries, checkpoint_every=checkpoint_every, deliver=deliver, grace=grace,
-            stop=stop, isolate=isolate, resident=resident,
+            retries=retries, checkpoint_every=checkpoint_every, winner_share=winner_share, min_pulls=min_pulls,
+            stop=stop, isolate=isolate, max_in_memory=max_in_memory,
             progress=shown_while_running(quiet, json), watch=watch,
             runner=runner_at(runner, address, storage, cpus, gpus),
         )  # fmt: skip
@@ -137,7 +137,7 @@ def resume(
     isolate: Isolate = False,
     watch: Watched = False,
     json: Json = False,
-    resident: Resident = None,
+    max_in_memory: Resident = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -160,7 +160,7 @@ def resume(
             progress=shown_while_running(quiet, json),
             isolate=isolate,
             watch=watch,
-            resident=resident,
+            max_in_memory=max_in_memory,
         )
     say_verdict(verdict, quiet, json, verbose)
     write_files(verdict, learners, report, save, json)
@@ -185,7 +185,7 @@ def extend(
         int | None, typer.Option(help="Pulls in all, those that are spent among them.")
     ] = None,
     trainings: Annotated[float | None, typer.Option(help="Or full trainings in all.")] = None,
-    full: Annotated[
+    full_steps: Annotated[
         str | None, typer.Option(help="Steps of newcomers' full trainings; see race.")
     ] = None,
     horizon: Annotated[int | None, typer.Option(help="Pulls at which learners compare.")] = None,
@@ -199,7 +199,7 @@ def extend(
     cpus: Cpus = 1.0,
     gpus: Gpus = 0.0,
     isolate: Isolate = False,
-    resident: Resident = None,
+    max_in_memory: Resident = None,
     quiet: Quiet = False,
     watch: Watched = False,
     json: Json = False,
@@ -216,10 +216,10 @@ def extend(
     with command_to_go_on(learners):
         given, newcomers = newcomers_apart(learners_at(learners), add or [])
         verdict = run(
-            journal, given, budget=budget, trainings=trainings, full=full_steps(full),
+            journal, given, budget=budget, trainings=trainings, full_steps=parse_full_steps(full_steps),
             horizon=horizon, revive=revive, add=newcomers,
             runner=where, progress=shown_while_running(quiet, json), isolate=isolate,
-            resident=resident, watch=watch,
+            max_in_memory=max_in_memory, watch=watch,
         )  # fmt: skip
     say_verdict(verdict, quiet, json, verbose)
     write_files(verdict, learners, report, save, json)
@@ -238,10 +238,10 @@ def newcomers_apart(
     return old, {name: given[name] for name in names}
 
 
-def full_steps(text: str | None) -> int | dict[str, int] | None:
+def parse_full_steps(text: str | None) -> int | dict[str, int] | None:
     """Steps of a full training: one number, or some by name.
 
-    >>> full_steps("200"), full_steps("net=3600,forest=200")
+    >>> parse_full_steps("200"), parse_full_steps("net=3600,forest=200")
     (200, {'net': 3600, 'forest': 200})
     """
     if text is None:
@@ -253,7 +253,7 @@ def full_steps(text: str | None) -> int | dict[str, int] | None:
         return {name.strip(): int(steps) for name, _, steps in pairs}
     except ValueError:
         raise SettingError(
-            f"--full {text!r}, but it must be a whole number, or net=3600,forest=200"
+            f"--full-steps {text!r}, but it must be a whole number, or net=3600,forest=200"
         ) from None
 
 

@@ -60,7 +60,7 @@ def plan(
     ] = None,
     policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "auto",
     horizon: Horizon = None,
-    grace: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
+    min_pulls: Annotated[int, typer.Option(help="Pulls before which no arm is dropped.")] = 1,
     json: Json = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
@@ -73,7 +73,7 @@ def plan(
     units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
     pulls, at = int(units.budget or 0), units.horizon
     found = policy_for(policy, arms, pulls, pulls if at is None else at)
-    described = found.describe(arms, pulls, at, grace)
+    described = found.describe(arms, pulls, at, min_pulls)
     if json:
         say(described.to_json())
     else:

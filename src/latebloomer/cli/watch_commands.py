@@ -16,7 +16,7 @@ PLACE_HELP = "A journal, or a folder of them; races/ if it is there, else this f
 def watch(
     place: Annotated[Path | None, typer.Argument(help=PLACE_HELP)] = None,
     port: Annotated[int, typer.Option(help="Of this machine; 0 takes a free one.")] = 0,
-    leave_after: Annotated[
+    exit_after_idle: Annotated[
         float | None,
         typer.Option(help="End so many seconds after the last race has ended and tab is closed."),
     ] = None,
@@ -32,7 +32,10 @@ def watch(
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")
     try:
         serve(
-            place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"), leave_after
+            place,
+            port,
+            lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
+            exit_after_idle,
         )
     except KeyboardInterrupt:
         say("")

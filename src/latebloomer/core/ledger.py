@@ -49,7 +49,9 @@ class Ledger(NamedTuple):
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m (see `remember_*`)
     racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
     out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
-    coarse: Ints  # 1 for an arm that repeats rewards between its steps: no noise is read from it
+    repeats_scores: (
+        Ints  # 1 for an arm that repeats rewards between its steps: no noise is read from it
+    )
     work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
     pool: Floats  # four numbers for the policy's own use
     cursor: Ints
@@ -65,7 +67,7 @@ def reset(ledger: Ledger) -> None:
         ledger.memo[i] = 0.0
         ledger.racing[i] = i
         ledger.out[i] = 0
-        ledger.coarse[i] = 0
+        ledger.repeats_scores[i] = 0
     for j in range(len(ledger.pool)):
         ledger.pool[j] = 0.0
     for j in range(len(ledger.work)):  # a tournament looks at winners that are not known yet

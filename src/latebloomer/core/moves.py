@@ -45,7 +45,7 @@ class Rules(Protocol):
 
     remember: ClassVar[Callable[..., None]]
 
-    def plan(self, arms: int, budget: int, horizon: int, grace: int = 1) -> Plan: ...
+    def plan(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> Plan: ...
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any: ...
 
@@ -193,24 +193,24 @@ def _leave_unrated(*_: Any) -> None:
 
 
 def game_arrays(
-    policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+    policy: Rules, arms: int, budget: int, horizon: int, seed: int, min_pulls: int = 1
 ) -> Game:
     """What stays the same in a run, with arrays, as compiled code takes it."""
-    game = _game(policy, arms, budget, horizon, seed, grace)
+    game = _game(policy, arms, budget, horizon, seed, min_pulls)
     return game._replace(rule=type(game.rule)(*map(_whole, game.rule)))
 
 
 def game_of(
-    policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int = 1
+    policy: Rules, arms: int, budget: int, horizon: int, seed: int, min_pulls: int = 1
 ) -> Game:
     """What stays the same in a run, with lists, which plain Python indexes fastest."""
-    game = _game(policy, arms, budget, horizon, seed, grace)
+    game = _game(policy, arms, budget, horizon, seed, min_pulls)
     rule = type(game.rule)(*map(_listed, game.rule))
     return game._replace(rule=rule, plan=Plan(*map(_listed, game.plan)))
 
 
-def _game(policy: Rules, arms: int, budget: int, horizon: int, seed: int, grace: int) -> Game:
-    plan = policy.plan(arms, budget, horizon, grace)
+def _game(policy: Rules, arms: int, budget: int, horizon: int, seed: int, min_pulls: int) -> Game:
+    plan = policy.plan(arms, budget, horizon, min_pulls)
     return Game(policy.settings(arms, budget, horizon), plan, budget, horizon, seed)
 
 
@@ -235,7 +235,7 @@ def lists_for(arms: int) -> Ledger:
         Q=[[0.0] for _ in range(arms)],
         racing=list(range(arms)),
         out=[0] * arms,
-        coarse=[0] * arms,
+        repeats_scores=[0] * arms,
         work=[0] * (2 * arms + FAN),
         pool=[0.0] * POOL,
         cursor=cursor,
@@ -291,7 +291,7 @@ def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
         Q=np.zeros((arms, for_slopes)),
         racing=np.zeros(arms, np.int64),
         out=np.zeros(arms, np.int64),
-        coarse=np.zeros(arms, np.int64),
+        repeats_scores=np.zeros(arms, np.int64),
         work=np.zeros(2 * arms + FAN, np.int64),
         pool=np.zeros(POOL),
         cursor=np.zeros(CELLS, np.int64),

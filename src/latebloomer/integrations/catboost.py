@@ -50,7 +50,7 @@ class CatBoostLearner:
     maximize : bool | None
         Whether a metric is better when higher; known of CatBoost's own, taken to
         be so of a function, if None.
-    full : int | None
+    full_steps : int | None
         Rounds of a full training, by which CatBoost chooses a learning rate where none is set;
         `iterations` of the params if None, else 1000.
 
@@ -61,7 +61,7 @@ class CatBoostLearner:
     LearnerError
         `train` or `valid` is not there, or of another form.
     SettingError
-        No metric is named, or two, or an unknown one; `full` is said twice.
+        No metric is named, or two, or an unknown one; `full_steps` is said twice.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class CatBoostLearner:
         train, valid = (X[:200], y[:200].astype(int)), (X[200:], y[200:].astype(int))
         learners = {
             f"depth {depth}": CatBoostLearner(
-                {"depth": depth, "loss_function": "Logloss"}, train, valid, metric="AUC", full=20
+                {"depth": depth, "loss_function": "Logloss"}, train, valid, metric="AUC", full_steps=20
             )
             for depth in (2, 4, 6)
         }
@@ -91,17 +91,21 @@ class CatBoostLearner:
         *,
         metric: Metric | None = None,
         maximize: bool | None = None,
-        full: int | None = None,
+        full_steps: int | None = None,
     ) -> None:
         self._catboost = library("catboost", "CatBoost learners", "catboost")
-        self.full = full_said_once(full, params, ITERATIONS) or MOST
+        self.full_steps = full_said_once(full_steps, params, ITERATIONS) or MOST
         need_valid(self, valid)
         self._metric = metric_named_once(metric, params, ["eval_metric"])
         self._sign = sign(self._metric, maximize, self._higher_is_better)
         self._train, self._valid = self._pool("train", train), self._pool("valid", valid)
         quiet: dict[str, Any] = {} if talks(params) else {"logging_level": "Silent"}
         self._params = quiet | {name: params[name] for name in params if name not in ITERATIONS}
-        self._params |= {"iterations": self.full, "use_best_model": False, "metric_period": 1}
+        self._params |= {
+            "iterations": self.full_steps,
+            "use_best_model": False,
+            "metric_period": 1,
+        }
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
         self._folder = own_folder(self)
@@ -110,7 +114,7 @@ class CatBoostLearner:
     def pull(self, steps: int = 1) -> float:
         """Add rounds; the metric after them."""
         done = self.rounds
-        last = done + steps_left(steps, done, self.full)
+        last = done + steps_left(steps, done, self.full_steps)
         model = self._catboost.CatBoost(self._params | {"train_dir": str(self._folder)})
         model.fit(
             self._train, eval_set=self._valid, callbacks=[StopAt(last)], save_snapshot=True,

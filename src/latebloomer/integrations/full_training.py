@@ -59,41 +59,47 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
 
 
-def checked_full(full: Any) -> int | None:
+def checked_full(full_steps: Any) -> int | None:
     """The steps of a full training; None where a learner can always be trained on.
 
     >>> checked_full(0)
     Traceback (most recent call last):
-    latebloomer.errors.SettingError: full=0, but full must be at least 1: it is how many steps ...
+    latebloomer.errors.SettingError: full_steps=0, but full_steps must be at least 1: it is how many steps ...
     """
-    if full is None:
+    if full_steps is None:
         return None
-    number = need_whole("full", full)
-    require(number >= 1, "full", full, "at least 1", "it is how many steps a full training has")
+    number = need_whole("full_steps", full_steps)
+    require(
+        number >= 1,
+        "full_steps",
+        full_steps,
+        "at least 1",
+        "it is how many steps a full training has",
+    )
     return number
 
 
-def full_said_once(full: Any, params: Mapping[str, Any], names: Iterable[str]) -> int | None:
-    """The steps of a full training, from `full` or from the library's own setting.
+def full_said_once(full_steps: Any, params: Mapping[str, Any], names: Iterable[str]) -> int | None:
+    """The steps of a full training, from `full_steps` or from the library's own setting.
 
     >>> full_said_once(None, {"n_estimators": 40}, ["num_iterations", "n_estimators"])
     40
     """
     own = next((params[name] for name in names if name in params), None)
-    if full is not None and own not in (None, full):
-        raise SettingError(f"full={full}, but params has {own} rounds: say it once")
-    return checked_full(own if full is None else full)
+    if full_steps is not None and own not in (None, full_steps):
+        raise SettingError(f"full_steps={full_steps}, but params has {own} rounds: say it once")
+    return checked_full(own if full_steps is None else full_steps)
 
 
-def steps_left(steps: Any, done: int, full: int | None) -> int:
+def steps_left(steps: Any, done: int, full_steps: int | None) -> int:
     """How many of `steps` can be taken now; `StopIteration` where the training is over.
 
-    >>> steps_left(5, done=18, full=20), steps_left(5, done=18, full=None)
+    >>> steps_left(5, done=18, full_steps=20), steps_left(5, done=18, full_steps=None)
     (2, 5)
     """
     wanted = need_whole("steps", steps)
     require(wanted >= 1, "steps", steps, "at least 1", "each pull must train something")
-    left = wanted if full is None else min(wanted, full - done)
+    left = wanted if full_steps is None else min(wanted, full_steps - done)
     if left < 1:
         raise StopIteration
     return left

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.atomic_files import make_folder
-from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
+from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing import Verdict
-from latebloomer.racing.clock import Stopwatch
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
 from latebloomer.racing.journal.names import Place, names_folder
@@ -29,6 +28,7 @@ from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.time_budget import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.session.events import (
@@ -40,9 +40,9 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
-    Left,
-    Noted,
-    Told,
+    LearnerLeft,
+    ScoreReported,
+    WarningNoted,
 )
 from latebloomer.session.session import Session
 
@@ -52,7 +52,7 @@ GO_ON, WAIT, END = "go on", "wait", "end"  # what a trial is to do now
 class HostedRace:
     """The race of `n_trials` trials that another tool makes and trains.
 
-    A pull is one result of a trial. `budget` counts them; `trainings=8, full=81` is a budget worth
+    A pull is one result of a trial. `budget` counts them; `trainings=8, full_steps=81` is a budget worth
     eight full trainings of 81 results. The journal is opened when the first trial comes, so that
     schedulers can be copied and pickled before.
     """
@@ -64,26 +64,28 @@ class HostedRace:
         *,
         budget: int | None = None,
         trainings: float | None = None,
-        full: int | None = None,
+        full_steps: int | None = None,
         horizon: int | None = None,
         policy: Policy | str = "auto",
-        grace: int = 1,
+        min_pulls: int = 1,
         seed: int = 0,
         maximize: bool = True,
     ) -> None:
         require(need_whole("n_trials", n_trials) >= 2, "n_trials", n_trials, "at least 2",
                 "with one there is nothing to choose")  # fmt: skip
-        if trainings is not None and full is None:
+        if trainings is not None and full_steps is None:
             raise SettingError(
-                f"trainings={trainings}, but full= must say how long one is: the results that a "
+                f"trainings={trainings}, but full_steps= must say how long one is: the results that a "
                 "trial reports when it is trained whole"
             )
         self.place = _file(journal)
         self.names = tuple(f"trial {k}" for k in range(n_trials))
-        units = units_of(dict.fromkeys(self.names), budget, horizon, trainings, full, full)
+        units = units_of(
+            dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
+        )
         self.settings = Settings(
             policy=default_or_named(policy), auto=is_auto(policy), budget=units.budget,
-            horizon=units.horizon, seed=seed, maximize=maximize, grace=grace,
+            horizon=units.horizon, seed=seed, maximize=maximize, min_pulls=min_pulls,
             trainings=trainings, **units.settings,
         )  # fmt: skip
         self._policy = policy  # as it was named
@@ -125,7 +127,7 @@ class HostedRace:
         state = RaceState.replayed(self._journal.read(), self._policy)
         if state.names != self.names:
             self.close()
-            raise OtherRace(
+            raise JournalMismatch(
                 f"n_trials={len(self.names)}, but the race of {self.place} has "
                 f"{len(state.names)}: give as many to go on with it, or another journal="
             )
@@ -175,10 +177,12 @@ class HostedRace:
             self._seen.add(arm)
         elif not self._crowded and not self.over:
             self._crowded = True
-            self.record(Noted(None, f"{trial} and other trials beyond n_trials did not race"))
+            self.record(
+                WarningNoted(None, f"{trial} and other trials beyond n_trials did not race")
+            )
         return arm
 
-    def hear(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
+    def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
         """A trial reports its n-th result; what it is to do now."""
         known = self.session.pulls_of(arm)
         try:
@@ -194,8 +198,8 @@ class HostedRace:
                 f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
                 "report 1, 2, 3, ... and go on from the checkpoint after a pause"
             )
-        if self.session.would_take(arm):
-            self.record(Told(arm, value, seconds))
+        if self.session.accepts(arm):
+            self.record(ScoreReported(arm, value, seconds))
             self._end_if_over()
         return self.next_of(arm)
 
@@ -204,13 +208,13 @@ class HostedRace:
         if score != before and arm not in self._doubted and not self.session.over:
             self._doubted.add(arm)
             text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
-            self.record(Noted(arm, text))
+            self.record(WarningNoted(arm, text))
 
     def next_of(self, arm: int) -> str:
         """What a trial is to do: go on, wait for the others of its phase, or end."""
         if self.session.over or not self.session.is_racing(arm):
             return END
-        return GO_ON if self.session.would_take(arm) else WAIT
+        return GO_ON if self.session.accepts(arm) else WAIT
 
     def leave(self, arm: int, how: str, why: str) -> None:
         """A trial takes no more pulls: it FAILED, or it FINISHED and keeps its place."""
@@ -218,7 +222,7 @@ class HostedRace:
             return
         if how == FINISHED and not self.session.pulls_of(arm):
             how, why = FAILED, "it ended before its first result"
-        self.record(Left(arm, how, why))
+        self.record(LearnerLeft(arm, how, why))
         self._end_if_over()
 
     def level(self, arm: int) -> int:

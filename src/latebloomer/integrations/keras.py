@@ -48,7 +48,7 @@ class KerasLearner:
         A name as `fit` reports it, such as "val_accuracy".
     maximize : bool | None
         Whether the metric is better when higher; by its name if None.
-    full : int | None
+    full_steps : int | None
         Epochs of a full training: set a learning-rate schedule to it. Without end if None.
     fitting : Any
         All other settings go to `fit`: `batch_size`, `callbacks`, `class_weight`.
@@ -84,7 +84,7 @@ class KerasLearner:
                 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
                 model.compile("adam", loss, metrics=["accuracy"])
                 return KerasLearner(
-                    model, train, valid, metric="val_accuracy", full=10, batch_size=64
+                    model, train, valid, metric="val_accuracy", full_steps=10, batch_size=64
                 )
 
             return build
@@ -100,13 +100,13 @@ class KerasLearner:
         *,
         metric: str = "val_loss",
         maximize: bool | None = None,
-        full: int | None = None,
+        full_steps: int | None = None,
         **fitting: Any,
     ) -> None:
         self._keras = library("keras", "Keras learners", "keras")
         _check(self._keras, model, fitting)
         need_valid(self, valid)
-        self.model, self.full = model, checked_full(full)
+        self.model, self.full_steps = model, checked_full(full_steps)
         self._metric = metric
         self._sign = sign(metric, maximize, direction_of)
         data = {"x": train[0], "y": train[1]} if isinstance(train, tuple) else {"x": train}
@@ -117,7 +117,7 @@ class KerasLearner:
 
     def pull(self, steps: int = 1) -> float:
         """Train on by epochs; the metric after the last."""
-        last = self.epochs + steps_left(steps, self.epochs, self.full)
+        last = self.epochs + steps_left(steps, self.epochs, self.full_steps)
         with self._random.in_use():
             said = self.model.fit(initial_epoch=self.epochs, epochs=last, **self._fitting)
         if len(said.epoch) < last - self.epochs:  # a callback of the user's has ended it

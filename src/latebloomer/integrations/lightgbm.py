@@ -59,7 +59,7 @@ class LightGBMLearner:
     maximize : bool | None
         Whether a metric is better when higher; known of LightGBM's own, taken to
         be so of a function, if None.
-    full : int | None
+    full_steps : int | None
         Rounds of a full training; `num_iterations` of the params if None, else without end.
 
     Raises
@@ -69,7 +69,7 @@ class LightGBMLearner:
     LearnerError
         `train` or `valid` is not there, of another form or without its rows, or boosting is "rf".
     SettingError
-        No metric is named, or two, or an unknown one; `full` is said twice; the params stop early.
+        No metric is named, or two, or an unknown one; `full_steps` is said twice; the params stop early.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class LightGBMLearner:
         train, valid = (X[:200], y[:200]), (X[200:], y[200:])
         learners = {
             f"{leaves} leaves": LightGBMLearner(
-                {"objective": "binary", "num_leaves": leaves}, train, valid, metric="auc", full=20
+                {"objective": "binary", "num_leaves": leaves}, train, valid, metric="auc", full_steps=20
             )
             for leaves in (3, 7, 31)
         }
@@ -99,11 +99,11 @@ class LightGBMLearner:
         *,
         metric: Metric | None = None,
         maximize: bool | None = None,
-        full: int | None = None,
+        full_steps: int | None = None,
     ) -> None:
         self._lightgbm = library("lightgbm", "LightGBM learners", "lightgbm")
         need_valid(self, valid)
-        self.full = full_said_once(full, params, ITERATIONS)
+        self.full_steps = full_said_once(full_steps, params, ITERATIONS)
         if any(name in params for name in STOPPING):
             raise SettingError(
                 "params stops early, but in a race the race decides who stops: leave it out"
@@ -126,7 +126,7 @@ class LightGBMLearner:
     def pull(self, steps: int = 1) -> float:
         """Add rounds; the metric after them."""
         done = self.rounds
-        count = steps_left(steps, done, self.full)
+        count = steps_left(steps, done, self.full_steps)
         if self._live and not (done and draws_at_random(self._settings)):
             for _ in range(count):
                 self.model.update()

@@ -56,7 +56,7 @@ class LightningLearner:
         A loader to train on, or a `LightningDataModule` for all.
     valid : Any
         A loader to score on; not needed with a `LightningDataModule`.
-    full : int
+    full_steps : int
         Epochs of a full training.
     metric : str
         A name that the module logs.
@@ -108,7 +108,7 @@ class LightningLearner:
                 return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
         learners = {
-            f"width {width}": LightningLearner(Net(width), train, train, full=4, accelerator="cpu")
+            f"width {width}": LightningLearner(Net(width), train, train, full_steps=4, accelerator="cpu")
             for width in (2, 32)
         }
         verdict = race(learners, budget=6)
@@ -120,7 +120,7 @@ class LightningLearner:
         train: Any,
         valid: Any = None,
         *,
-        full: int,
+        full_steps: int,
         metric: str = "val_loss",
         maximize: bool | None = None,
         weights_only: bool = True,
@@ -132,11 +132,13 @@ class LightningLearner:
             raise LearnerError(f"module={brief(module)}, but module must be a LightningModule")
         for name in OWN:
             if name in trainer:
-                raise SettingError(f"{name} is given to the trainer by full={full}: leave it out")
-        self.model, self.full, self._metric = module, checked_full(full), metric
-        if self.full is None:
+                raise SettingError(
+                    f"{name} is given to the trainer by full_steps={full_steps}: leave it out"
+                )
+        self.model, self.full_steps, self._metric = module, checked_full(full_steps), metric
+        if self.full_steps is None:
             raise SettingError(
-                "full=None, but Lightning's schedules need the epochs of a training"
+                "full_steps=None, but Lightning's schedules need the epochs of a training"
             )
         self._sign = sign(metric, maximize, direction_of)
         whole = isinstance(train, self._lightning.LightningDataModule)
@@ -154,7 +156,7 @@ class LightningLearner:
 
     def pull(self, steps: int = 1) -> float:
         """Train on by epochs; the metric after the last."""
-        last = self.epochs + steps_left(steps, self.epochs, self.full)
+        last = self.epochs + steps_left(steps, self.epochs, self.full_steps)
         with self._random.in_use():
             trainer = self._fit(last)
             trainer.save_checkpoint(self._checkpoint)
@@ -166,7 +168,7 @@ class LightningLearner:
     def _fit(self, last: int) -> Any:
         callbacks = [*self._trainer.get("callbacks", []), self._stop_after(last)]
         trainer = self._lightning.Trainer(
-            **self._trainer | {"max_epochs": self.full, "callbacks": callbacks}
+            **self._trainer | {"max_epochs": self.full_steps, "callbacks": callbacks}
         )
         going_on = {"ckpt_path": str(self._checkpoint)} if self.epochs else {}
         if going_on and "weights_only" in inspect.signature(trainer.fit).parameters:
@@ -191,11 +193,11 @@ class LightningLearner:
         if self.epochs:
             shutil.copy(self._checkpoint, Path(folder) / CHECKPOINT)
         self._torch.save(self._random.state, Path(folder) / RANDOM)
-        write_label(folder, self, [self._metric, self.full], self.epochs)
+        write_label(folder, self, [self._metric, self.full_steps], self.epochs)
 
     def load(self, folder: Path) -> None:
         """Become what was saved; with `weights_only` no code can run from it."""
-        self.epochs = read_label(folder, self, [self._metric, self.full])
+        self.epochs = read_label(folder, self, [self._metric, self.full_steps])
         self._random.state = self._torch.load(Path(folder) / RANDOM, weights_only=True)
         if self.epochs:
             shutil.copy(Path(folder) / CHECKPOINT, self._checkpoint)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.core.atomic_files import make_folder
-from latebloomer.errors import OtherRace, SettingError, need_whole, require
+from latebloomer.errors import JournalMismatch, SettingError, need_whole, require
 from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing import Callback, RaceView, Verdict, race
@@ -28,8 +28,16 @@ from latebloomer.racing.journal.names import (
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.same_race import holds_race, race_in
 from latebloomer.racing.training_share import declared
-from latebloomer.session.events import FAILED, Began, Created, Decided, Event, Left, Told
-from latebloomer.session.reasons import OUT
+from latebloomer.session.events import (
+    FAILED,
+    Began,
+    Created,
+    Decided,
+    Event,
+    LearnerLeft,
+    ScoreReported,
+)
+from latebloomer.session.reasons import DROPPED
 
 __all__ = ["race_study"]
 
@@ -69,7 +77,7 @@ def race_study(
     n_configs : int
         Configurations that race.
     trainings : float | None
-        A budget worth so many full trainings, of `full` steps each; or give `budget` or `seconds`.
+        A budget worth so many full trainings, of `full_steps` steps each; or give `budget` or `seconds`.
     name : str
         Tells several races of a study apart.
     journal : Place | None
@@ -77,7 +85,7 @@ def race_study(
     callbacks : Sequence[Callback] | None
         Functions, called as `f(event, view)` with all that happens.
     settings : Any
-        All other settings are those of `race`: `budget`, `full`, `policy`, `seed`.
+        All other settings are those of `race`: `budget`, `full_steps`, `policy`, `seed`.
 
     Returns
     -------
@@ -91,7 +99,7 @@ def race_study(
     SettingError
         The study has several directions, the objective is no function, or a setting is given that
         follows from the study.
-    OtherRace
+    JournalMismatch
         The journal holds another race.
 
     Examples
@@ -108,7 +116,7 @@ def race_study(
                 yield best * n / (n + slow)
 
         study = optuna.create_study(direction="maximize")
-        verdict = race_study(study, objective, n_configs=8, trainings=3, full=100)
+        verdict = race_study(study, objective, n_configs=8, trainings=3, full_steps=100)
         print(study.best_params, verdict.name)
     """
     optuna = library("optuna", "studies", "optuna")
@@ -147,7 +155,7 @@ class TrialBuilder:
 
     def __init__(self, objective: Callable[[Any], Any], trial: Any) -> None:
         self._objective, self._trial = objective, trial
-        self.full = declared(objective)
+        self.full_steps = declared(objective)
 
     def __call__(self) -> Any:
         return self._objective(self._trial)
@@ -191,7 +199,7 @@ class StudyMirror:
             self._begin(view)
         else:
             self._show(event)
-        if isinstance(event, Began | Told | Left):
+        if isinstance(event, Began | ScoreReported | LearnerLeft):
             self._end_dropped(view)
 
     def _begin(self, view: RaceView) -> None:
@@ -205,11 +213,11 @@ class StudyMirror:
 
     def _show(self, event: Event) -> None:
         match event:
-            case Told():
+            case ScoreReported():
                 self._pulls[event.arm] += 1
                 if self._pulls[event.arm] > self._shown[event.arm]:
                     self._trials[event.arm].report(event.score, step=self._pulls[event.arm])
-            case Left() if event.arm in self._running:
+            case LearnerLeft() if event.arm in self._running:
                 self._trials[event.arm].set_user_attr(LEFT, [event.how, event.why])
                 if event.how == FAILED:
                     self._end(event.arm, state=self._states.FAIL)
@@ -220,7 +228,7 @@ class StudyMirror:
                     self._end(arm, state=self._states.PRUNED)
 
     def _end_dropped(self, view: RaceView) -> None:
-        dropped = {row.arm for row in view.standings() if row.state == OUT}
+        dropped = {row.arm for row in view.standings() if row.state == DROPPED}
         for arm in sorted(dropped & self._running):
             self._end(arm, state=self._states.PRUNED)
 
@@ -259,7 +267,7 @@ def _need_journal(
     if holds_race(place):
         found = race_in(place).race
         if found != known["race"]:
-            raise OtherRace(
+            raise JournalMismatch(
                 f"the journal {place} is of race {found}, but the study's is {known['race']}: "
                 "give another journal="
             )
@@ -272,7 +280,7 @@ def _need_journal(
             state.apply(event)
 
 
-def _next_event(state: RaceState, curves: Sequence[Any]) -> Told | Left | None:
+def _next_event(state: RaceState, curves: Sequence[Any]) -> ScoreReported | LearnerLeft | None:
     """What came next in a race, by the values that its trials have reported."""
     if state.session.over:
         return None
@@ -281,5 +289,5 @@ def _next_event(state: RaceState, curves: Sequence[Any]) -> Told | Left | None:
     if n in one.intermediate_values:
         share = state.shares.get(state.names[arm])
         steps = None if share is None else share.steps_of(n)
-        return Told(arm, one.intermediate_values[n], steps=steps)
-    return Left(arm, *one.user_attrs[LEFT]) if LEFT in one.user_attrs else None
+        return ScoreReported(arm, one.intermediate_values[n], steps=steps)
+    return LearnerLeft(arm, *one.user_attrs[LEFT]) if LEFT in one.user_attrs else None

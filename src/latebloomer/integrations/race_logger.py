@@ -12,10 +12,10 @@ from latebloomer.session.events import (
     Decided,
     Ended,
     Event,
-    Left,
-    Noted,
+    LearnerLeft,
     PullFailed,
-    Told,
+    ScoreReported,
+    WarningNoted,
 )
 
 __all__ = ["RaceLogger"]
@@ -59,13 +59,13 @@ class RaceLogger(ABC):
         match event:
             case Began():
                 self.begin(view)
-            case Told():
+            case ScoreReported():
                 self.score(event.arm, view.pulls[event.arm], event.score, view)
-            case Left():
+            case LearnerLeft():
                 self.note(event.arm, f"{event.how}: {event.why}" if event.why else event.how, view)
             case PullFailed():
                 self.note(event.arm, f"a pull failed ({event.reason})", view)
-            case Noted():
+            case WarningNoted():
                 self.note(event.arm, event.text, view)
             case Decided():
                 self.decide(event.summary, view)

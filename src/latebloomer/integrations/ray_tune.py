@@ -54,8 +54,8 @@ class RaceScheduler(Base):  # type: ignore[misc]
     time_attr : str
         The trial's own counter of results: 1, 2, 3, ...
     settings : Any
-        The budget, as `budget=` results in all or `trainings=8, full=81`; and `policy`, `horizon`,
-        `grace` and `seed` as in `race`.
+        The budget, as `budget=` results in all or `trainings=8, full_steps=81`; and `policy`, `horizon`,
+        `min_pulls` and `seed` as in `race`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
             def load_checkpoint(self, state):
                 self.n = state["n"]
 
-        scheduler = RaceScheduler(3, "race.db", trainings=2, full=10, policy="sh")
+        scheduler = RaceScheduler(3, "race.db", trainings=2, full_steps=10, policy="sh")
         tuner = tune.Tuner(
             Curve,
             param_space={"slow": tune.grid_search([1, 10, 40])},
@@ -174,7 +174,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
             return str(self.STOP)
         n = need_count(need_reported(self._time_attr, result), self._time_attr)
         score = need_reported(str(self._metric), result)
-        now = self.race.hear(arm, n, score, float(result.get("time_this_iter_s", 0.0)))
+        now = self.race.on_event(arm, n, score, float(result.get("time_this_iter_s", 0.0)))
         return str({END: self.STOP, WAIT: self.PAUSE}.get(now, self.CONTINUE))
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:

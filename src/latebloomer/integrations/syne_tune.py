@@ -70,8 +70,8 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
     seed : int
         Of the searcher and of the race.
     settings : Any
-        The budget, as `budget=` results in all or `trainings=8, full=81`; and `policy`, `horizon`
-        and `grace` as in `race`.
+        The budget, as `budget=` results in all or `trainings=8, full_steps=81`; and `policy`, `horizon`
+        and `min_pulls` as in `race`.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
         scheduler = RaceScheduler(
             {"slow": uniform(1, 50), "epochs": 20}, 4, "race.db", metric="accuracy",
-            do_minimize=False, trainings=2, full=20,
+            do_minimize=False, trainings=2, full_steps=20,
         )
         first = scheduler.suggest()  # a `Tuner(scheduler=scheduler, ...)` asks this
         assert first.config["epochs"] < 20  # it is paused there, and compared
@@ -204,7 +204,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         """Count a result; at its level a trial is paused, and stopped when it is out."""
         arm = int(trial.trial_id)
         n = need_count(need_reported(self.time_attr, result), self.time_attr)
-        now = self.race.hear(arm, n, need_reported(self.metric, result))
+        now = self.race.on_event(arm, n, need_reported(self.metric, result))
         if now == GO_ON and n >= self._caps[arm]:
             now = WAIT  # its script ends here, and is started again for the next phase
         if now != GO_ON:

@@ -38,7 +38,7 @@ class TorchLearner:
         Of outputs and targets; None where `train_batch` is given.
     metric : Callable[[Any], float]
         Of the model, which is in evaluation mode, without gradients.
-    full : int | None
+    full_steps : int | None
         Steps of a full training; trained on without end if None.
     batches : int | None
         Batches that a step has; an epoch if None.
@@ -91,7 +91,7 @@ class TorchLearner:
                 )
                 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
                 loss = torch.nn.functional.cross_entropy
-                return TorchLearner(model, optimizer, loader, loss, accuracy, full=10)
+                return TorchLearner(model, optimizer, loader, loss, accuracy, full_steps=10)
 
             return build
 
@@ -106,7 +106,7 @@ class TorchLearner:
         loss: Callable[[Any, Any], Any] | None,
         metric: Callable[[Any], float],
         *,
-        full: int | None = None,
+        full_steps: int | None = None,
         batches: int | None = None,
         scheduler: Any = None,
         schedule_by: str = "epoch",
@@ -123,7 +123,7 @@ class TorchLearner:
         if batches is not None:
             require(need_whole("batches", batches) >= 1, "batches", batches, "at least 1",
                     "each step must train on something")  # fmt: skip
-        self.model, self.full = model, checked_full(full)
+        self.model, self.full_steps = model, checked_full(full_steps)
         self._optimizer, self._loader, self._loss, self._metric = optimizer, loader, loss, metric
         self._scheduler, self._schedule_by, self._scaler = scheduler, schedule_by, scaler
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
@@ -135,7 +135,7 @@ class TorchLearner:
 
     def pull(self, steps: int = 1) -> float:
         """Train on; the metric after it."""
-        count = steps_left(steps, self.steps, self.full)
+        count = steps_left(steps, self.steps, self.full_steps)
         with self._random.in_use():
             self.model.train()
             for _ in range(count):

@@ -105,7 +105,7 @@ class HuggingFaceLearner:
         self._metric = named if named.startswith("eval_") else f"eval_{named}"
         better = trainer.args.greater_is_better if metric is None else None
         self._sign = sign(self._metric, better if maximize is None else maximize, direction_of)
-        self.full = _full_training(trainer, every)
+        self.full_steps = _full_training(trainer, every)
         self._folder = own_folder(self)
         trainer.args.output_dir = str(self._folder)  # else learners overwrite each other's
         self._stop = _stop_callback(transformers, every)
@@ -121,7 +121,7 @@ class HuggingFaceLearner:
 
     def pull(self, steps: int = 1) -> float:
         """Train on; the metric after it."""
-        last = self.steps + steps_left(steps, self.steps, self.full)
+        last = self.steps + steps_left(steps, self.steps, self.full_steps)
         self._stop.last, before = last, self._checkpoint
         with self._random.in_use():
             self.trainer.train(resume_from_checkpoint=str(before) if before else None)
@@ -142,11 +142,11 @@ class HuggingFaceLearner:
             without = shutil.ignore_patterns(ARGUMENTS)
             target = Path(folder) / self._checkpoint.name
             shutil.copytree(self._checkpoint, target, ignore=without)
-        write_label(folder, self, [self._metric, self._every, self.full], self.steps)
+        write_label(folder, self, [self._metric, self._every, self.full_steps], self.steps)
 
     def load(self, folder: Path) -> None:
         """Become what was saved."""
-        self.steps = read_label(folder, self, [self._metric, self._every, self.full])
+        self.steps = read_label(folder, self, [self._metric, self._every, self.full_steps])
         self._checkpoint = None
         for saved in Path(folder).glob("checkpoint-*"):
             self._checkpoint = self._folder / saved.name

@@ -54,7 +54,7 @@ class XGBoostLearner:
     maximize : bool | None
         Whether a metric is better when higher; known of XGBoost's own, taken to be
         so of a function, if None.
-    full : int | None
+    full_steps : int | None
         Rounds of a full training; trained on without end if None.
 
     Raises
@@ -64,7 +64,7 @@ class XGBoostLearner:
     LearnerError
         `train` or `valid` is not there, or of another form.
     SettingError
-        No metric is named, or two, or `full` is no positive whole number.
+        No metric is named, or two, or `full_steps` is no positive whole number.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class XGBoostLearner:
         learners = {
             f"depth {depth}": XGBoostLearner(
                 {"objective": "binary:logistic", "max_depth": depth}, train, valid, metric="auc",
-                full=20,
+                full_steps=20,
             )
             for depth in (1, 3, 6)
         }
@@ -95,10 +95,10 @@ class XGBoostLearner:
         *,
         metric: Metric | None = None,
         maximize: bool | None = None,
-        full: int | None = None,
+        full_steps: int | None = None,
     ) -> None:
         self._xgboost = library("xgboost", "XGBoost learners", "xgboost")
-        self.full = checked_full(full)
+        self.full_steps = checked_full(full_steps)
         need_valid(self, valid)
         self._metric = metric_named_once(metric, params, ["eval_metric"])
         self._sign = sign(self._metric, maximize, _higher_is_better)
@@ -113,7 +113,7 @@ class XGBoostLearner:
     def pull(self, steps: int = 1) -> float:
         """Add rounds; the metric after them."""
         done = self.rounds
-        last = done + steps_left(steps, done, self.full)
+        last = done + steps_left(steps, done, self.full_steps)
         if done and draws_at_random(self._params):  # as if resumed: it has generators inside
             self.model = self._booster(self.model.save_raw("ubj"))
         for number in range(done, last):

@@ -12,7 +12,7 @@ from latebloomer.page.thinned_curve import ThinnedCurve
 RUNNING, INTERRUPTED, FINISHED = "running", "interrupted", "finished"  # states of a race
 
 
-class Fan(NamedTuple):
+class ForecastFan(NamedTuple):
     """What a learner is expected to reach."""
 
     pull: int  # where it stands now,
@@ -29,7 +29,7 @@ class Level(NamedTuple):
     pulls: int  # are brought to this level
 
 
-class Happening(NamedTuple):
+class PageEvent(NamedTuple):
     """Something worth a line."""
 
     pull: int  # of the race
@@ -55,7 +55,7 @@ class LearnerOnPage:
     lower: float = -inf  # its score at the horizon lies between these;
     upper: float = inf  # lower > upper: the curve contradicts the assumptions
     steps: int | None = None  # of its own, where pulls are shares of a full training
-    fan: Fan | None = None
+    fan: ForecastFan | None = None
     failures: Sequence[str] = ()  # pulls that failed, in sentences
 
 
@@ -96,7 +96,7 @@ class RacePage:
     levels: Sequence[Level] = ()
     belief: str = ""  # in the forecasts, in a sentence
     certainty: Certainty | None = None  # None where too little is known
-    happenings: Sequence[Happening] = ()  # the newest first
+    happenings: Sequence[PageEvent] = ()  # the newest first
     warnings: Sequence[str] = ()
     record: Sequence[str] = ()  # who was named and what is delivered, to the digit
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -13,14 +13,14 @@ from latebloomer.page.html_document import (
     section,
     sentence_list,
 )
-from latebloomer.page.race_page import Certainty, Happening, LearnerOnPage, RacePage
+from latebloomer.page.race_page import Certainty, LearnerOnPage, PageEvent, RacePage
 from latebloomer.page.svg import draw_interval, draw_interval_axis, interval_ends
 
 COLOURS = 10  # learners with a colour of their own; the others are grey
 MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
 
 
-def feed_html(happenings: Sequence[Happening], live: bool) -> str:
+def feed_html(happenings: Sequence[PageEvent], live: bool) -> str:
     """Drops and failures, the newest first; open while a race runs."""
     if not happenings:
         return ""

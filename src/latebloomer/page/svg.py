@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from latebloomer.page.race_page import Fan, LearnerOnPage, Level, RacePage
+from latebloomer.page.race_page import ForecastFan, LearnerOnPage, Level, RacePage
 from latebloomer.page.thinned_curve import Point
 
 HEIGHT = 340  # of the curves, in pixels
@@ -183,7 +183,7 @@ def _marked(learners: Sequence[LearnerOnPage], looks: dict[int, str]) -> list[Le
     return [one for one in learners if few or "grey" not in looks[one.arm]]
 
 
-def _fan(fan: Fan, view: View, look: str) -> str:
+def _fan(fan: ForecastFan, view: View, look: str) -> str:
     start = Point(fan.pull, fan.level)
     level, expected, believed = (
         view.place(Point(fan.ahead, score)) for score in (fan.level, fan.expected, fan.believed)

@@ -64,7 +64,7 @@ def late_noise(ledger: Ledger, n: int, size: int) -> float:
     total = 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if complete(ledger, i, n) and ledger.coarse[i] == 1:
+        if complete(ledger, i, n) and ledger.repeats_scores[i] == 1:
             size -= 1
         elif complete(ledger, i, n):
             old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)

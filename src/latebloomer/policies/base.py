@@ -186,19 +186,19 @@ class Policy(ABC):
 
     # --- what every policy gets ---
 
-    def plan(self, arms: int, budget: int, horizon: int | None = None, grace: int = 1) -> Plan:
+    def plan(self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1) -> Plan:
         """The phases of a race over `arms` arms; the horizon is the budget unless given.
 
-        No arm is dropped before its pull number `grace`: the first phases end there, and those
+        No arm is dropped before its pull number `min_pulls`: the first phases end there, and those
         that follow are of the largest budget with which the whole can be paid.
         """
         horizon = budget if horizon is None else horizon
-        self.check(arms, budget, horizon, grace)
-        if grace == 1:
+        self.check(arms, budget, horizon, min_pulls)
+        if min_pulls == 1:
             return knockout(self.levels(arms, budget, horizon), horizon)
 
         def raised(total: int) -> Plan:
-            return knockout(with_grace(self.levels(arms, total, horizon), grace), horizon)
+            return knockout(with_grace(self.levels(arms, total, horizon), min_pulls), horizon)
 
         least = self.smallest_budget(arms)[0]
         fits = last_that(lambda total: cost_of(raised(total)) <= budget, least, budget)
@@ -206,14 +206,14 @@ class Policy(ABC):
             return raised(fits)
         return knockout([(arms, budget // arms), (1, budget // arms)], horizon)
 
-    def most_pulls(self, arms: int, budget: int, horizon: int, grace: int = 1) -> int:
+    def most_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
         """The most pulls that one arm can have: how long a past must have room.
 
         >>> from latebloomer.policies import RisingSR, RoundRobin
         >>> RoundRobin().most_pulls(100, 2000, 2000), RisingSR().most_pulls(100, 2000, 2000)
         (20, 251)
         """
-        plan = self.plan(arms, budget, horizon, grace)
+        plan = self.plan(arms, budget, horizon, min_pulls)
         if self.decides_after_sweeps() or ANY in plan.keep:
             return min(budget, horizon)
         racing, left, level = arms, budget, 0
@@ -224,18 +224,20 @@ class Policy(ABC):
         return int(level)
 
     def describe(
-        self, arms: int, budget: int, horizon: int | None = None, grace: int = 1
+        self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
     ) -> Description:
         """The plan in words: phases, survivors, pulls each, what is left."""
         from latebloomer.policies.plan_text import describe
 
-        return describe(self, arms, budget, horizon, grace)
+        return describe(self, arms, budget, horizon, min_pulls)
 
-    def budget_needed(self, arms: int, horizon: int, grace: int = 1) -> int:
+    def budget_needed(self, arms: int, horizon: int, min_pulls: int = 1) -> int:
         """The smallest budget that can be planned with."""
-        return max(self.smallest_budget(arms)[0], arms * min(grace, horizon) if grace > 1 else 0)
+        return max(
+            self.smallest_budget(arms)[0], arms * min(min_pulls, horizon) if min_pulls > 1 else 0
+        )
 
-    def check(self, arms: int, budget: int, horizon: int, grace: int = 1) -> None:
+    def check(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> None:
         """Raise an error that says what is wrong, unless the policy can be played."""
         require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
         require(budget >= 1, "budget", budget, "at least 1", "every arm needs pulls")
@@ -246,25 +248,25 @@ class Policy(ABC):
                 f"budget={budget} for {arms} arms, but {type(self).__name__} needs {least}: "
                 f"{why}; drop arms or raise the budget"
             )
-        if grace != 1:
-            self._check_grace(arms, budget, horizon, grace)
+        if min_pulls != 1:
+            self._check_grace(arms, budget, horizon, min_pulls)
         need_memory(PHASE_BYTES * arms, f"a plan for {arms} arms", "drop arms")
 
-    def _check_grace(self, arms: int, budget: int, horizon: int, grace: int) -> None:
-        require(need_whole("grace", grace) >= 1, "grace", grace, "at least 1",
+    def _check_grace(self, arms: int, budget: int, horizon: int, min_pulls: int) -> None:
+        require(need_whole("min_pulls", min_pulls) >= 1, "min_pulls", min_pulls, "at least 1",
                 "it is the pull before which no arm is dropped")  # fmt: skip
         name = type(self).__name__
         one_by_one = any(k == ANY for k, _ in self.levels(arms, budget, horizon))
         if one_by_one or self.decides_after_sweeps():
             raise SettingError(
-                f"grace={grace}, but {name} has no phases at whose ends arms are dropped: leave "
+                f"min_pulls={min_pulls}, but {name} has no phases at whose ends arms are dropped: leave "
                 "grace out, or choose a policy that has them"
             )
-        needed = self.budget_needed(arms, horizon, grace)
+        needed = self.budget_needed(arms, horizon, min_pulls)
         if budget < needed:
             raise BudgetError(
-                f"budget={budget} for {arms} arms, but grace={grace} needs {needed}: "
-                f"{min(grace, horizon)} pulls of each arm before one is dropped; lower grace, "
+                f"budget={budget} for {arms} arms, but min_pulls={min_pulls} needs {needed}: "
+                f"{min(min_pulls, horizon)} pulls of each arm before one is dropped; lower grace, "
                 "drop arms or raise the budget"
             )
 
@@ -311,13 +313,13 @@ def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
     return Plan(*(np.array(column, dtype=np.int64) for column in zip(*phases, strict=True)))
 
 
-def with_grace(levels: Sequence[tuple[int, int]], grace: int) -> list[tuple[int, int]]:
-    """The same levels, none below `grace` pulls.
+def with_grace(levels: Sequence[tuple[int, int]], min_pulls: int) -> list[tuple[int, int]]:
+    """The same levels, none below `min_pulls` pulls.
 
-    >>> with_grace([(4, 1), (3, 2), (2, 5), (1, 9)], grace=3)
+    >>> with_grace([(4, 1), (3, 2), (2, 5), (1, 9)], min_pulls=3)
     [(4, 3), (3, 3), (2, 5), (1, 9)]
     """
-    return [(k, max(n, grace)) for k, n in levels]
+    return [(k, max(n, min_pulls)) for k, n in levels]
 
 
 def cost_of(plan: Plan) -> int:

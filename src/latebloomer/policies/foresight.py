@@ -121,7 +121,7 @@ class Foresight(Policy):
                 ledger.memo[i] = 0.0
             elif size > 1:
                 more = 0.0
-                if pool[BELIEF] > 0.0 and ledger.coarse[i] == 0:
+                if pool[BELIEF] > 0.0 and ledger.repeats_scores[i] == 0:
                     k = 0.5 * (exponent(ledger.rating[i], ledger.memo[i], step) + common)
                     more = gain((n - n // 4) * ledger.memo[i], k, near, far)
                 ledger.memo[i] = pool[BELIEF] * more
@@ -182,7 +182,7 @@ def exponent(early: float, late: float, step: float) -> float:
 @kernel
 def is_smooth(ledger: Ledger, i: int, n: int) -> bool:
     """Whether arm i has had all n pulls of the phase, each a new measurement."""
-    return complete(ledger, i, n) and ledger.coarse[i] == 0
+    return complete(ledger, i, n) and ledger.repeats_scores[i] == 0
 
 
 @kernel

@@ -86,8 +86,8 @@ class Description:
         )
         if n > 1:
             return [said]
-        grace = f"grace={self.advised_grace}, " if self.advised_grace else ""
-        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; {grace}fewer "
+        min_pulls = f"min_pulls={self.advised_grace}, " if self.advised_grace else ""
+        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; {min_pulls}fewer "
                 "arms or a larger budget gives each more."]  # fmt: skip
 
     def to_json(self) -> str:
@@ -144,7 +144,7 @@ class Description:
 
 
 def describe(
-    policy: Policy, arms: int, budget: int, horizon: int | None = None, grace: int = 1
+    policy: Policy, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
 ) -> Description:
     """The phases, who survives them, pulls each, and what is left.
 
@@ -158,7 +158,7 @@ def describe(
         T, pulls in all.
     horizon : int | None
         The budget if None.
-    grace : int
+    min_pulls : int
         The pull before which no arm is dropped.
 
     Returns
@@ -172,7 +172,7 @@ def describe(
         The budget is too small for the policy.
     """
     horizon = budget if horizon is None else horizon
-    plan = policy.plan(arms, budget, horizon, grace)
+    plan = policy.plan(arms, budget, horizon, min_pulls)
     phases, left, before = [], budget, 0
     for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
         phase = _open(arms, before, n, left) if k == ANY else _closed(k, before, n, left)
@@ -197,7 +197,9 @@ def _advised_grace(policy: Policy, arms: int, budget: int) -> int | None:
     """The largest that the budget pays and after which a pull of each arm is left for phases."""
     if policy.decides_after_sweeps():
         return None
-    return next((grace for grace in ADVISED_GRACE if budget >= arms * (grace + 1)), None)
+    return next(
+        (min_pulls for min_pulls in ADVISED_GRACE if budget >= arms * (min_pulls + 1)), None
+    )
 
 
 def _closed(k: int, before: int, upto: int, left: int) -> Phase:

@@ -176,7 +176,7 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
 def watch_noise(ledger: Ledger, i: int) -> float:
     """The noise level with arm i's newest reward pooled in; each doubling calls for new bounds."""
     pool, pulls = ledger.pool, ledger.cursor[PULLS]
-    if ledger.n[i] >= 3 and ledger.coarse[i] == 0:
+    if ledger.n[i] >= 3 and ledger.repeats_scores[i] == 0:
         bend = newest_bend(ledger, i)
         pool[SQUARES] += bend * bend
         pool[COUNT] += 1.0

@@ -10,43 +10,43 @@ if TYPE_CHECKING:
         Interrupted,
         JournalError,
         JournalInUse,
+        JournalMismatch,
         LearnerError,
-        OtherRace,
     )
-    from latebloomer.racing.api import look, race, resume
+    from latebloomer.racing.api import race, read_verdict, resume
     from latebloomer.racing.callbacks import Callback, RaceView
     from latebloomer.racing.learner import Learner
     from latebloomer.racing.learner_contract import LearnerCheck, check_learner
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.runner_contract import check_runner
-    from latebloomer.racing.training_share import full
-    from latebloomer.racing.verdict.verdict import ArmResult, Verdict
+    from latebloomer.racing.training_share import full_training
+    from latebloomer.racing.verdict.verdict import LearnerResult, Verdict
 
 __all__ = [
     "AllFailed",
-    "ArmResult",
     "Callback",
     "Interrupted",
     "JournalError",
     "JournalInUse",
+    "JournalMismatch",
     "Learner",
     "LearnerCheck",
     "LearnerError",
-    "OtherRace",
+    "LearnerResult",
     "RaceView",
     "Runner",
     "Verdict",
     "check_learner",
     "check_runner",
-    "full",
-    "look",
+    "full_training",
     "race",
+    "read_verdict",
     "resume",
 ]
 
 HOMES = {  # where each name lives
     "AllFailed": "latebloomer.errors",
-    "ArmResult": "latebloomer.racing.verdict.verdict",
+    "LearnerResult": "latebloomer.racing.verdict.verdict",
     "Callback": "latebloomer.racing.callbacks",
     "Interrupted": "latebloomer.errors",
     "JournalError": "latebloomer.errors",
@@ -54,14 +54,14 @@ HOMES = {  # where each name lives
     "Learner": "latebloomer.racing.learner",
     "LearnerCheck": "latebloomer.racing.learner_contract",
     "LearnerError": "latebloomer.errors",
-    "OtherRace": "latebloomer.errors",
+    "JournalMismatch": "latebloomer.errors",
     "RaceView": "latebloomer.racing.callbacks",
     "Runner": "latebloomer.racing.runners.contract",
     "Verdict": "latebloomer.racing.verdict.verdict",
     "check_learner": "latebloomer.racing.learner_contract",
     "check_runner": "latebloomer.racing.runners.runner_contract",
-    "full": "latebloomer.racing.training_share",
-    "look": "latebloomer.racing.api",
+    "full_training": "latebloomer.racing.training_share",
+    "read_verdict": "latebloomer.racing.api",
     "race": "latebloomer.racing.api",
     "resume": "latebloomer.racing.api",
 }

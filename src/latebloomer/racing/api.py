@@ -1,4 +1,4 @@
-"""`race`, `resume` and `look`: the calls.
+"""`race`, `resume` and `read_verdict`: the calls.
 
 What they do is in `run_race.py`, which the first call loads: half of this library comes with it,
 and whoever imports `race` may not race yet.
@@ -26,7 +26,7 @@ def race(
     *,
     trainings: float | None = None,
     seconds: float | None = None,
-    full: int | Mapping[str, int] | None = None,
+    full_steps: int | Mapping[str, int] | None = None,
     pulls_per_training: int | None = None,
     policy: Policy | str = "auto",
     horizon: int | None = None,
@@ -40,11 +40,11 @@ def race(
     retries: int = 1,
     checkpoint_every: int | None = None,
     durability: str = "normal",
-    deliver: float = 0.0,
-    grace: int = 1,
+    winner_share: float = 0.0,
+    min_pulls: int = 1,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
-    resident: int | None = None,
+    max_in_memory: int | None = None,
     score_range: tuple[float | None, float | None] | None = None,
     stop: str | None = None,
     watch: bool = False,
@@ -69,9 +69,9 @@ def race(
         learner's own.
     seconds : float | None
         What it may cost in time.
-    full : int | Mapping[str, int] | None
+    full_steps : int | Mapping[str, int] | None
         How many steps a full training has: one number, or one for each name. Not needed where what
-        is given has an attribute `full`.
+        is given has an attribute `full_steps`.
     pulls_per_training : int | None
         Into how many pulls a full training is cut; 100, or as many as the shortest has steps if
         these are 10 to 99.
@@ -104,16 +104,16 @@ def race(
     durability : str
         "full" waits for the disk after every pull; "normal" outlives a killed process, not a power
         cut.
-    deliver : float
+    winner_share : float
         The share of the budget that is kept to train the winner on, once it is named.
-    grace : int
+    min_pulls : int
         The pull of its own before which no learner is dropped.
     callbacks : Sequence[Callback] | None
         Functions, called as `f(event, view)` with all that happens.
     isolate : bool
         Whether each learner has a local process of its own: one that crashes in compiled code then
         fails like any other.
-    resident : int | None
+    max_in_memory : int | None
         At most so many learners in memory at once, for policies with phases.
     score_range : tuple[float | None, float | None] | None
         What a score cannot leave, (0, 1) for an accuracy: no certificate then speaks of more.
@@ -161,15 +161,17 @@ def race(
 
     run_race.check_places(watch, journal, if_exists)
     entries, units = run_race.entries_and_units(
-        learners, seed, budget, horizon, trainings, full, pulls_per_training
+        learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
     )
     settings = run_race.settings_of(
-        policy, units, deliver=deliver, grace=grace, seconds=seconds, seed=seed,
+        policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
         trainings=trainings, maximize=maximize, timeout=timeout, retries=retries,
         checkpoint_every=checkpoint_every, durability=durability, score_range=score_range,
         stop=stop,
     )  # fmt: skip
-    options = run_race.RunOptions(policy, runner, isolate, resident, progress, callbacks, watch)
+    options = run_race.RunOptions(
+        policy, runner, isolate, max_in_memory, progress, callbacks, watch
+    )
     return run_race.start(learners, entries, settings, journal, if_exists, options)
 
 
@@ -182,14 +184,14 @@ def resume(
     horizon: int | None = None,
     revive: bool = True,
     add: Mapping[str, Given] | None = None,
-    full: int | Mapping[str, int] | None = None,
+    full_steps: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
     runner: str | Runner = "local",
     progress: bool | str = True,
     callbacks: Sequence[Callback] | None = None,
     isolate: bool = False,
     watch: bool = False,
-    resident: int | None = None,
+    max_in_memory: int | None = None,
 ) -> Verdict:
     """Go on with the race of a journal; after its end, the verdict with the winner restored.
 
@@ -214,7 +216,7 @@ def resume(
         False where survivors alone are trained on.
     add : Mapping[str, Given] | None
         Newcomers by name, who catch up from the new budget.
-    full : int | Mapping[str, int] | None
+    full_steps : int | Mapping[str, int] | None
         Of newcomers, where pulls are shares of a full training.
     policy : Policy | str | None
         Only needed for one that is not the library's own.
@@ -228,7 +230,7 @@ def resume(
         As in `race`.
     watch : bool
         As in `race`.
-    resident : int | None
+    max_in_memory : int | None
         As in `race`; it may be another number than before.
 
     Returns
@@ -238,7 +240,7 @@ def resume(
 
     Raises
     ------
-    OtherRace
+    JournalMismatch
         The learners or settings are not those of the journal.
     JournalInUse
         Another process races on it.
@@ -249,12 +251,14 @@ def resume(
     """
     from latebloomer.racing import run_race
 
-    more = run_race.More(budget, horizon, revive, add, trainings, full)
-    options = run_race.RunOptions(policy, runner, isolate, resident, progress, callbacks, watch)
+    more = run_race.More(budget, horizon, revive, add, trainings, full_steps)
+    options = run_race.RunOptions(
+        policy, runner, isolate, max_in_memory, progress, callbacks, watch
+    )
     return run_race.go_on(journal, learners, more, options)
 
 
-def look(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
+def read_verdict(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
     """The verdict of a journal, or the standings so far, without its learners.
 
     Of a folder it is the newest, that of `races/` if none is named. It can be called while
@@ -276,7 +280,7 @@ def look(journal: Place | None = None, policy: Policy | str | None = None) -> Ve
     ------
     JournalError
         There is no journal, or it is damaged.
-    NothingYet
+    NoScoresYet
         No pull is finished yet.
     """
     from latebloomer.racing import run_race

@@ -20,7 +20,7 @@ from latebloomer.core.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Event, Noted
+from latebloomer.session.events import Event, WarningNoted
 from latebloomer.session.reasons import Standing
 
 Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
@@ -106,7 +106,7 @@ class Callbacks:
         self._callbacks, self.view = list(callbacks), view
         self._failed: set[int] = set()
 
-    def tell(self, event: Event) -> list[Noted]:
+    def tell(self, event: Event) -> list[WarningNoted]:
         """Hand on an event; what to note of functions that failed for the first time."""
         notes = []
         for place, callback in enumerate(self._callbacks):
@@ -115,7 +115,7 @@ class Callbacks:
             except Exception as error:  # a user's own code
                 if place not in self._failed:
                     self._failed.add(place)
-                    notes.append(Noted(None, _failure(callback, event, error)))
+                    notes.append(WarningNoted(None, _failure(callback, event, error)))
         return notes
 
 

@@ -16,7 +16,6 @@ from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
 from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.clock import Clock, Stopwatch
 from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal, near, resume_call
@@ -24,33 +23,34 @@ from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import (
+    LearnerFinished,
     Order,
     Orders,
-    RanOut,
+    PullFailure,
     Report,
     Runner,
-    Stage,
-    Trouble,
+    RunnerContext,
     Unsaved,
     Waiting,
     trouble_of,
 )
 from latebloomer.racing.stopping import stopping_rule
-from latebloomer.session.delivery import set_aside, whole_budget
+from latebloomer.racing.time_budget import Stopwatch, TimeBudget
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
+    BudgetReplanned,
     Event,
-    Left,
-    Named,
-    Noted,
-    Planned,
+    LearnerLeft,
     PullFailed,
     Restored,
     Saved,
+    ScoreReported,
     Stopped,
-    Told,
+    WarningNoted,
+    WinnerSelected,
 )
+from latebloomer.session.winner_training import set_aside, whole_budget
 
 MOST_LOSSES = 5  # times that a learner's process may be lost in one and the same pull
 
@@ -75,7 +75,7 @@ class Driver:
         self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
         self.callbacks = Callbacks(callbacks, self.view) if callbacks else None
         self.watch = Stopwatch(race.elapsed)
-        self.clock: Clock | None = None
+        self.clock: TimeBudget | None = None
         self.stopping = stopping_rule(self.session, self.settings)
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
@@ -92,16 +92,20 @@ class Driver:
         if self._resumed:
             self.states.sweep()
         recorded, timeout = self.session.scores, self.settings.timeout
-        self.runner.start(Stage(self.entries, self.states, recorded, timeout, self.schedule))
+        self.runner.start(
+            RunnerContext(self.entries, self.states, recorded, timeout, self.schedule)
+        )
         self.watch = Stopwatch(self.race.elapsed)
         self.clock = self._make_clock()
 
-    def _make_clock(self) -> Clock | None:
+    def _make_clock(self) -> TimeBudget | None:
         if self.settings.seconds is None:
             return None
         named = self.session.winner is not None
-        share = 1.0 if named else 1.0 - self.settings.deliver  # of the time, until the next end
-        clock = Clock(
+        share = (
+            1.0 if named else 1.0 - self.settings.winner_share
+        )  # of the time, until the next end
+        clock = TimeBudget(
             share * self.settings.seconds, len(self.entries), self.watch, self.runner.lanes
         )
         for arm in self.session.trainable:
@@ -148,14 +152,14 @@ class Driver:
         self.race.elapsed = elapsed
         for event in events:
             self.race.apply(event)
-            self.schedule.hear(event)
+            self.schedule.on_event(event)
             if self.clock is not None:
-                self.clock.hear(event)
+                self.clock.on_event(event)
             racers = self.session.racing_count
             if racers != self._racers:
                 self._racers, self._racers_changed = racers, True
         for event in events:  # when all have happened, as in a replay
-            self.progress.hear(event, self.session)
+            self.progress.on_event(event, self.session)
             if self.callbacks is not None:
                 self._call_back(event, self.callbacks)
         if self._racers_changed:
@@ -173,7 +177,7 @@ class Driver:
         self.journal = made
         self.states.follow(made.path)
         self.record(
-            Noted(None, f"the journal {near(lost.path or made.path)} was deleted or replaced "
+            WarningNoted(None, f"the journal {near(lost.path or made.path)} was deleted or replaced "
                         f"during the race: all of it is in {near(made.path)}")
         )  # fmt: skip
 
@@ -192,9 +196,9 @@ class Driver:
 
     def _take(self, report: Report) -> None:
         """Make events of what a runner reports."""
-        if type(report) is not Told:  # most are
+        if type(report) is not ScoreReported:  # most are
             self._take_other(report)
-        elif self.session.would_take(report.arm):
+        elif self.session.accepts(report.arm):
             self._resumed.discard(report.arm)
             self.record(report)
         else:  # the race was planned anew: it is not counted, and the learner has gone too far
@@ -203,11 +207,11 @@ class Driver:
 
     def _take_other(self, report: Report) -> None:
         match report:
-            case Trouble():
+            case PullFailure():
                 self._pull_failed(report)
-            case RanOut():
+            case LearnerFinished():
                 self._learner_ended(report.arm)
-            case Noted():
+            case WarningNoted():
                 self.record(report)
             case Saved():
                 self._saved(report)
@@ -246,20 +250,22 @@ class Driver:
         """A new budget by the clock, its end, or the winner's turn, where one is due."""
         why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
         if why is not None:
-            self.record(Stopped(why, final=not self.settings.deliver))
+            self.record(Stopped(why, final=not self.settings.winner_share))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
-        if self.settings.deliver and self.session.delivery_pending:
+        if self.settings.winner_share and self.session.delivery_pending:
             self._name_winner()
 
-    def _keep_time(self, clock: Clock) -> None:
+    def _keep_time(self, clock: TimeBudget) -> None:
         session, pulls = self.session, clock.budget(self.session)
         if pulls is not None and pulls > session.spent:
             why = f"{clock.left():.3g} s left of {clock.seconds:g}"
             if session.winner is None:
-                self.record(Planned(whole_budget(pulls, self.settings.deliver), pulls, why))
+                self.record(
+                    BudgetReplanned(whole_budget(pulls, self.settings.winner_share), pulls, why)
+                )
             else:
-                self.record(Planned(pulls, session.deciding_budget, why))
+                self.record(BudgetReplanned(pulls, session.deciding_budget, why))
         elif not session.over and clock.out_of_time(session):
             elapsed = f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"
             self.record(Stopped(elapsed))
@@ -269,20 +275,22 @@ class Driver:
         session, naming = self.session, self.session.naming
         budget = session.budget
         if self.settings.budget is not None:  # what was set aside is its own, however early
-            aside = set_aside(self.settings.budget, self.settings.deliver)
+            aside = set_aside(self.settings.budget, self.settings.winner_share)
             budget = max(budget, session.spent + aside)
         if self.clock is not None and self.settings.seconds is not None:
             self.clock.until(self.settings.seconds)
             budget = self.clock.forecast(session, [naming.arm])
         estimate = naming.estimates[naming.arm]
-        self.record(Named(naming.arm, budget, f"named the best by {estimate:.6g}, trained on"))
+        self.record(
+            WinnerSelected(naming.arm, budget, f"named the best by {estimate:.6g}, trained on")
+        )
         self._release_dropped()
 
     # --- failures and ends ---
 
-    def _pull_failed(self, trouble: Trouble) -> None:
+    def _pull_failed(self, trouble: PullFailure) -> None:
         session, arm = self.session, trouble.arm
-        if not session.would_take(arm):  # what is not asked for any more has not failed
+        if not session.accepts(arm):  # what is not asked for any more has not failed
             self.runner.discard(arm)
             return
         n = session.pulls_of(arm) + 1
@@ -296,11 +304,11 @@ class Driver:
             self.record(failed)
         else:
             why = f"pull {n} failed {_times(tries)}: {trouble.reason}"
-            self.record(failed, Left(arm, FAILED, why))
+            self.record(failed, LearnerLeft(arm, FAILED, why))
             self._release_dropped()  # others may be out with it, where a phase ends
         self.runner.discard(arm)
 
-    def _cannot_resume(self, arm: int, n: int, trouble: Trouble) -> NoReturn:
+    def _cannot_resume(self, arm: int, n: int, trouble: PullFailure) -> NoReturn:
         """One that trained before and cannot be brought back is the new process's trouble."""
         error = LearnerError(
             f"learner {self.race.names[arm]!r} could not be brought back to its {n} pulls "
@@ -312,14 +320,14 @@ class Driver:
 
     def _learner_ended(self, arm: int) -> None:
         n = self.session.pulls_of(arm)
-        if not self.session.would_take(arm):
+        if not self.session.accepts(arm):
             return
         if n == 0:
             self._pull_failed(
-                Trouble(arm, "score", "it ended before its first score", hopeless=True)
+                PullFailure(arm, "score", "it ended before its first score", hopeless=True)
             )
             return
-        self.record(Left(arm, FINISHED, f"ended by itself after {n} pull{'s' * (n != 1)}"))
+        self.record(LearnerLeft(arm, FINISHED, f"ended by itself after {n} pull{'s' * (n != 1)}"))
         self._release_dropped()
 
     # --- saving ---
@@ -331,7 +339,7 @@ class Driver:
     def _cannot_save(self, report: Unsaved) -> None:
         if report.arm not in self._unsavable:
             text = f"could not be saved ({report.reason}); the race goes on"
-            self.record(Noted(report.arm, text))
+            self.record(WarningNoted(report.arm, text))
         self._unsavable.add(report.arm)
         self.schedule.note_saved(report.arm, 0.0)  # not tried again before it trained as long
 
@@ -375,7 +383,7 @@ class Driver:
             return None
         found = fetch_model(self.states.storage, saved)
         if found.wrong:
-            self.record(Noted(arm, found.wrong))
+            self.record(WarningNoted(arm, found.wrong))
         return found.model
 
     def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:

@@ -23,9 +23,9 @@ from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.learner import Given
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import Share, shares_of
-from latebloomer.session.delivery import set_aside
 from latebloomer.session.events import Extended, Joined
 from latebloomer.session.session import Session
+from latebloomer.session.winner_training import set_aside
 
 
 class More(NamedTuple):
@@ -36,7 +36,7 @@ class More(NamedTuple):
     revive: bool = True
     add: Mapping[str, Given] | None = None
     trainings: float | None = None  # the same in full trainings
-    full: Any = None  # of the newcomers, as in `race`
+    full_steps: Any = None  # of the newcomers, as in `race`
 
 
 class Extension(NamedTuple):
@@ -95,7 +95,7 @@ def plan_extension(more: More, race: RaceState) -> Extension | None:
         return None  # the same call again, after an interruption
     horizon = session.horizon if more.horizon is None else more.horizon
     named = session.winner is not None
-    aside = set_aside(budget - session.spent if named else budget, session.deliver)
+    aside = set_aside(budget - session.spent if named else budget, session.winner_share)
     shares = _shares_of_newcomers(more, new, race)
     joined = [
         _joined(len(session.names) + k, name, shares.get(name)) for k, name in enumerate(new)
@@ -131,11 +131,15 @@ def _shares_of_newcomers(more: More, new: list[str], race: RaceState) -> dict[st
     if one is None or not new:
         return {}
     newcomers = {name: given for name, given in (more.add or {}).items() if name in new}
-    return shares_of(newcomers, more.full, one)
+    return shares_of(newcomers, more.full_steps, one)
 
 
 def _joined(arm: int, name: str, share: Share | None) -> Joined:
-    return Joined(arm, name) if share is None else Joined(arm, name, share.full, share.coarse)
+    return (
+        Joined(arm, name)
+        if share is None
+        else Joined(arm, name, share.full_steps, share.repeats_scores)
+    )
 
 
 def _need_budget(more: More, new: list[str], session: Session) -> None:
@@ -214,7 +218,7 @@ def _restoring(back: Sequence[int], race: RaceState, states: SavedStates) -> str
     kept, again, time = 0, 0, 0.0
     for arm in back:
         n = race.session.pulls_of(arm)
-        saved = states.at_hand(arm, n)
+        saved = states.available(arm, n)
         missing = n - (saved.n if saved else 0)
         kept, again = kept + n - missing, again + missing
         time += missing * race.seconds[arm] / max(1, n)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
-from latebloomer.errors import NothingYet
+from latebloomer.errors import NoScoresYet
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import Place, journal_at
@@ -43,4 +43,6 @@ def follow(journal: Place | None = None) -> Iterator[Verdict]:
                 break
             time.sleep(max(EVERY, (time.perf_counter() - began) / SHARE))
     if not state.session.spent:
-        raise NothingYet(f"the race of {near(path.absolute())} has begun, but no pull is finished")
+        raise NoScoresYet(
+            f"the race of {near(path.absolute())} has begun, but no pull is finished"
+        )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST = 40  # rows; longer races show the best
 AROUND = 4  # lines of the terminal that are not rows: title, head, what is cut, the cursor
 NUMBERS = 52  # characters of all columns but the name and the curve
-STYLE = {"racing": "", "out": "dim", "failed": "red", "finished": "cyan"}
+STYLE = {"racing": "", "dropped": "dim", "failed": "red", "finished": "cyan"}
 COLUMNS = (("learner", "left"), ("curve", "left"), ("pulls", "right"), ("seconds", "right"),
            ("estimate", "right"), ("state", "left"))  # fmt: skip
 
@@ -63,7 +63,7 @@ def _add(
         str(row.pulls),
         short_seconds(progress.seconds[row.arm]),
         "" if row.estimate != row.estimate else f"{row.estimate:.5g}",
-        f"{state} at pull {row.out_at}" if row.out_at else state,
+        f"{state} at pull {row.left_at}" if row.left_at else state,
         style=STYLE.get(state, ""),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
 
-from latebloomer.racing.runners.contract import Begun
+from latebloomer.racing.runners.contract import RunningPull
 
 LONG = 10.0  # seconds after which a pull is worth a word
 TICK = 0.5  # seconds between two looks
@@ -16,7 +16,9 @@ TICK = 0.5  # seconds between two looks
 class LongPulls:
     """Looks from a thread of its own, because the race's is in the pull."""
 
-    def __init__(self, newest: Callable[[], Begun | None], say: Callable[[Begun], None]) -> None:
+    def __init__(
+        self, newest: Callable[[], RunningPull | None], say: Callable[[RunningPull], None]
+    ) -> None:
         self._newest, self._say = newest, say
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)

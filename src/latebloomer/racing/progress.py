@@ -13,24 +13,24 @@ from latebloomer.core.text import printable, short_name, span_of_time
 from latebloomer.errors import require
 from latebloomer.racing.long_pulls import LongPulls
 from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
-from latebloomer.racing.runners.contract import Begun
+from latebloomer.racing.runners.contract import RunningPull
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
     FINISHED,
+    BudgetReplanned,
     Event,
-    Left,
-    Named,
-    Noted,
-    Planned,
+    LearnerLeft,
     PullFailed,
-    Told,
+    ScoreReported,
+    WarningNoted,
+    WinnerSelected,
 )
 from latebloomer.session.reasons import Standing
 from latebloomer.session.session import Session
 
 if TYPE_CHECKING:
-    from latebloomer.racing.clock import Clock
+    from latebloomer.racing.time_budget import TimeBudget
     from latebloomer.racing.verdict.verdict import Verdict
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -94,14 +94,14 @@ class Progress:
         self.winner: Standing | None = None  # while it is trained on
         self.waiting = ""  # for whom, when a pull is long
         self._waited_for: tuple[int, ...] = ()
-        self._long: Begun | None = None  # the newest that was said to take long
+        self._long: RunningPull | None = None  # the newest that was said to take long
         self._next = 0.0
         self._racing = len(names)
         self._said = self._began = time.monotonic()
         self._start = 0
         self._live: Any = None
         self._session: Session | None = None
-        self._clock: Clock | None = None
+        self._clock: TimeBudget | None = None
 
     # --- what the driver reports ---
 
@@ -109,8 +109,8 @@ class Progress:
     def shown(
         self,
         session: Session,
-        clock: Clock | None,
-        under_way: Callable[[], Begun | None] = lambda: None,
+        clock: TimeBudget | None,
+        under_way: Callable[[], RunningPull | None] = lambda: None,
     ) -> Iterator[None]:
         """Show the race while it runs."""
         self._session, self._clock, self._start = session, clock, session.spent
@@ -146,18 +146,18 @@ class Progress:
             self._look(session)
         self._live = None
 
-    def hear(self, event: Event, session: Session) -> None:
+    def on_event(self, event: Event, session: Session) -> None:
         """Something has happened."""
         if self.mode == "silent":
             return
-        if type(event) is Told:
+        if type(event) is ScoreReported:
             self._pulled(session, event)
         else:
             text = _sentence(event, session)
             if text and (self.mode == "lines" or not _is_in_the_table(event)):
                 self.say(text)
 
-    def _pulled(self, session: Session, told: Told) -> None:
+    def _pulled(self, session: Session, told: ScoreReported) -> None:
         self.traces[told.arm].add(told.score)
         self.seconds[told.arm] += told.seconds
         if told.arm in self._waited_for:
@@ -181,7 +181,7 @@ class Progress:
         if arms:
             self._wait_for(session, [(arm, session.pulls_of(arm) + 1) for arm in arms])
 
-    def _long_pull(self, pull: Begun) -> None:
+    def _long_pull(self, pull: RunningPull) -> None:
         """A pull takes long; lines are for those that are longer than the learner's others."""
         now, pace = time.monotonic(), self.seconds[pull.arm] / max(1, pull.n - 1)
         early = now - self._said < EVERY or now - pull.at < 2 * pace
@@ -229,7 +229,7 @@ class Progress:
         racing = session.racing_count
         if racing < self._racing:
             self._racing = racing
-            gone = [row for row in session.standings() if row.out_at == session.spent]
+            gone = [row for row in session.standings() if row.left_at == session.spent]
             for row in gone:
                 why = why_it_stands_there(session, row.arm, brief=True)
                 self.say(f"{short_name(row.name)}: {why}")
@@ -266,8 +266,8 @@ class Progress:
 
 def _is_in_the_table(event: Event) -> bool:
     """Whether the live table shows it."""
-    ended = isinstance(event, Left) and event.how == FINISHED
-    return ended or isinstance(event, Planned | Named)
+    ended = isinstance(event, LearnerLeft) and event.how == FINISHED
+    return ended or isinstance(event, BudgetReplanned | WinnerSelected)
 
 
 def display_mode() -> str:
@@ -280,22 +280,22 @@ def display_mode() -> str:
 
 def _sentence(event: Event, session: Session) -> str:
     """An event in one line; nothing for those that are not worth one."""
-    if isinstance(event, Planned):
+    if isinstance(event, BudgetReplanned):
         return f"the time left is good for {session.budget - session.spent} more pulls"
     arm = getattr(event, "arm", None)
     name = short_name(session.names[arm]) if arm is not None else ""
     match event:
-        case Named():
+        case WinnerSelected():
             naming, left = session.naming, session.budget - session.spent
             return (
                 f"{name}: named the best at pull {naming.at} by "
                 f"{naming.estimates[naming.arm]:.6g}; trained on with the {left} pulls left"
             )
-        case Noted():
+        case WarningNoted():
             return f"{name}: {event.text}" if name else event.text
         case PullFailed() if session.departure(event.arm) is None:
             return f"{name}: pull {event.n} failed, tried again ({event.reason})"
-        case Left():
+        case LearnerLeft():
             own = event.arm == session.winner
             if event.how == FINISHED:
                 others = "" if own else "; the budget goes to the others"

@@ -11,17 +11,16 @@ from latebloomer.errors import (
     AllFailed,
     BudgetError,
     JournalError,
+    JournalMismatch,
     LatebloomerError,
-    OtherRace,
 )
 from latebloomer.policies.base import Policy
 from latebloomer.racing.checkpoints.kept_models import model_place
 from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.clock import PROVISIONAL
 from latebloomer.racing.journal.schema import Entry, PullEntries
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.time_budget import PROVISIONAL
 from latebloomer.racing.training_share import Share
-from latebloomer.session.delivery import set_aside, whole_budget
 from latebloomer.session.events import (
     FAILED,
     Assigned,
@@ -32,14 +31,15 @@ from latebloomer.session.events import (
     Event,
     Extended,
     Joined,
-    Left,
-    Noted,
+    LearnerLeft,
     PullFailed,
     Restored,
     Saved,
-    Told,
+    ScoreReported,
+    WarningNoted,
 )
 from latebloomer.session.session import Session
+from latebloomer.session.winner_training import set_aside, whole_budget
 
 MANY_CRASHES = 3  # processes lost in one and the same pull are no chance any more
 NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
@@ -65,8 +65,10 @@ class RaceState:
         self.building_seconds = 0.0  # spent on making learners
         self.failures: list[PullFailed] = []
         self._tries: Counter[tuple[int, int, bool]] = Counter()
-        self.departures: dict[int, Left] = {}
-        self.notes: list[Noted | Left | Extended] = []  # what the verdict mentions, in order
+        self.departures: dict[int, LearnerLeft] = {}
+        self.notes: list[
+            WarningNoted | LearnerLeft | Extended
+        ] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.trials: dict[int, Assigned] = {}  # of another tool, where that trains the arms
@@ -85,7 +87,7 @@ class RaceState:
         stream = iter(entries)
         first = next(stream, None)
         if not isinstance(first, Entry) or not isinstance(first.event, Created):
-            raise OtherRace("the journal does not begin with a race: it is not one of ours")
+            raise JournalMismatch("the journal does not begin with a race: it is not one of ours")
         try:
             race = cls(first.event, policy)
         except (KeyError, TypeError, AttributeError) as error:  # settings that are none
@@ -133,17 +135,17 @@ class RaceState:
 
     def apply(self, event: Event) -> None:
         """Take in what has happened."""
-        if type(event) is Told:  # most are
+        if type(event) is ScoreReported:  # most are
             self.session.tell(event.arm, event.score)
             self._count_pull(event.arm, event.seconds, event.steps)
             self.trained_until = self.elapsed
             return
         self.session.apply(event)
         match event:
-            case Left():
+            case LearnerLeft():
                 self.departures[event.arm] = event
                 self.notes.append(event)
-            case Noted():
+            case WarningNoted():
                 self.notes.append(event)
             case Joined():
                 self._note_share(event)
@@ -176,8 +178,8 @@ class RaceState:
 
     def _note_share(self, event: Joined) -> None:
         one = self.settings.pulls_per_training
-        if event.full is not None and one is not None:
-            self.shares = {**self.shares, event.name: Share(event.full, one)}
+        if event.full_steps is not None and one is not None:
+            self.shares = {**self.shares, event.name: Share(event.full_steps, one)}
 
     def _let_newcomers_in(self) -> None:
         self.names, self.verdict = self.session.names, None
@@ -245,15 +247,15 @@ class RaceState:
             error.add_note(details)
         raise error
 
-    def _another_rule(self, event: Event, error: LatebloomerError) -> OtherRace:
+    def _another_rule(self, event: Event, error: LatebloomerError) -> JournalMismatch:
         session = self.session
         other = "it was written by another version of this rule or has been changed"
-        if not isinstance(event, Told):
-            return OtherRace(f"the journal says that {error}: {other}")
+        if not isinstance(event, ScoreReported):
+            return JournalMismatch(f"the journal says that {error}: {other}")
         asked = "no arm" if session.over else repr(self.names[session.ask()])
         known = isinstance(event.arm, int) and 0 <= event.arm < len(self.names)
         whose = self.names[event.arm] if known else event.arm
-        return OtherRace(
+        return JournalMismatch(
             f"pull {session.spent + 1} of the journal is of {whose!r}, but "
             f"{session.policy!r} asks for {asked} there: {other}; resume with the version that "
             f"it names ({error})"
@@ -262,20 +264,20 @@ class RaceState:
 
 def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
     """The session of a race that has not begun; by the clock, the first sweep sets its budget."""
-    arms, budget, share = list(names), settings.budget, settings.deliver
+    arms, budget, share = list(names), settings.budget, settings.winner_share
     if budget is None:
         least = settings.policy.advised_budget(len(arms))[0]
         budget = whole_budget(max(PROVISIONAL * len(arms), 2 * least), share)
     try:
         return Session(
             settings.policy, arms, budget, settings.horizon, settings.seed,
-            maximize=settings.maximize, deliver=share, grace=settings.grace,
-            coarse=[name for name, one in settings.shares.items() if one.coarse],
+            maximize=settings.maximize, winner_share=share, min_pulls=settings.min_pulls,
+            repeats_scores=[name for name, one in settings.shares.items() if one.repeats_scores],
         )  # fmt: skip
     except BudgetError as error:
         if share == 0:
             raise
         raise BudgetError(
-            f"deliver={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
+            f"winner_share={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
             f"winner, and the rest is too little: {error}"
         ) from None

@@ -1,4 +1,4 @@
-"""What `race`, `resume` and `look` do: all that a race needs comes together here."""
+"""What `race`, `resume` and `read_verdict` do: all that a race needs comes together here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from latebloomer.errors import JournalError, NothingYet, OtherRace
+from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
@@ -23,7 +23,7 @@ from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.runners.resident import keep_resident
+from latebloomer.racing.runners.memory_limit import limit_memory
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
@@ -31,7 +31,7 @@ from latebloomer.racing.training_share import Units, units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
-from latebloomer.session.events import Began, Created, Decided, Ended, Noted
+from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
 
 __all__ = [
     "More",
@@ -57,7 +57,7 @@ class RunOptions(NamedTuple):
     policy: Policy | str | None
     runner: str | Runner
     isolate: bool
-    resident: int | None
+    max_in_memory: int | None
     progress: bool | str
     callbacks: Sequence[Callback] | None
     watch: bool
@@ -103,7 +103,7 @@ def start(
     names = tuple(entry.name for entry in entries)
     created = Created(os.urandom(6).hex(), settings.as_dict(), names)
     state = RaceState(created, settings.policy)  # says what is wrong before a file is made
-    runner = keep_resident(runner, options.resident, entries, state.session, settings)
+    runner = limit_memory(runner, options.max_in_memory, entries, state.session, settings)
     if if_exists == RESUME and journal is not None and holds_race(journal):
         need_same_settings(journal, settings, options.policy)
         return go_on(journal, learners, More(), options._replace(runner=runner, isolate=False))
@@ -131,7 +131,9 @@ def go_on(
         names = state.names if extension is None else (*state.names, *extension.newcomers)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
         entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
-        runner = keep_resident(runner, options.resident, entries, state.session, state.settings)
+        runner = limit_memory(
+            runner, options.max_in_memory, entries, state.session, state.settings
+        )
     except BaseException:
         opened.close()
         raise
@@ -149,7 +151,7 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     finally:
         opened.close()
     if state.session.spent == 0 and not state.session.over:
-        raise NothingYet(
+        raise NoScoresYet(
             f"the race of {near(opened.path or Path())} has begun, but no pull is finished yet"
         )
     return build_verdict(state, opened.path)
@@ -208,7 +210,7 @@ def _announce(driver: Driver, progress: Progress) -> None:
     session = driver.session
     crashing = driver.race.crashing_learner()
     if crashing is not None:
-        driver.record(Noted(crashing, CRASHES))
+        driver.record(WarningNoted(crashing, CRASHES))
     if session.spent:
         progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
     else:
@@ -221,14 +223,14 @@ def _plan(driver: Driver) -> str:
     """The plan in a few lines."""
     session, settings = driver.session, driver.settings
     if settings.seconds is not None:
-        share = settings.deliver
+        share = settings.winner_share
         of_it = f", {share:.0%} of them for the winner" if share else ""
         return (
             f"{settings.rule} over {len(session.names)} learners for {settings.seconds:g} s{of_it}"
             ": the first sweep measures how many pulls that is"
         )
     arms, budget = len(session.names), session.deciding_budget
-    plan = session.policy.describe(arms, budget, session.horizon, session.grace)
+    plan = session.policy.describe(arms, budget, session.horizon, session.min_pulls)
     aside = session.budget - budget
     if not settings.shares:
         return plan_in_pulls(plan, settings.rule, aside)
@@ -243,7 +245,7 @@ def _repeats(driver: Driver) -> str:
     pulls, time, away = 0, 0.0, 0
     for arm in needed:
         n = session.pulls_of(arm)
-        saved, listed = states.at_hand(arm, n), states.newest(arm, n)
+        saved, listed = states.available(arm, n), states.newest(arm, n)
         saved = saved or (states.model(arm, n) if session.over else None)
         away += bool(listed and not saved)
         missing = n - (saved.n if saved else 0)
@@ -267,7 +269,7 @@ def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[En
     if missing or more:
         parts = [f"{', '.join(missing)} missing"] if missing else []
         parts += [f"{', '.join(more)} not in it"] if more else []
-        raise OtherRace(
+        raise JournalMismatch(
             f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
             f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
         )

@@ -6,13 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from latebloomer.errors import OtherRace
+from latebloomer.errors import JournalMismatch
 from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import Place
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Created, Told
+from latebloomer.session.events import Created, ScoreReported
 
 # The policy is compared when the journal is replayed; the others change no decision.
 NOT_COMPARED = {"policy", "auto", "timeout", "retries", "checkpoint_every", "durability"}
@@ -28,7 +28,7 @@ def holds_race(journal: Place | None) -> bool:
     except files.Blank:
         return False
     try:
-        return any(isinstance(entry.event, Told) for entry in opened.read())
+        return any(isinstance(entry.event, ScoreReported) for entry in opened.read())
     finally:
         opened.close()
 
@@ -41,17 +41,17 @@ def race_in(journal: Place) -> Created:
     finally:
         opened.close()
     if not isinstance(first, Created):
-        raise OtherRace(f"{journal} does not begin with a race: it is not one of ours")
+        raise JournalMismatch(f"{journal} does not begin with a race: it is not one of ours")
     return first
 
 
 def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
-    """Raise `OtherRace` unless a journal's race was begun with these settings."""
+    """Raise `JournalMismatch` unless a journal's race was begun with these settings."""
     begun = Settings.from_dict(dict(race_in(journal).settings), policy)
     for name in (*MORE, *(field.name for field in fields(Settings))):
         was, now = getattr(begun, name), getattr(given, name)
         if name not in NOT_COMPARED and _plain(was) != _plain(now):
-            raise OtherRace(
+            raise JournalMismatch(
                 f"{name}={now!r}, but the race of {near(Path(journal).absolute())} was begun with "
                 f"{name}={was!r}: give the same to go on with it{_more(name, journal)}, or "
                 'if_exists="new" for a race of its own'

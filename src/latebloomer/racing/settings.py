@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.text import brief
-from latebloomer.errors import OtherRace, SettingError, need_number, require
+from latebloomer.errors import JournalMismatch, SettingError, need_number, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import (
     REGISTRY,
@@ -26,7 +26,7 @@ from latebloomer.policies.registry import (
     make_policy,
 )
 from latebloomer.racing.training_share import Share
-from latebloomer.session.delivery import check_share
+from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
 DURABILITIES = ("normal", "full")
@@ -47,13 +47,15 @@ class Settings:
     retries: int = 1
     checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
     durability: str = "normal"
-    deliver: float = 0.0  # share of the budget, or of the time, kept to train the winner on
+    winner_share: float = 0.0  # share of the budget, or of the time, kept to train the winner on
     # What a score's mean cannot leave; None for an end that is open.
     score_range: tuple[float | None, float | None] | None = None
     auto: bool = False  # whether the policy was left to the library, which chose this one
-    grace: int = 1  # pulls before which no learner is dropped
+    min_pulls: int = 1  # pulls before which no learner is dropped
     trainings: float | None = None  # the budget as it was given, in full trainings
-    full: dict[str, int] | None = None  # steps of each full training; None: a pull is one step
+    full_steps: dict[str, int] | None = (
+        None  # steps of each full training; None: a pull is one step
+    )
     pulls_per_training: int | None = None
     stop: str | None = None  # "certified": end once the winner is
 
@@ -64,7 +66,7 @@ class Settings:
                 f"{given} and seconds={self.seconds}, but a race needs exactly one: trainings=3 "
                 "counts full trainings, budget=2000 pulls, seconds=600 time"
             )
-        check_share(self.deliver)
+        check_share(self.winner_share)
         if self.score_range is not None:
             object.__setattr__(self, "score_range", _range(self.score_range))
         _positive("seconds", self.seconds, "it is the time that the race may take")
@@ -91,9 +93,11 @@ class Settings:
     @property
     def shares(self) -> dict[str, Share]:
         """What part of its full training a pull of each learner is; none where it is one step."""
-        if self.full is None or self.pulls_per_training is None:
+        if self.full_steps is None or self.pulls_per_training is None:
             return {}
-        return {name: Share(steps, self.pulls_per_training) for name, steps in self.full.items()}
+        return {
+            name: Share(steps, self.pulls_per_training) for name, steps in self.full_steps.items()
+        }
 
     @property
     def rule(self) -> str:
@@ -122,12 +126,12 @@ class Settings:
         recorded = _recorded(kept)
         made = recorded if policy is None else make_policy(policy)
         if made is None:
-            raise OtherRace(
+            raise JournalMismatch(
                 f"this journal was written with {kept['repr']}, which is no policy of this "
                 "library: hand it in as resume(..., policy=...)"
             )
         if made != recorded and repr(made) != kept["repr"]:
-            raise OtherRace(
+            raise JournalMismatch(
                 f"policy={made!r}, but this journal was written with {kept['repr']}: a race "
                 "is resumed by the rule that it began with"
             )
@@ -153,9 +157,9 @@ def _recorded(kept: dict[str, Any]) -> Policy | None:
 
 
 def _need_auto(values: dict[str, Any]) -> None:
-    """Raise `OtherRace` where a journal's policy was not left to the library."""
+    """Raise `JournalMismatch` where a journal's policy was not left to the library."""
     if not values.get("auto", False):
-        raise OtherRace(
+        raise JournalMismatch(
             f"policy='auto', but this journal was written with {values['policy']['repr']}, which "
             "was named: leave policy out, or name it again"
         )

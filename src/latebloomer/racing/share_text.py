@@ -25,23 +25,27 @@ def pull_in_words(shares: Mapping[str, Share]) -> str:
     A pull is from 2.5 steps of sgd (250 in all) to 36 steps of net (3600 in all).
     tree has 5 steps: the other pulls repeat the last score and cost nothing.
     """
-    fine = {name: share for name, share in shares.items() if not share.coarse}
+    fine = {name: share for name, share in shares.items() if not share.repeats_scores}
     ends = {name: fine[name] for name in _shortest_and_longest(fine)}
-    each = [f"{_steps(share)} of {name} ({share.full} in all)" for name, share in ends.items()]
+    each = [
+        f"{_steps(share)} of {name} ({share.full_steps} in all)" for name, share in ends.items()
+    ]
     said = [f"A pull is {'from ' * (len(each) > 1)}{' to '.join(each)}."] if each else []
-    coarse = [f"{name} has {one.full} steps" for name, one in shares.items() if one.coarse]
-    if coarse:
+    repeats_scores = [
+        f"{name} has {one.full_steps} steps" for name, one in shares.items() if one.repeats_scores
+    ]
+    if repeats_scores:
         said.append(
-            f"{', '.join(coarse)}: the other pulls repeat the last score and cost nothing."
+            f"{', '.join(repeats_scores)}: the other pulls repeat the last score and cost nothing."
         )
     return "\n".join(said)
 
 
 def _shortest_and_longest(shares: Mapping[str, Share]) -> list[str]:
-    order = sorted(shares, key=lambda name: shares[name].full)
+    order = sorted(shares, key=lambda name: shares[name].full_steps)
     return order if len(order) < 2 else [order[0], order[-1]]
 
 
 def _steps(share: Share) -> str:
-    each = f"{share.full / share.pulls:.3g}"
+    each = f"{share.full_steps / share.pulls:.3g}"
     return f"{each} step{'s' * (each != '1')}"

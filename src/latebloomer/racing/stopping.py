@@ -26,8 +26,8 @@ from latebloomer.errors import SettingError
 from latebloomer.racing.settings import CERTIFIED, Settings
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.history import History
-from latebloomer.session.delivery import set_aside
 from latebloomer.session.session import Session
+from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import DELTA, Certificate
 
 GROWTH = 1.1  # from one look to the next
@@ -112,7 +112,7 @@ class StopWhenSure:
         settings, session = self._settings, self._session
         if settings.seconds is not None:
             return f"{max(0.0, settings.seconds - elapsed):.3g} s of {settings.seconds:g}"
-        kept = set_aside(session.budget, settings.deliver)
+        kept = set_aside(session.budget, settings.winner_share)
         return f"{session.budget - session.spent - kept:,} of {session.budget:,} pulls"
 
 

@@ -23,25 +23,25 @@ FEWEST = 10  # pulls of a full training that are worth a race
 class Share(NamedTuple):
     """What part of its full training a learner's pull is.
 
-    >>> Share(full=250, pulls=100).steps_after(1), Share(full=250, pulls=100).steps_of(2)
+    >>> Share(full_steps=250, pulls=100).steps_after(1), Share(full_steps=250, pulls=100).steps_of(2)
     (3, 2)
     """
 
-    full: int  # steps of this learner's full training
+    full_steps: int  # steps of this learner's full training
     pulls: int  # pulls of a full training, the same for all learners
 
     def steps_after(self, n: int) -> int:
         """Steps after n pulls: round(n * full / pulls), but the first pull trains."""
-        return max(min(n, 1), (2 * n * self.full + self.pulls) // (2 * self.pulls))
+        return max(min(n, 1), (2 * n * self.full_steps + self.pulls) // (2 * self.pulls))
 
     def steps_of(self, n: int) -> int:
         """Steps of the n-th pull; 0 where it adds none."""
         return self.steps_after(n) - self.steps_after(n - 1)
 
     @property
-    def coarse(self) -> bool:
+    def repeats_scores(self) -> bool:
         """Whether some pulls add no step and repeat the last score."""
-        return self.full < self.pulls
+        return self.full_steps < self.pulls
 
 
 class ShareLearner:
@@ -100,7 +100,7 @@ def _takes_steps(pull: Callable[..., Any]) -> bool:
 # --- how long each learner's full training is ---
 
 
-def full(steps: int) -> Callable[[Thing], Thing]:
+def full_training(steps: int) -> Callable[[Thing], Thing]:
     """Say of a class or function how many steps of its own a full training takes.
 
     Parameters
@@ -111,43 +111,45 @@ def full(steps: int) -> Callable[[Thing], Thing]:
     Returns
     -------
     Callable
-        A decorator that sets the attribute `full`.
+        A decorator that sets the attribute `full_steps`.
 
     Examples
     --------
-    >>> @full(200)
+    >>> @full_training(200)
     ... def net():
     ...     yield 0.5
-    >>> net.full
+    >>> net.full_steps
     200
     """
-    _need_steps("full", steps)
+    _need_steps("full_steps", steps)
 
     def declare(thing: Thing) -> Thing:
-        thing.full = steps  # type: ignore[attr-defined]
+        thing.full_steps = steps  # type: ignore[attr-defined]
         return thing
 
     return declare
 
 
 def shares_of(
-    learners: Mapping[str, Any], full: Any = None, pulls_per_training: int | None = None
+    learners: Mapping[str, Any], full_steps: Any = None, pulls_per_training: int | None = None
 ) -> dict[str, Share]:
     """What a pull of each learner is; nothing is built to ask.
 
-    `full` is a number for all, a dict, or None: then each learner says it.
+    `full_steps` is a number for all, a dict, or None: then each learner says it.
 
     >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
-    {'net': Share(full=3600, pulls=40), 'forest': Share(full=40, pulls=40)}
+    {'net': Share(full_steps=3600, pulls=40), 'forest': Share(full_steps=40, pulls=40)}
     """
-    _need_known(full if isinstance(full, Mapping) else {}, learners)
-    steps: dict[str, Any] = {name: _steps_of(name, one, full) for name, one in learners.items()}
+    _need_known(full_steps if isinstance(full_steps, Mapping) else {}, learners)
+    steps: dict[str, Any] = {
+        name: _steps_of(name, one, full_steps) for name, one in learners.items()
+    }
     missing = [name for name, value in steps.items() if value is None]
     if missing:
         raise SettingError(
             f"a full training of {_listed(missing)} is not known, but every learner needs one: "
-            f"full={{{missing[0]!r}: 200}} in steps of its own, an attribute full, or the "
-            "decorator latebloomer.full(200)"
+            f"full_steps={{{missing[0]!r}: 200}} in steps of its own, an attribute full, or the "
+            "decorator latebloomer.full_training(200)"
         )
     for name, value in steps.items():
         _need_steps(f"full of {name!r}", value)
@@ -155,18 +157,18 @@ def shares_of(
     return {name: Share(int(value), pulls) for name, value in steps.items()}
 
 
-def _steps_of(name: str, given: Any, full: Any) -> Any:
+def _steps_of(name: str, given: Any, full_steps: Any) -> Any:
     """What is known of one learner's full training; None where nothing is."""
-    if isinstance(full, Mapping) and name in full:
-        return full[name]
-    return declared(given) if full is None or isinstance(full, Mapping) else full
+    if isinstance(full_steps, Mapping) and name in full_steps:
+        return full_steps[name]
+    return declared(given) if full_steps is None or isinstance(full_steps, Mapping) else full_steps
 
 
 def declared(given: Any) -> int | None:
-    """The attribute `full` of an object, class or function; of a partial also its argument."""
+    """The attribute `full_steps` of an object, class or function; of a partial also its argument."""
     if isinstance(given, partial):
-        return given.keywords.get("full", declared(given.func))
-    value = getattr(given, "full", None)
+        return given.keywords.get("full_steps", declared(given.func))
+    value = getattr(given, "full_steps", None)
     described = isinstance(value, property) or callable(value)  # of instances, not of the class
     return None if described else value
 
@@ -191,8 +193,8 @@ def _need_steps(name: str, value: Any) -> None:
             "it is how many steps of its own a learner's full training takes")  # fmt: skip
 
 
-def _need_known(full: Mapping[str, Any], learners: Mapping[str, Any]) -> None:
-    unknown = [name for name in full if name not in learners]
+def _need_known(full_steps: Mapping[str, Any], learners: Mapping[str, Any]) -> None:
+    unknown = [name for name in full_steps if name not in learners]
     if unknown:
         raise SettingError(
             f"full names {_listed(unknown)}, but the learners are {_listed(list(learners))}"
@@ -221,7 +223,7 @@ class Units(NamedTuple):
             return {}
         pulls = next(iter(self.shares.values())).pulls
         return {
-            "full": {name: share.full for name, share in self.shares.items()},
+            "full_steps": {name: share.full_steps for name, share in self.shares.items()},
             "pulls_per_training": pulls,
         }
 
@@ -231,14 +233,14 @@ def units_of(
     budget: int | None,
     horizon: int | None,
     trainings: float | None,
-    full: Any,
+    full_steps: Any,
     pulls_per_training: int | None,
 ) -> Units:
     """The budget, the horizon and each learner's share, from what was given."""
-    if trainings is None and full is None:
+    if trainings is None and full_steps is None:
         if pulls_per_training is not None:
             raise SettingError(
-                f"pulls_per_training={pulls_per_training}, but that is for trainings= or full=: "
+                f"pulls_per_training={pulls_per_training}, but that is for trainings= or full_steps=: "
                 "without them a pull is one step of the learner's own"
             )
         return Units(budget, horizon, {})
@@ -246,13 +248,13 @@ def units_of(
         if trainings is not None and value is not None:
             raise SettingError(
                 f"trainings={trainings} and {name}={value}, but trainings= sets both budget and "
-                f"horizon: leave {name} out, or give budget= in pulls with full="
+                f"horizon: leave {name} out, or give budget= in pulls with full_steps="
             )
-    shares = shares_of(learners, full, pulls_per_training)
+    shares = shares_of(learners, full_steps, pulls_per_training)
     one = next(iter(shares.values())).pulls if shares else PULLS
     if trainings is None:
         require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
-                "with full= that is one full training")  # fmt: skip
+                "with full_steps= that is one full training")  # fmt: skip
         return Units(budget, one if horizon is None else horizon, shares)
     need_number("trainings", trainings)
     require(0 < trainings < inf, "trainings", trainings, "above 0",

@@ -37,7 +37,7 @@ def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
     if journal is None:
         return None
     _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
-    words = ["-m", "latebloomer", "watch", str(journal), "--leave-after", str(STAYS)]
+    words = ["-m", "latebloomer", "watch", str(journal), "--exit-after-idle", str(STAYS)]
     try:
         child = subprocess.Popen(
             [sys.executable, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -16,7 +16,9 @@ FAILED, FINISHED = "failed", "finished"  # how an arm leaves
 # --- what changes a session ---
 
 
-class Told(NamedTuple):  # there is one for each pull: a frozen dataclass takes twice as long
+class ScoreReported(
+    NamedTuple
+):  # there is one for each pull: a frozen dataclass takes twice as long
     """A pull ended with a score."""
 
     arm: int
@@ -26,7 +28,7 @@ class Told(NamedTuple):  # there is one for each pull: a frozen dataclass takes 
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOut:
+class BatchIssued:
     """Several arms were handed out to be pulled at once, by a policy that decides every pull."""
 
     size: int  # arms that may be out then, in all
@@ -34,7 +36,7 @@ class HandedOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LearnerLeft:
     """An arm takes no more pulls; what it would have had goes to the others."""
 
     arm: int
@@ -43,7 +45,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class BudgetReplanned:
     """There is another budget; the phases to come are fitted to what is left of it."""
 
     budget: int  # pulls in all
@@ -60,7 +62,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class WinnerSelected:
     """An arm is named the best and trained on, up to `budget` pulls of all arms together."""
 
     arm: int
@@ -74,8 +76,8 @@ class Joined:
 
     arm: int  # its number: the next one
     name: str
-    full: int | None = None  # steps of its full training, where a pull is a share of that
-    coarse: bool = False  # whether it repeats its last score between its steps
+    full_steps: int | None = None  # steps of its full training, where a pull is a share of that
+    repeats_scores: bool = False  # whether it repeats its last score between its steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class PullFailed:
-    """A pull failed and is not counted; it is made again, or `Left` follows."""
+    """A pull failed and is not counted; it is made again, or `LearnerLeft` follows."""
 
     arm: int
     n: int  # in this pull of the arm
@@ -126,7 +128,7 @@ class PullFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class WarningNoted:
     """Something that the verdict should mention."""
 
     arm: int | None
@@ -175,8 +177,17 @@ class Ended:
     """The process that had taken the race up has let go of it."""
 
 
-SessionEvent: TypeAlias = Told | HandedOut | Left | Planned | Stopped | Named | Joined | Extended
+SessionEvent: TypeAlias = (
+    ScoreReported
+    | BatchIssued
+    | LearnerLeft
+    | BudgetReplanned
+    | Stopped
+    | WinnerSelected
+    | Joined
+    | Extended
+)
 RaceEvent: TypeAlias = (
-    Created | Began | PullFailed | Noted | Saved | Restored | Assigned | Decided | Ended
+    Created | Began | PullFailed | WarningNoted | Saved | Restored | Assigned | Decided | Ended
 )
 Event: TypeAlias = SessionEvent | RaceEvent

@@ -89,7 +89,7 @@ def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
     return table
 
 
-def _owes(holds: bool, what: str) -> None:
+def _require(holds: bool, what: str) -> None:
     if not holds:
         raise ContractError(what)
 
@@ -98,10 +98,10 @@ def _check_plan(policy: Policy, arms: int, budget: int, horizon: int) -> None:
     plan = policy.plan(arms, budget, horizon)
     keep, upto = plan.keep.tolist(), plan.upto.tolist()
     known = [k for k in keep if k != ANY]
-    _owes(len(keep) > 0, f"the plan for {arms} arms and {budget} pulls is empty")
-    _owes(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
-    _owes(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
-    _owes(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
+    _require(len(keep) > 0, f"the plan for {arms} arms and {budget} pulls is empty")
+    _require(known == sorted(known, reverse=True), f"arms come back in the plan: keep={keep}")
+    _require(upto == sorted(upto), f"pulls are taken back in the plan: upto={upto}")
+    _require(ANY not in keep[:-1], f"only the last phase may be open to any arm: keep={keep}")
 
 
 def _play(session: Session, rewards: Rewards) -> list[int]:
@@ -116,13 +116,15 @@ def _play(session: Session, rewards: Rewards) -> list[int]:
 
 def _check_end(session: Session) -> None:
     verdict = session.recommend()
-    _owes(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
+    _require(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
     most = max(session.pulls)
-    _owes(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
+    _require(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
     room = session.policy.most_pulls(len(session.names), session.budget, session.horizon)
-    _owes(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
-    _owes(verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled")
-    _owes(
+    _require(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
+    _require(
+        verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled"
+    )
+    _require(
         np.isfinite(verdict.estimates[verdict.arm]), "the recommended arm's estimate is no number"
     )
 
@@ -131,7 +133,7 @@ def _check_again(session: Session, rewards: Rewards, half: int) -> None:
     """Replay the first half, freeze it, and play on."""
     copy = pickle.loads(pickle.dumps(session.replay(session.history[:half])))
     _play(copy, rewards)
-    _owes(copy == session, "a replayed, pickled and continued session differs from the first")
+    _require(copy == session, "a replayed, pickled and continued session differs from the first")
 
 
 def _check_any_order(
@@ -147,7 +149,7 @@ def _check_any_order(
         for arm in rng.permutation(due).tolist():
             other.tell(arm, float(rewards[arm, other.pulls[arm]]))
     same = (other.pulls, other.recommend()) == (session.pulls, session.recommend())
-    _owes(same, "the order of the pulls within a phase changes the outcome")
+    _require(same, "the order of the pulls within a phase changes the outcome")
 
 
 def _has_numba() -> bool:
@@ -157,10 +159,10 @@ def _has_numba() -> bool:
 def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: list[int]) -> None:
     arm, pulled = played(policy, session, rewards, cpu_jit())
     where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
-    _owes(
+    _require(
         where is None and len(path) == len(pulled), f"compiled code differs from pull {where} on"
     )
-    _owes(arm == session.recommend().arm, "compiled code recommends another arm")
+    _require(arm == session.recommend().arm, "compiled code recommends another arm")
 
 
 def played(
@@ -179,7 +181,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
     """Where a rating is said to be a window mean, runs may be drawn by sums: it must be one."""
     if policy.rated_window(1) is None:
         return
-    _owes(
+    _require(
         keeps_levels(policy),
         "`rated_window` says how many rewards a rating is the mean of, but `remember` keeps no "
         "sums of rewards: use remember_levels, or leave `rated_window` out",
@@ -191,7 +193,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
         observe(game, ledger, 0, float(rewards[0, n - 1]))
         span = policy.rated_window(n) or n
         mean = float(np.mean(rewards[0, n - span : n]))
-        _owes(
+        _require(
             bool(np.isclose(ledger.rating[0], mean)),
             f"the rating after {n} pulls is not the mean of the newest {span} rewards, as "
             "`rated_window` says",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-RACING, OUT, AT_HORIZON = "racing", "out", "at the horizon"
+RACING, DROPPED, AT_HORIZON = "racing", "dropped", "at the horizon"
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Standing:
     state: str  # RACING, OUT or AT_HORIZON
     pulls: int
     estimate: float  # what the recommendation goes by; nan before the first pull
-    out_at: int | None  # pulls told in all when the arm was dropped
+    left_at: int | None  # pulls told in all when the arm was dropped
 
 
 @dataclass(frozen=True)

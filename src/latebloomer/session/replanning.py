@@ -70,7 +70,7 @@ def _uneven_cost(plan: Plan, position: Position) -> int:
 
 
 def largest_that_fits(
-    policy: Policy, arms: int, horizon: int, budget: int, position: Position, grace: int = 1
+    policy: Policy, arms: int, horizon: int, budget: int, position: Position, min_pulls: int = 1
 ) -> int:
     """The largest budget whose plan's phases to come cost no more than what is left.
 
@@ -78,10 +78,10 @@ def largest_that_fits(
     >>> largest_that_fits(RisingSR(), 3, 99, 30, Position(racing=3, trainable=3, level=0, left=30))
     32
     """
-    least = policy.budget_needed(arms, horizon, grace)
+    least = policy.budget_needed(arms, horizon, min_pulls)
 
     def fits(total: int) -> bool:
-        return cost(policy.plan(arms, total, horizon, grace), position) <= position.left
+        return cost(policy.plan(arms, total, horizon, min_pulls), position) <= position.left
 
     low, high = least, max(least + 1, budget)
     ceiling = 64 * high  # where the horizon bounds every phase, more makes no difference

@@ -17,7 +17,7 @@ from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.core.text import brief
 from latebloomer.errors import (
     ArmError,
-    NothingYet,
+    NoScoresYet,
     RewardError,
     SettingError,
     TellError,
@@ -27,23 +27,22 @@ from latebloomer.errors import (
 from latebloomer.policies.base import Forecast, Policy
 from latebloomer.policies.registry import policy_for
 from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
-from latebloomer.session.delivery import Naming, check_share, set_aside
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
+    BatchIssued,
+    BudgetReplanned,
     Event,
     Extended,
-    HandedOut,
     Joined,
-    Left,
-    Named,
-    Planned,
+    LearnerLeft,
+    ScoreReported,
     Stopped,
-    Told,
+    WinnerSelected,
 )
 from latebloomer.session.reasons import (
     AT_HORIZON,
-    OUT,
+    DROPPED,
     RACING,
     Drop,
     Explanation,
@@ -52,6 +51,7 @@ from latebloomer.session.reasons import (
     explained,
 )
 from latebloomer.session.turns import Turns
+from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
 MANY = 8  # scores from which entering them at once is faster
@@ -61,12 +61,12 @@ LARGEST = 1e100  # squares of larger scores would leave the range of a double
 class Session:
     """One run of a policy: it asks for pulls, is told scores, and recommends an arm.
 
-    It changes in one way only, by `apply(event)`; `tell` is the short form of `apply(Told(...))`.
+    It changes in one way only, by `apply(event)`; `tell` is the short form of `apply(ScoreReported(...))`.
     So it is a pure function of its settings and its events: replayed, it is equal bit for bit. It
     can be pickled at any time. With `maximize=False` scores are losses, and everything it says is
-    in their sign. `deliver=0.3` sets that share of the budget aside: once the best is named
-    (`Named`), it alone is trained on with it. `grace=5` drops no arm before its fifth pull.
-    `coarse` names arms that repeat their last score between steps of their own: no noise is read
+    in their sign. `winner_share=0.3` sets that share of the budget aside: once the best is named
+    (`WinnerSelected`), it alone is trained on with it. `min_pulls=5` drops no arm before its fifth pull.
+    `repeats_scores` names arms that repeat their last score between steps of their own: no noise is read
     from them, and nothing is certified of them.
 
     Parameters
@@ -83,11 +83,11 @@ class Session:
         Of a policy's own luck.
     maximize : bool
         False where scores are losses.
-    deliver : float
+    winner_share : float
         The share of the budget for the best, once it is named.
-    grace : int
+    min_pulls : int
         The pull before which no arm is dropped.
-    coarse : Iterable[int | str]
+    repeats_scores : Iterable[int | str]
         Arms that repeat their last score between steps of their own.
 
     Raises
@@ -117,20 +117,20 @@ class Session:
         seed: int = 0,
         *,
         maximize: bool = True,
-        deliver: float = 0.0,
-        grace: int = 1,
-        coarse: Iterable[int | str] = (),
+        winner_share: float = 0.0,
+        min_pulls: int = 1,
+        repeats_scores: Iterable[int | str] = (),
     ) -> None:
-        check_share(deliver)
+        check_share(winner_share)
         self.names = arm_names(arms)
         self.budget = need_whole("budget", budget)  # pulls in all
-        deciding = self.budget - set_aside(self.budget, deliver)
+        deciding = self.budget - set_aside(self.budget, winner_share)
         # Without a horizon, arms are compared at the whole budget, what is set aside included: the
         # winner is trained towards it, cannot pass it, and a nearer one would end its training.
         horizon_at = self.budget if horizon is None else need_whole("horizon", horizon)
         self.policy = policy_for(policy, len(self.names), deciding, horizon_at)
-        self.seed, self.maximize, self.deliver = seed, bool(maximize), deliver
-        self.grace = grace  # pulls before which no arm is dropped
+        self.seed, self.maximize, self.winner_share = seed, bool(maximize), winner_share
+        self.min_pulls = min_pulls  # pulls before which no arm is dropped
         self._given = (self.budget, horizon, len(self.names))  # what it was made with
         self._asked = self.budget  # the budget that was asked for last
         self._own_horizon = horizon  # None where arms are compared at the budget
@@ -140,11 +140,17 @@ class Session:
         self._told_arms, self._told_scores = array("q"), array("d")
         self._others: list[tuple[int, Event]] = []  # what else happened, after how many pulls
         self._drops: dict[int, Drop] = {}
-        self._naming: Naming | None = None  # once the winner is trained on
+        self._naming: WinnerSelection | None = None  # once the winner is trained on
         self._stopped: str | None = None  # when and why it was ended for good
-        self.coarse = frozenset(map(self._index, coarse))
+        self.repeats_scores = frozenset(map(self._index, repeats_scores))
         self._turns = Turns(
-            self.policy, len(self.names), deciding, horizon_at, seed, grace, self.coarse
+            self.policy,
+            len(self.names),
+            deciding,
+            horizon_at,
+            seed,
+            min_pulls,
+            self.repeats_scores,
         )
         self._raced = self._turns.racing  # who raced before the last drop
 
@@ -177,7 +183,7 @@ class Session:
         if event is not None and event.more:
             self.apply(event)
 
-    def next_batch(self, batch: int) -> HandedOut | None:
+    def next_batch(self, batch: int) -> BatchIssued | None:
         """The event that would bring the arms handed out at once to `batch`; None where none can.
 
         Only a policy that decides after every pull hands out arms; the pulls of a phase are free.
@@ -187,8 +193,8 @@ class Session:
         if turns.due == OVER or not self._picks_one_by_one():
             return None
         if turns.batch:
-            return HandedOut(size, more=True) if turns.can_hand_out_more(size) else None
-        return HandedOut(size) if size > 1 else None
+            return BatchIssued(size, more=True) if turns.can_hand_out_more(size) else None
+        return BatchIssued(size) if size > 1 else None
 
     def tell(self, arm: int | str, score: float) -> None:
         """Enter the score of a pull that was asked for (higher is better, unless minimized)."""
@@ -201,7 +207,7 @@ class Session:
                 f"reward={brief(score)} for arm {self.names[i]}, but a reward must be a finite "
                 f"number of at most {LARGEST:g}: check what the pull returned"
             )
-        if i != due and not turns.may_take(i):
+        if i != due and not turns.accepts(i):
             raise TellError(self._not_asked(i))
         self._told_arms.append(i)
         self._told_scores.append(value)
@@ -258,18 +264,18 @@ class Session:
         """
         at = self.spent
         match event:
-            case Told():
+            case ScoreReported():
                 self.tell(event.arm, event.score)
                 return
-            case HandedOut():
+            case BatchIssued():
                 self._hand_out(event)
-            case Left():
+            case LearnerLeft():
                 self._let_leave(event)
-            case Planned():
+            case BudgetReplanned():
                 self._replan(event)
             case Stopped():
                 self._stop(event)
-            case Named():
+            case WinnerSelected():
                 self._name_best(event)
             case Joined():
                 self._let_join(event)
@@ -281,7 +287,7 @@ class Session:
 
     # --- what besides a score changes it ---
 
-    def _hand_out(self, event: HandedOut) -> None:
+    def _hand_out(self, event: BatchIssued) -> None:
         open_now, size = self._turns.due != OVER, batch_size(event.size)
         open_now = open_now and self._picks_one_by_one()
         more = bool(self._turns.batch)
@@ -289,7 +295,7 @@ class Session:
             raise TellError(f"{size} arms cannot be handed out now: {self.reason}")
         self._turns.hand_out(event)
 
-    def _let_leave(self, event: Left) -> None:
+    def _let_leave(self, event: LearnerLeft) -> None:
         i, turns = self._index(event.arm), self._turns
         if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
             raise SettingError(f"how={brief(event.how)}, but an arm has {FAILED} or {FINISHED}")
@@ -303,7 +309,7 @@ class Session:
         self._note_drops()
         self._enter_known()
 
-    def _replan(self, event: Planned) -> None:
+    def _replan(self, event: BudgetReplanned) -> None:
         budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
         if not (self.spent <= deciding <= budget or self._naming is not None):
             raise TellError(f"{event}, but {self.spent} pulls are spent already")
@@ -325,7 +331,7 @@ class Session:
         self._turns.halt()
         self.budget = self.spent
 
-    def _name_best(self, event: Named) -> None:
+    def _name_best(self, event: WinnerSelected) -> None:
         naming = self.naming
         if self._index(event.arm) != naming.arm:
             raise TellError(
@@ -353,7 +359,7 @@ class Session:
     def _extend(self, event: Extended) -> None:
         budget, deciding, horizon = self._checked_extension(event)
         names, turns = (*self.names, *(new.name for new in self._joining)), self._turns
-        self.coarse |= {new.arm for new in self._joining if new.coarse}
+        self.repeats_scores |= {new.arm for new in self._joining if new.repeats_scores}
         keeps_place = () if self.policy.decides_after_sweeps() else (FINISHED,)
         lost = {i for i, how in turns.departed.items() if how not in keeps_place}
         racing = [i for i in range(len(names)) if i not in lost]
@@ -366,7 +372,7 @@ class Session:
         self._arm_of = {name: i for i, name in enumerate(names)}
         self._drops = {i: drop for i, drop in self._drops.items() if i not in racing}
         self._raced = racing
-        turns.coarse = self.coarse
+        turns.repeats_scores = self.repeats_scores
         turns.extend(len(names), deciding, horizon, racing, self._told_rewards())
         self._note_drops()
         self._enter_known()
@@ -381,7 +387,9 @@ class Session:
         require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
                 "an arm has had so many pulls")  # fmt: skip
         arms = len(self.names) + len(self._joining)
-        self.policy.plan(arms, deciding, horizon, self.grace)  # raises where it cannot be played
+        self.policy.plan(
+            arms, deciding, horizon, self.min_pulls
+        )  # raises where it cannot be played
         self.policy.settings(arms, deciding, horizon)
         return budget, deciding, horizon
 
@@ -400,10 +408,10 @@ class Session:
             raise ArmError(f"arm={arm!r}, but arms are numbered from 0 to {len(self.names) - 1}")
         return i
 
-    def would_take(self, arm: int) -> bool:
+    def accepts(self, arm: int) -> bool:
         """Whether a score of this arm would be taken now."""
         due = self._turns.due
-        return due == arm >= 0 or (due != OVER and self._turns.may_take(arm))
+        return due == arm >= 0 or (due != OVER and self._turns.accepts(arm))
 
     def _picks_one_by_one(self) -> bool:
         return self._naming is None and self._turns.any_arm_may_be_next()
@@ -477,7 +485,7 @@ class Session:
         """Every (arm, score) told, in order."""
         return list(zip(self._told_arms, self._told_scores, strict=True))
 
-    def told(self) -> tuple[Any, Any]:
+    def history_arrays(self) -> tuple[Any, Any]:
         """The arms and the scores told, in order, as two arrays."""
         return np.array(self._told_arms, np.int64), np.array(self._told_scores, np.float64)
 
@@ -563,7 +571,7 @@ class Session:
     def best_arm(self) -> int:
         """The arm to keep, by what is known now: `recommend().arm` without the rest."""
         if self.spent == 0:
-            raise NothingYet(
+            raise NoScoresYet(
                 "no reward was told yet, but a recommendation needs one: ask and tell"
             )
         return self._turns.best() if self._naming is None else self._naming.arm
@@ -574,14 +582,14 @@ class Session:
         return None if self._naming is None else self._naming.arm
 
     @property
-    def naming(self) -> Naming:
+    def naming(self) -> WinnerSelection:
         """Who is named the best and what stood then; that is now, unless it is trained on."""
         if self._naming is not None:
             return self._naming
         arm, n = self.best_arm, self.pulls
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         budget, departed = self._turns.budget, dict(self._turns.departed)
-        return Naming(arm, self.spent, n[arm], budget, estimates, departed)
+        return WinnerSelection(arm, self.spent, n[arm], budget, estimates, departed)
 
     @property
     def extended(self) -> bool:
@@ -591,7 +599,7 @@ class Session:
     @property
     def delivery_pending(self) -> bool:
         """Whether the policy is done and its winner is still to be named and trained on."""
-        if not self.deliver or self._naming is not None or not self.over:
+        if not self.winner_share or self._naming is not None or not self.over:
             return False
         return self._stopped is None and any(self._turns.ledger.n[i] for i in self._turns.racing)
 
@@ -608,7 +616,7 @@ class Session:
 
         def place(row: Standing) -> tuple[float, float]:
             unknown = row.estimate != row.estimate
-            return -(row.out_at or inf), inf if unknown else -self._sign * row.estimate
+            return -(row.left_at or inf), inf if unknown else -self._sign * row.estimate
 
         return sorted(rows, key=place)
 
@@ -620,12 +628,12 @@ class Session:
             state=self._state(i),
             pulls=self.pulls_of(i),
             estimate=self._estimate(i),
-            out_at=ledger.out[i] or None,
+            left_at=ledger.out[i] or None,
         )
 
     def _state(self, i: int) -> str:
         if self._turns.ledger.out[i]:
-            return OUT
+            return DROPPED
         return AT_HORIZON if self.pulls_of(i) >= self.horizon else RACING
 
     def certificate(
@@ -647,10 +655,10 @@ class Session:
         what was known before the first; if not given, that of the plan, or the horizon after an
         early end. Who looks again and again to end it says how often at most (`looks`).
         """
-        arms, scores = self.told()
+        arms, scores = self.history_arrays()
         order = np.argsort(arms, kind="stable")
         rewards = np.split(self._sign * scores[order], np.cumsum(self.pulls)[:-1])
-        for i in self.coarse:  # a repeated reward is no new measurement
+        for i in self.repeats_scores:  # a repeated reward is no new measurement
             rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
         # Extended, or ended by what was seen, it was perhaps looked at after any pull count.
@@ -731,7 +739,7 @@ class Session:
         for told, (arm, score) in enumerate(self.history):
             while others and others[0][0] == told:
                 found.append(others.popleft()[1])
-            found.append(Told(arm, score))
+            found.append(ScoreReported(arm, score))
         return [*found, *(event for _, event in others)]
 
     def fresh(self) -> Session:
@@ -739,8 +747,8 @@ class Session:
         budget, horizon, arms = self._given
         return Session(
             self.policy, list(self.names[:arms]), budget, horizon, self.seed,
-            maximize=self.maximize, deliver=self.deliver, grace=self.grace,
-            coarse=[i for i in self.coarse if i < arms],
+            maximize=self.maximize, winner_share=self.winner_share, min_pulls=self.min_pulls,
+            repeats_scores=[i for i in self.repeats_scores if i < arms],
         )  # fmt: skip
 
     def replay(self, history: Iterable[tuple[int | str, float]]) -> Session:
@@ -769,7 +777,7 @@ class Session:
         rows = [
             [row.name, self.departure(row.arm) or row.state, f"{row.pulls:,}",
              "" if isnan(row.estimate) else f"{row.estimate:.5g}",
-             "" if row.out_at is None else f"{row.out_at:,}"]
+             "" if row.left_at is None else f"{row.left_at:,}"]
             for row in self.standings()
         ]  # fmt: skip
         head = ["arm", "state", "pulls", "estimate", "out at pull"]

@@ -38,7 +38,7 @@ from latebloomer.core.moves import (
 )
 from latebloomer.core.seed_key import key
 from latebloomer.policies.base import Policy
-from latebloomer.session.events import FAILED, FINISHED, HandedOut
+from latebloomer.session.events import FAILED, FINISHED, BatchIssued
 from latebloomer.session.known_rewards import KnownRewards, share_out
 from latebloomer.session.replanning import Position, largest_that_fits, phase_of
 
@@ -56,12 +56,14 @@ class Turns:
         budget: int,
         horizon: int,
         seed: int,
-        grace: int = 1,
-        coarse: Iterable[int] = (),
+        min_pulls: int = 1,
+        repeats_scores: Iterable[int] = (),
     ) -> None:
-        self.policy, self.arms, self.seed, self.grace = policy, arms, seed, grace
+        self.policy, self.arms, self.seed, self.min_pulls = policy, arms, seed, min_pulls
         self.budget, self.horizon = budget, horizon
-        self.coarse = frozenset(coarse)  # arms that repeat rewards between their steps
+        self.repeats_scores = frozenset(
+            repeats_scores
+        )  # arms that repeat rewards between their steps
         self.ledger = self._empty_ledger()
         self.batch: list[int] = []  # arms handed out together and not told yet
         self.departed: dict[int, str] = {}  # arms that take no more pulls: FAILED or FINISHED
@@ -70,7 +72,7 @@ class Turns:
         self.known: KnownRewards | None = None  # once the session was extended
         self._last_estimates: dict[int, float] = {}  # of arms that failed
         self._planned_budget = budget  # the budget whose plan is played
-        self._game: Any = game_of(policy, arms, budget, horizon, key(seed), grace)
+        self._game: Any = game_of(policy, arms, budget, horizon, key(seed), min_pulls)
         # Whether the policy decides after every pull rather than between phases.
         self.decides_every_pull = ANY in self._game.plan.keep
         self._bind()
@@ -81,8 +83,8 @@ class Turns:
 
     def _flagged(self, ledger: Ledger) -> Ledger:
         """With the arms marked that repeat rewards between their steps."""
-        for i in self.coarse:
-            ledger.coarse[i] = 1
+        for i in self.repeats_scores:
+            ledger.repeats_scores[i] = 1
         return ledger
 
     def _bind(self) -> None:
@@ -251,7 +253,7 @@ class Turns:
 
     # --- what may be told ---
 
-    def may_take(self, i: int) -> bool:
+    def accepts(self, i: int) -> bool:
         """Whether a reward of an arm that is not due would be taken now."""
         if self.due == OVER or self.winner is not None or i in self.departed:
             return False
@@ -341,7 +343,7 @@ class Turns:
 
     # --- several arms at once ---
 
-    def hand_out(self, handed: HandedOut) -> None:
+    def hand_out(self, handed: BatchIssued) -> None:
         """Choose the arms that are pulled at once, those that are out already among them."""
         if handed.more:
             self.ledger.cursor[STALE] = 1
@@ -498,7 +500,7 @@ class Turns:
         self._planned_budget = self.budget
         if not self.decides_every_pull and not self.policy.decides_after_sweeps():
             self._planned_budget = largest_that_fits(
-                self.policy, self.arms, self.horizon, self.budget, self._position(), self.grace
+                self.policy, self.arms, self.horizon, self.budget, self._position(), self.min_pulls
             )
             if self.known is not None and not self.departed:
                 # Where nothing was spent beyond it, the plan of the larger budget as it is.
@@ -516,10 +518,10 @@ class Turns:
 
     def _game_in_force(self) -> Any:
         """The constants of the moves, by the budget and the plan that are in force."""
-        least = self.policy.budget_needed(self.arms, self.horizon, self.grace)
+        least = self.policy.budget_needed(self.arms, self.horizon, self.min_pulls)
         size, luck = (self.arms, self.horizon), key(self.seed)
         planned, whole = (
-            game_of(self.policy, size[0], max(budget, least), size[1], luck, self.grace)
+            game_of(self.policy, size[0], max(budget, least), size[1], luck, self.min_pulls)
             for budget in (self._planned_budget, self.budget)
         )
         return planned._replace(rule=whole.rule, budget=self._budget_of_plan())

@@ -17,10 +17,10 @@ from latebloomer.page.race_page import (
     INTERRUPTED,
     RUNNING,
     Certainty,
-    Fan,
-    Happening,
+    ForecastFan,
     LearnerOnPage,
     Level,
+    PageEvent,
     RacePage,
 )
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
@@ -41,10 +41,10 @@ from latebloomer.session.events import (
     Decided,
     Event,
     Extended,
-    Left,
-    Named,
+    LearnerLeft,
     PullFailed,
-    Told,
+    ScoreReported,
+    WinnerSelected,
 )
 from latebloomer.session.reasons import Standing
 
@@ -73,8 +73,8 @@ class FollowedRace:
         self._curves: list[ThinnedCurve] = []
         self._last: list[float] = []  # each learner's newest score
         self._racing: set[int] = set()  # who raced when last looked at
-        self._happenings: list[Happening] = []
-        self._failure: tuple[int, Happening] | None = None  # the newest, by arm
+        self._happenings: list[PageEvent] = []
+        self._failure: tuple[int, PageEvent] | None = None  # the newest, by arm
         self._certainty: Certainty | None = None
         self._intervals: dict[int, tuple[float, float]] = {}
         self._asked_at, self._asked_again = 0, inf  # pulls then; not before this time
@@ -136,7 +136,7 @@ class FollowedRace:
             yield entry
             self._note(entry)
             event = entry.event
-            if type(event) is Told:
+            if type(event) is ScoreReported:
                 self._curves[event.arm].add(event.score)
                 self._last[event.arm] = event.score
             else:
@@ -145,26 +145,26 @@ class FollowedRace:
     def _take(self, event: Event) -> None:
         assert self.state is not None
         self._make_room(self.state)
-        if isinstance(event, PullFailed | Left | Named):
+        if isinstance(event, PullFailed | LearnerLeft | WinnerSelected):
             self._happen(event)
         elif isinstance(event, Extended):
-            self._add(Happening(self.state.session.spent, event.why))
+            self._add(PageEvent(self.state.session.spent, event.why))
 
     def _note(self, entry: Entry) -> None:
         self._number, self._newest = entry.number, entry.at
 
-    def _happen(self, event: PullFailed | Left | Named) -> None:
+    def _happen(self, event: PullFailed | LearnerLeft | WinnerSelected) -> None:
         assert self.state is not None
         session, name = self.state.session, self.state.names[event.arm]
         if isinstance(event, PullFailed):
             text = f"{name}: pull {event.n} failed, {event.reason}"
-        elif isinstance(event, Named):
+        elif isinstance(event, WinnerSelected):
             text = f"{name} is named the best and trained on"
         else:
             text = f"{name}: {event.why}"
             self._forget_failure(event.arm)
         bad = isinstance(event, PullFailed) or getattr(event, "how", "") == FAILED
-        happening = Happening(session.spent, text, bad)
+        happening = PageEvent(session.spent, text, bad)
         self._add(happening)
         if isinstance(event, PullFailed):
             self._failure = event.arm, happening
@@ -181,9 +181,9 @@ class FollowedRace:
         dropped = [arm for arm in gone if arm not in state.departures]
         for told in sorted((session.explain(arm) for arm in dropped), key=lambda told: told.at):
             text = f"{told.name}: {why_it_stands_there(session, told.arm)}"
-            self._add(Happening(told.at, text))
+            self._add(PageEvent(told.at, text))
 
-    def _add(self, happening: Happening) -> None:
+    def _add(self, happening: PageEvent) -> None:
         self._happenings.insert(0, happening)
         self._happenings.sort(key=lambda one: -one.pull)  # drops are noticed a little late
         del self._happenings[MOST_HAPPENINGS:]
@@ -226,7 +226,7 @@ class FollowedRace:
         except LatebloomerError:  # every learner has failed
             return
         self._certainty, self._asked_at = certainty_of(verdict), spent
-        self._intervals = {k: (arm.lower, arm.upper) for k, arm in enumerate(verdict.arms)}
+        self._intervals = {k: (arm.lower, arm.upper) for k, arm in enumerate(verdict.learners)}
         self._versions = dict(verdict.versions)
         took = perf_counter() - now
         self._asked_again = now + took + SHARE * took
@@ -296,8 +296,8 @@ class FollowedRace:
     def _reason(self, state: RaceState, row: Standing) -> str:
         """Why an arm is out; that stays, so it is looked up once."""
         arm = row.arm
-        when = (row.out_at, state.departures.get(arm))
-        if row.out_at is None or arm not in self._reasons or self._reasons[arm][0] != when:
+        when = (row.left_at, state.departures.get(arm))
+        if row.left_at is None or arm not in self._reasons or self._reasons[arm][0] != when:
             text = why_it_stands_there(state.session, arm, when[1])
             self._reasons[arm] = when, text
         return self._reasons[arm][1]
@@ -360,13 +360,13 @@ def _stamp(path: Path) -> Stamp:
     return tuple(marks)
 
 
-def _fan(state: RaceState, arm: int, row: Standing) -> Fan | None:
+def _fan(state: RaceState, arm: int, row: Standing) -> ForecastFan | None:
     seen = state.session.forecast(arm)
     if seen is None or seen.ahead <= row.pulls or not seen.gain:
         return None
     believed = seen.belief * seen.gain
     level = row.estimate - believed
-    return Fan(row.pulls, level, seen.ahead, level + seen.gain, level + believed)
+    return ForecastFan(row.pulls, level, seen.ahead, level + seen.gain, level + believed)
 
 
 def _belief(learners: list[LearnerOnPage], state: RaceState) -> str:

@@ -229,9 +229,9 @@ def serve(
     place: Path,
     port: int = 0,
     say: Callable[[str], object] = print,
-    leave_after: float | None = None,
+    exit_after_idle: float | None = None,
 ) -> None:
-    """Serve until Ctrl-C, or until nobody has needed it for `leave_after` seconds."""
+    """Serve until Ctrl-C, or until nobody has needed it for `exit_after_idle` seconds."""
     uvicorn = extra("uvicorn", "live pages", "watch")
     extra("starlette", "live pages", "watch")
     if not place.exists():
@@ -249,7 +249,7 @@ def serve(
         app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
         timeout_graceful_shutdown=1, server_header=False,
     )  # fmt: skip
-    asyncio.run(_run(uvicorn.Server(settings), listening, watch, leave_after, say, address))
+    asyncio.run(_run(uvicorn.Server(settings), listening, watch, exit_after_idle, say, address))
 
 
 def _listen(port: int) -> socket.socket:
@@ -267,7 +267,7 @@ def _listen(port: int) -> socket.socket:
 
 
 async def _run(
-    server: Any, listening: socket.socket, watch: Watch, leave_after: float | None,
+    server: Any, listening: socket.socket, watch: Watch, exit_after_idle: float | None,
     say: Callable[[str], object], address: str,
 ) -> None:  # fmt: skip
     serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -275,10 +275,10 @@ async def _run(
     needed = monotonic()
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
-        if leave_after is None:
+        if exit_after_idle is None:
             continue
         if await asyncio.to_thread(watch.is_needed):
             needed = monotonic()
-        elif monotonic() - needed > leave_after:
+        elif monotonic() - needed > exit_after_idle:
             server.should_exit = True
     await serving

@@ -82,8 +82,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         scoring: Any,
         cv: Any,
         horizon: int | None,
-        deliver: float,
-        grace: int,
+        winner_share: float,
+        min_pulls: int,
         refit: bool | str,
         extra_refit: bool,
         batch: int | None,
@@ -104,8 +104,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         self.scoring = scoring
         self.cv = cv
         self.horizon = horizon
-        self.deliver = deliver
-        self.grace = grace
+        self.winner_share = winner_share
+        self.min_pulls = min_pulls
         self.refit = refit
         self.extra_refit = extra_refit
         self.batch = batch
@@ -170,7 +170,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         metrics = metrics_of(self.scoring, self.refit)
         X, y = checked_data(self, X, y)
         learners = SearchLearners(self, raced, metrics, X, y, self._routed(params, raced, X))
-        budget = search_budget(self, learners.full)
+        budget = search_budget(self, learners.full_steps)
         if self.verbose and budget.said:
             print_aside(budget.said)
         tasks = FitTasks(self, X, y)
@@ -201,13 +201,15 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     def _refit(self, learners: SearchLearners, verdict: Verdict, budget: SearchBudget) -> Any:
         """A fresh clone of the winner, trained on all rows with what was set aside for that."""
         name, one = verdict.name, verdict.settings["pulls_per_training"]
-        share = Share(learners.full[name], one) if budget.by_trainings else None
+        share = Share(learners.full_steps[name], one) if budget.by_trainings else None
         steps = refit_steps(self, budget, share, verdict.horizon, verdict[name].pulls)
         timed = self.seconds is not None and refit_is_inside(self)
         began = perf_counter()
         made = learners.refit(name, steps, budget.aside if timed else inf)
         self.refit_time_ = perf_counter() - began
-        self.refit_pulls_ = made.steps if share is None else round(made.steps * one / share.full)
+        self.refit_pulls_ = (
+            made.steps if share is None else round(made.steps * one / share.full_steps)
+        )
         if self.verbose and self.extra_refit:
             print_aside(f"refitted {name} on all rows: {self.refit_pulls_} pulls")
         return made
@@ -231,8 +233,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             )  # fmt: skip
         try:
             return race(
-                made, **budget.race, policy=self.policy, deliver=self.deliver,
-                grace=self.grace, journal=self.journal, runner=runner, seed=learners.fingerprint,
+                made, **budget.race, policy=self.policy, winner_share=self.winner_share,
+                min_pulls=self.min_pulls, journal=self.journal, runner=runner, seed=learners.fingerprint,
                 retries=0, progress=progress, callbacks=callbacks,
                 score_range=learners.score_range, stop=self.stop,
             )  # fmt: skip

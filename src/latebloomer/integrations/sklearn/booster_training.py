@@ -53,7 +53,7 @@ class Rounds(TrainingMode):
         self._params, self._step = params, step
         self._whole = next((params[name] for name in self.names if name in params), self.usual)
 
-    def full(self, batch: int, rows: int) -> int:
+    def full_steps(self, batch: int, rows: int) -> int:
         return max(1, self._whole // self._step)
 
     def describe(self, batch: int, rows: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.session.events import Event, Told
+from latebloomer.session.events import Event, ScoreReported
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -46,7 +46,7 @@ class FitTasks:
         return [*check_callbacks(own), *([self._after_event] if watched else [])]
 
     def _after_event(self, event: Event, view: RaceView) -> None:
-        if not isinstance(event, Told):
+        if not isinstance(event, ScoreReported):
             return
         if self._race is None:
             left = None if view.settings.seconds is not None else view.budget - view.spent + 1

@@ -57,9 +57,9 @@ class RaceRandomSearchCV(BaseRaceSearch):
         Which rows are held out: a share, a number of folds, a splitter, or splits.
     horizon : int | None
         The pull at which candidates are compared.
-    deliver : float
+    winner_share : float
         The share of the race's budget to train the best on.
-    grace : int
+    min_pulls : int
         As in `race`.
     refit : bool | str
         Whether the winner is trained again on all rows; with several metrics, the name of one.
@@ -119,8 +119,8 @@ class RaceRandomSearchCV(BaseRaceSearch):
         scoring: Any = None,
         cv: Any = 0.2,
         horizon: int | None = None,
-        deliver: float = 0.0,
-        grace: int = 1,
+        winner_share: float = 0.0,
+        min_pulls: int = 1,
         refit: bool | str = True,
         extra_refit: bool = False,
         batch: int | None = None,
@@ -136,7 +136,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     ) -> None:
         super().__init__(
             trainings=trainings, seconds=seconds, budget=budget, policy=policy, scoring=scoring,
-            cv=cv, horizon=horizon, deliver=deliver, grace=grace, refit=refit,
+            cv=cv, horizon=horizon, winner_share=winner_share, min_pulls=min_pulls, refit=refit,
             extra_refit=extra_refit, batch=batch, step=step, random_state=random_state,
             n_jobs=n_jobs, journal=journal, checkpoint_format=checkpoint_format, trusted=trusted,
             verbose=verbose, callbacks=callbacks, stop=stop,

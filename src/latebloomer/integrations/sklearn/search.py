@@ -31,13 +31,13 @@ class RaceSearchCV(BaseRaceSearch):
     takes is set aside from the budget first: one full training, a third of the time, or as many
     pulls as the winner had (`horizon`, where given). `extra_refit=True` spends it on top, and
     `refit_pulls_` says how much. With `refit=False` the winner stays as the race trained it:
-    `deliver=0.3` keeps that share of the budget for it.
+    `winner_share=0.3` keeps that share of the budget for it.
 
     `cv` says which rows are held out: a share (0.2), a number of folds, a splitter, or splits.
     With several metrics (`scoring=["accuracy", "f1"]`) `refit="f1"` names the one that the race
     goes by; the others are in `results_`.
 
-    `policy`, `grace`, `stop` and `callbacks` are as in `race`; scores with a known range (an
+    `policy`, `min_pulls`, `stop` and `callbacks` are as in `race`; scores with a known range (an
     accuracy, an R2) are certified within it. `checkpoint_format` and `trusted` are as in
     `SklearnLearner`.
 
@@ -59,9 +59,9 @@ class RaceSearchCV(BaseRaceSearch):
         Which rows are held out: a share, a number of folds, a splitter, or splits.
     horizon : int | None
         The pull at which estimators are compared.
-    deliver : float
+    winner_share : float
         The share of the race's budget to train the best on.
-    grace : int
+    min_pulls : int
         As in `race`.
     refit : bool | str
         Whether the winner is trained again on all rows; with several metrics, the name of one.
@@ -120,8 +120,8 @@ class RaceSearchCV(BaseRaceSearch):
         scoring: Any = None,
         cv: Any = 0.2,
         horizon: int | None = None,
-        deliver: float = 0.0,
-        grace: int = 1,
+        winner_share: float = 0.0,
+        min_pulls: int = 1,
         refit: bool | str = True,
         extra_refit: bool = False,
         batch: int | None = None,
@@ -137,7 +137,7 @@ class RaceSearchCV(BaseRaceSearch):
     ) -> None:
         super().__init__(
             trainings=trainings, seconds=seconds, budget=budget, policy=policy, scoring=scoring,
-            cv=cv, horizon=horizon, deliver=deliver, grace=grace, refit=refit,
+            cv=cv, horizon=horizon, winner_share=winner_share, min_pulls=min_pulls, refit=refit,
             extra_refit=extra_refit, batch=batch, step=step, random_state=random_state,
             n_jobs=n_jobs, journal=journal, checkpoint_format=checkpoint_format, trusted=trusted,
             verbose=verbose, callbacks=callbacks, stop=stop,

@@ -23,13 +23,13 @@ class SearchBudget(NamedTuple):
     @property
     def by_trainings(self) -> bool:
         """Whether a pull is a share of each estimator's full training."""
-        return "full" in self.race
+        return "full_steps" in self.race
 
 
-def search_budget(search: Any, full: dict[str, int]) -> SearchBudget:
+def search_budget(search: Any, full_steps: dict[str, int]) -> SearchBudget:
     """How the budget of a search is shared out, by its settings.
 
-    `full` is each estimator's full training, in its own steps.
+    `full_steps` is each estimator's full training, in its own steps.
     """
     _need_refit_for_extra(search)
     given = {name: getattr(search, name) for name in ("budget", "trainings", "seconds")}
@@ -40,15 +40,15 @@ def search_budget(search: Any, full: dict[str, int]) -> SearchBudget:
             "trainings, budget=2000 pulls, seconds=600 time"
         )
     if search.budget is not None:
-        return _in_pulls(search, len(full))
+        return _in_pulls(search, len(full_steps))
     if search.horizon is not None:
         raise SettingError(
             f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
             "learners are compared at one full training"
         )
     if search.seconds is not None:
-        return _in_seconds(search, full)
-    return _in_trainings(search, full)
+        return _in_seconds(search, full_steps)
+    return _in_trainings(search, full_steps)
 
 
 def _need_refit_for_extra(search: Any) -> None:
@@ -73,10 +73,10 @@ def _said(search: Any, inside: str, on_top: str) -> str:
     return on_top if search.extra_refit else inside
 
 
-def _in_trainings(search: Any, full: dict[str, int]) -> SearchBudget:
+def _in_trainings(search: Any, full_steps: dict[str, int]) -> SearchBudget:
     trainings, aside = search.trainings, int(refit_is_inside(search))
     if trainings is None:
-        trainings = aside + max(LEAST, len(full) / 2)
+        trainings = aside + max(LEAST, len(full_steps) / 2)
     need_number("trainings", trainings)
     if aside and not trainings > 1:
         raise BudgetError(
@@ -89,10 +89,10 @@ def _in_trainings(search: Any, full: dict[str, int]) -> SearchBudget:
         f"1 of {trainings:g} full trainings is set aside to refit the winner on all rows",
         "one full training on top of the budget will refit the winner on all rows",
     )
-    return SearchBudget({"trainings": trainings - aside, "full": full}, aside, said)
+    return SearchBudget({"trainings": trainings - aside, "full_steps": full_steps}, aside, said)
 
 
-def _in_seconds(search: Any, full: dict[str, int]) -> SearchBudget:
+def _in_seconds(search: Any, full_steps: dict[str, int]) -> SearchBudget:
     need_number("seconds", search.seconds)
     aside = REFIT_SHARE * search.seconds if refit_is_inside(search) else 0.0
     said = _said(
@@ -100,7 +100,7 @@ def _in_seconds(search: Any, full: dict[str, int]) -> SearchBudget:
         f"{aside:.3g} of {search.seconds:g} s are set aside to refit the winner on all rows",
         "one full training after that time will refit the winner on all rows",
     )
-    return SearchBudget({"seconds": search.seconds - aside, "full": full}, aside, said)
+    return SearchBudget({"seconds": search.seconds - aside, "full_steps": full_steps}, aside, said)
 
 
 def _in_pulls(search: Any, arms: int) -> SearchBudget:
@@ -151,7 +151,7 @@ def refit_steps(
 ) -> int:
     """Steps of the refit: one full training, or in pulls as many as were set aside for it."""
     if share is not None:
-        return share.full
+        return share.full_steps
     if search.extra_refit:
         return horizon if search.horizon is not None else pulls
     return int(asked.aside)

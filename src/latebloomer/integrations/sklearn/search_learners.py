@@ -16,7 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from latebloomer.errors import LearnerError, OtherRace, SettingError, need_whole, require
+from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.full_training import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.data_splits import (
@@ -250,9 +250,9 @@ class SearchLearners:
         return {name: one.how for name, one in self._examples.items()}
 
     @cached_property
-    def full(self) -> dict[str, int]:
+    def full_steps(self) -> dict[str, int]:
         """Steps of each estimator's full training, by what it declares."""
-        return {name: one.full for name, one in self._examples.items()}
+        return {name: one.full_steps for name, one in self._examples.items()}
 
     @cached_property
     def _examples(self) -> dict[str, SklearnLearner]:
@@ -275,14 +275,14 @@ class SearchLearners:
         return ranges.pop() if len(ranges) == 1 else None
 
     def need_own_journal(self, journal: Any, asked: dict[str, Any]) -> None:
-        """Raise `OtherRace` unless a journal is of this search on these rows."""
-        values = {"grace": 1} | dict(settings_in(journal))
+        """Raise `JournalMismatch` unless a journal is of this search on these rows."""
+        values = {"min_pulls": 1} | dict(settings_in(journal))
         search = self._search
-        own = {"seed": self.fingerprint, **asked, "deliver": search.deliver, "grace": search.grace,
+        own = {"seed": self.fingerprint, **asked, "winner_share": search.winner_share, "min_pulls": search.min_pulls,
                "stop": search.stop}  # fmt: skip
         other = [name for name, value in own.items() if values.get(name) != value]
         if other:
-            raise OtherRace(
+            raise JournalMismatch(
                 f"the journal {journal} is of another race (its {other[0]} differs): with the "
                 "same estimators, data, settings and a number as random_state, fit goes on with "
                 "it; else give another journal"

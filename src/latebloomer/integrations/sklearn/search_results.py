@@ -12,7 +12,7 @@ from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED
 
 Table = dict[str, Any]
-COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "out_at", "why", "seconds"]
+COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "left_at", "why", "seconds"]
 
 
 def results_table(verdict: Verdict, learners: SearchLearners) -> Table:
@@ -44,7 +44,7 @@ def cv_results_table(
     names, leading = list(learners.estimators), learners.metrics.leading
     arms = [verdict[name] for name in names]
     steps = [arm.pulls if arm.steps is None else arm.steps for arm in arms]
-    out = [np.nan if arm.out_at is None else float(arm.pulls) for arm in arms]
+    out = [np.nan if arm.left_at is None else float(arm.pulls) for arm in arms]
     table: Table = {"mean_fit_time": np.array([arm.seconds for arm in arms]) / learners.n_splits}
     table |= _param_columns(params) | {"params": params}
     table |= _score_columns(verdict, learners)
@@ -92,7 +92,7 @@ def _ranks(verdict: Verdict, names: list[str]) -> np.ndarray[Any, Any]:
 
     def merit(name: str) -> tuple[bool, bool, float, float]:
         arm = verdict[name]
-        stayed = np.inf if arm.out_at is None else float(arm.out_at)
+        stayed = np.inf if arm.left_at is None else float(arm.left_at)
         estimate = np.nan_to_num(arm.estimate, nan=-np.inf)
         return (name == verdict.name, arm.state != FAILED, stayed, estimate)
 

@@ -44,7 +44,7 @@ class SklearnLearner:
     A step is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
     with `batch=None` one epoch, or a hundredth of the rows for an estimator without `max_iter`.
     For one without `partial_fit` it is `step` more trees or iterations with `warm_start`; `how`
-    tells which. `full` is how many steps the estimator itself declares: `max_iter` epochs,
+    tells which. `full_steps` is how many steps the estimator itself declares: `max_iter` epochs,
     `n_estimators` trees, or one pass over the rows. One that meets its own rule to stop (`tol`,
     `n_iter_no_change`) has finished. `validation` is the share of rows held out, `(X_val, y_val)`,
     or a splitter: with k folds each pull trains k models and the score is their mean.
@@ -91,7 +91,7 @@ class SklearnLearner:
     >>> learner = SklearnLearner(GaussianNB(), X, y, batch=10, random_state=0)
     >>> learner.how
     'partial_fit: 10 of 120 rows a step, reshuffled every epoch'
-    >>> learner.full, [learner.pull() > 0.3 for _ in range(3)], learner.pull(steps=9) > 0.8
+    >>> learner.full_steps, [learner.pull() > 0.3 for _ in range(3)], learner.pull(steps=9) > 0.8
     (12, [True, True, True], True)
     """
 
@@ -179,9 +179,9 @@ class SklearnLearner:
         return all(model.finished for model in self._models)
 
     @property
-    def full(self) -> int:
+    def full_steps(self) -> int:
         """Steps of a full training, by what the estimator declares."""
-        return self._models[0].full
+        return self._models[0].full_steps
 
     @property
     def model(self) -> Any:

@@ -63,7 +63,7 @@ class PartialFit(TrainingMode):
         model.partial_fit(X, y, **({} if done else self._first), **params)
         return False
 
-    def full(self, batch: int, rows: int) -> int:
+    def full_steps(self, batch: int, rows: int) -> int:
         return (self.epochs or 1) * -(-rows // batch)
 
     def describe(self, batch: int, rows: int) -> str:
@@ -102,7 +102,7 @@ class WarmStart(TrainingMode):
         found = next((getattr(model, name) for name in names if hasattr(model, name)), inf)
         return float(np.max(found))
 
-    def full(self, batch: int, rows: int) -> int:
+    def full_steps(self, batch: int, rows: int) -> int:
         return max(1, self._whole // self._step)
 
     def describe(self, batch: int, rows: int) -> str:
@@ -222,9 +222,9 @@ class FoldModel:
         self._has_trained = self._has_scored = False  # here: then its settings have been checked
 
     @property
-    def full(self) -> int:
+    def full_steps(self) -> int:
         """Steps of a full training."""
-        return self._mode.full(self._batches.size, self._batches.rows)
+        return self._mode.full_steps(self._batches.size, self._batches.rows)
 
     def train(self, steps: int = 1) -> None:
         """So many steps more, or those until its own rule says that it is trained."""

@@ -27,7 +27,7 @@ class TrainingMode(ABC):
         """
 
     @abstractmethod
-    def full(self, batch: int, rows: int) -> int:
+    def full_steps(self, batch: int, rows: int) -> int:
         """Steps of a full training, by what the estimator declares."""
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """A checkpoint of a learner that has no way of its own to save: the learner, pickled.
 
-Written where few learners may be in memory at once (`resident=`), and read again by a race that is
+Written where few learners may be in memory at once (`max_in_memory=`), and read again by a race that is
 resumed with or without that. docs/security.md says when.
 """
 

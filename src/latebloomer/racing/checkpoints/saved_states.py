@@ -52,7 +52,7 @@ class SavedStates:
         """
         return self._race.checkpoint(arm, upto)
 
-    def at_hand(self, arm: int, upto: int) -> Saved | None:
+    def available(self, arm: int, upto: int) -> Saved | None:
         """The same, where its files are seen from here."""
         saved = self.newest(arm, upto)
         return saved if saved is not None and self.storage.has(saved.folder) else None

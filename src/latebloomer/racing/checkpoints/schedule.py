@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from latebloomer.session.events import Event, Saved, Told
+from latebloomer.session.events import Event, Saved, ScoreReported
 
 MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
 WORTH = 20.0  # and at least so many times what saving takes
@@ -13,9 +13,9 @@ class CheckpointSchedule:
     """Counts what would be lost of each arm; it listens to the events of a race.
 
     >>> schedule = CheckpointSchedule(every=None, arms=1)
-    >>> schedule.hear(Told(0, 0.5, seconds=15.0)), schedule.is_due(0, n=3)
+    >>> schedule.on_event(ScoreReported(0, 0.5, seconds=15.0)), schedule.is_due(0, n=3)
     (None, False)
-    >>> schedule.hear(Told(0, 0.5, seconds=15.0)), schedule.is_due(0, n=4)
+    >>> schedule.on_event(ScoreReported(0, 0.5, seconds=15.0)), schedule.is_due(0, n=4)
     (None, True)
     """
 
@@ -25,9 +25,9 @@ class CheckpointSchedule:
         self._unsaved = [0.0] * arms  # seconds of training since the newest checkpoint
         self._took = [0.0] * arms  # what saving took last
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Take notice of a pull, or of a state that was saved."""
-        if type(event) is Told:
+        if type(event) is ScoreReported:
             self._unsaved[event.arm] += event.seconds
         elif isinstance(event, Saved):
             self.note_saved(event.arm, event.seconds)

@@ -11,7 +11,7 @@ from time import time
 from typing import NamedTuple
 
 from latebloomer.core.text import one_line
-from latebloomer.errors import JournalError, JournalInUse, OtherRace
+from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
 from latebloomer.racing.journal.journal import (
     DAMAGE,
     FileJournal,
@@ -23,7 +23,7 @@ from latebloomer.racing.journal.journal import (
 )
 from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
-from latebloomer.session.events import Began, Created, Decided, Event, Told
+from latebloomer.session.events import Began, Created, Decided, Event, ScoreReported
 
 PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
 LOOKS = 0.2  # seconds to wait for those who only look whether somebody holds a lock
@@ -121,7 +121,7 @@ def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Repaire
     The damaged file stays as it is; a file that is there is never overwritten.
     """
     sound, wrong = _sound_entries(path)
-    pulls = sum(isinstance(entry.event, Told) for entry in sound)
+    pulls = sum(isinstance(entry.event, ScoreReported) for entry in sound)
     if wrong and not pulls:
         raise JournalError(f"{path} is {wrong}: nothing of it can be kept, start a new race")
     if wrong:
@@ -403,7 +403,7 @@ def _make_way(file: Path) -> None:
     try:
         journal = read(file)
         for entry in journal.read():
-            spent += isinstance(entry.event, Told)
+            spent += isinstance(entry.event, ScoreReported)
             over = over or isinstance(entry.event, Decided)
         journal.close()
     except Blank:
@@ -413,7 +413,7 @@ def _make_way(file: Path) -> None:
         return
     state = "a finished race" if over else "an unfinished race"
     then = "gets its verdict" if over else "goes on with it"
-    raise OtherRace(
+    raise JournalMismatch(
         f"the journal {near(file)} holds {state} of {spent} pulls, and nothing is overwritten: "
         f'{resume_call(file)} or if_exists="resume" {then}, if_exists="new" makes a new file '
         "beside it, and journal=... gives another name"

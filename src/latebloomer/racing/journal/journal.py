@@ -32,7 +32,7 @@ from latebloomer.racing.journal.schema import (
     row_of,
     told_checksum,
 )
-from latebloomer.session.events import Event, Told
+from latebloomer.session.events import Event, ScoreReported
 
 INSERT_TOLD = (
     "INSERT INTO events (id, kind, arm, score, seconds, steps, at, elapsed, checksum) "
@@ -126,14 +126,14 @@ class FileJournal(Journal):
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
         now = time()
         try:
-            if len(events) == 1 and type(events[0]) is Told:
+            if len(events) == 1 and type(events[0]) is ScoreReported:
                 self._append_told(events[0], now, elapsed)
             else:
                 self._append_several(events, now, elapsed)
         except sqlite3.Error as error:
             raise self._cannot_write(events[0], error) from error
 
-    def _append_told(self, event: Told, now: float, elapsed: float) -> None:
+    def _append_told(self, event: ScoreReported, now: float, elapsed: float) -> None:
         number = self._last + 1
         row = (number, event.arm, event.score, event.seconds, event.steps, now, elapsed)
         mark = told_checksum(self._checksum, *row)
@@ -159,7 +159,11 @@ class FileJournal(Journal):
         return number, mark
 
     def _cannot_write(self, event: Event, error: sqlite3.Error) -> JournalError:
-        what = f"pull {self._pulls() + 1}" if isinstance(event, Told) else type(event).__name__
+        what = (
+            f"pull {self._pulls() + 1}"
+            if isinstance(event, ScoreReported)
+            else type(event).__name__
+        )
         return JournalError(
             f"{what} could not be written to the journal {self.path} ({error}): the race has "
             "stopped; all that was written before is safe. Make room or restore the folder, then "

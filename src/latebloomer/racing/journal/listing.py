@@ -1,7 +1,7 @@
 """The races of a folder at a glance: who, how far, what came of it, and what it takes on disk.
 
 Nothing is replayed and no row is checked: a few queries for each file, so that hundreds of them
-are listed at once. `look` is what checks every row.
+are listed at once. `read_verdict` is what checks every row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import DAMAGE
 from latebloomer.racing.journal.names import BESIDE, Place, journal_files, written_at
-from latebloomer.session.events import Created, Decided, Told
+from latebloomer.session.events import Created, Decided, ScoreReported
 
 EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
 
@@ -109,7 +109,7 @@ def _folded(path: Path) -> _Known:
         for entry in journal.read():
             if isinstance(entry.event, Created):
                 created = {"settings": entry.event.settings, "names": entry.event.names}
-            pulls += isinstance(entry.event, Told)
+            pulls += isinstance(entry.event, ScoreReported)
             verdict = dict(entry.event.summary) if isinstance(entry.event, Decided) else verdict
     return _Known(created, pulls, verdict)
 

@@ -15,23 +15,23 @@ from zlib import crc32
 
 from latebloomer.session.events import (
     Assigned,
+    BatchIssued,
     Began,
+    BudgetReplanned,
     Created,
     Decided,
     Ended,
     Event,
     Extended,
-    HandedOut,
     Joined,
-    Left,
-    Named,
-    Noted,
-    Planned,
+    LearnerLeft,
     PullFailed,
     Restored,
     Saved,
+    ScoreReported,
     Stopped,
-    Told,
+    WarningNoted,
+    WinnerSelected,
 )
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of our files
@@ -130,7 +130,7 @@ class PullEntries(NamedTuple):
         """Each as an entry of its own."""
         columns = zip(*self[1:], strict=True)
         for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
-            yield Entry(number, at, elapsed, Told(arm, score, seconds, steps))
+            yield Entry(number, at, elapsed, ScoreReported(arm, score, seconds, steps))
 
 
 def told_checksum(
@@ -173,21 +173,21 @@ def _plain(value: Any) -> Any:
 
 Columns = Callable[[Any], dict[str, Any]]
 WRITERS: dict[type, tuple[str, Columns]] = {
-    Told: (
+    ScoreReported: (
         TOLD,
         lambda e: {"arm": e.arm, "score": e.score, "seconds": e.seconds, "steps": e.steps},
     ),
-    HandedOut: ("handed out", lambda e: {"size": e.size, "word": "more" if e.more else None}),
-    Left: ("left", lambda e: {"arm": e.arm, "word": e.how, "text": e.why}),
-    Planned: (
+    BatchIssued: ("handed out", lambda e: {"size": e.size, "word": "more" if e.more else None}),
+    LearnerLeft: ("left", lambda e: {"arm": e.arm, "word": e.how, "text": e.why}),
+    BudgetReplanned: (
         "planned", lambda e: {"budget": e.budget, "deciding": e.deciding, "text": e.why},
     ),
     Stopped: ("stopped", lambda e: {"word": "final" if e.final else None, "text": e.why}),
-    Named: ("named", lambda e: {"arm": e.arm, "budget": e.budget, "text": e.why}),
+    WinnerSelected: ("named", lambda e: {"arm": e.arm, "budget": e.budget, "text": e.why}),
     Joined: (
         "joined",
-        lambda e: {"arm": e.arm, "text": e.name, "steps": e.full,
-                   "word": "coarse" if e.coarse else None},
+        lambda e: {"arm": e.arm, "text": e.name, "steps": e.full_steps,
+                   "word": "repeats_scores" if e.repeats_scores else None},
     ),
     Extended: (
         "extended",
@@ -207,7 +207,7 @@ WRITERS: dict[type, tuple[str, Columns]] = {
         lambda e: {"arm": e.arm, "n": e.n, "word": e.kind, "text": e.reason,
                    "data": e.details, "seconds": e.seconds},
     ),
-    Noted: ("noted", lambda e: {"arm": e.arm, "text": e.text}),
+    WarningNoted: ("noted", lambda e: {"arm": e.arm, "text": e.text}),
     Saved: (
         "saved",
         lambda e: {"arm": e.arm, "n": e.n, "text": e.folder, "word": e.digest, "size": e.size,
@@ -228,28 +228,28 @@ WRITERS: dict[type, tuple[str, Columns]] = {
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row in the order of `COLUMNS`."""
     if row[1] == TOLD:
-        return Told(row[2], row[4], row[5], row[6])
+        return ScoreReported(row[2], row[4], row[5], row[6])
     (_, kind, arm, n, _, seconds, steps, budget, deciding, horizon, size, word, text, data,
      *_) = row  # fmt: skip
     match kind:
         case "handed out":
-            return HandedOut(size, word == "more")
+            return BatchIssued(size, word == "more")
         case "left":
-            return Left(arm, word, text)
+            return LearnerLeft(arm, word, text)
         case "planned":
-            return Planned(budget, deciding, text)
+            return BudgetReplanned(budget, deciding, text)
         case "stopped":
             return Stopped(text, word == "final")
         case "named":
-            return Named(arm, budget, text)
+            return WinnerSelected(arm, budget, text)
         case "joined":
-            return Joined(arm, text, steps, word == "coarse")
+            return Joined(arm, text, steps, word == "repeats_scores")
         case "extended":
             return Extended(budget, deciding, horizon, word != "survivors", text)
         case "pull failed":
             return PullFailed(arm, n, word, text, data, seconds)
         case "noted":
-            return Noted(arm, text)
+            return WarningNoted(arm, text)
         case "saved":
             return Saved(arm, n, text, word, size, seconds)
         case "restored":

@@ -21,7 +21,7 @@ from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
 from latebloomer.racing.learner import Entry, Learner, as_score, can_save, steps_of
-from latebloomer.session.events import Noted, Restored, Saved, Told
+from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
 
 
 class TooLong(Exception):
@@ -34,13 +34,13 @@ class TooLong(Exception):
 # --- what a runner reports, besides events ---
 
 
-class RanOut(NamedTuple):
+class LearnerFinished(NamedTuple):
     """The learner has nothing left to train; the pull is not counted."""
 
     arm: int
 
 
-class Trouble(NamedTuple):
+class PullFailure(NamedTuple):
     """A pull has failed; it is not counted."""
 
     arm: int
@@ -64,7 +64,16 @@ class Waiting(NamedTuple):
     arms: tuple[int, ...]
 
 
-Report: TypeAlias = Told | Noted | Restored | Saved | RanOut | Trouble | Unsaved | Waiting
+Report: TypeAlias = (
+    ScoreReported
+    | WarningNoted
+    | Restored
+    | Saved
+    | LearnerFinished
+    | PullFailure
+    | Unsaved
+    | Waiting
+)
 
 
 # --- what it is given ---
@@ -81,7 +90,7 @@ class Order(NamedTuple):
 Orders: TypeAlias = Mapping[int, Order]  # by arm
 
 
-class Stage(NamedTuple):
+class RunnerContext(NamedTuple):
     """All that a runner is given at the start: who races, what is saved, what was recorded."""
 
     entries: Sequence[Entry]
@@ -92,7 +101,7 @@ class Stage(NamedTuple):
     pickles: bool = False  # whether learners without save and load are pickled to be saved
 
 
-class Begun(NamedTuple):
+class RunningPull(NamedTuple):
     """A pull that is being made in this process or waited for by it."""
 
     arm: int
@@ -108,7 +117,7 @@ class Runner(ABC):
     lanes: int = 1  # pulls that can be made at once
 
     def __init__(self) -> None:
-        self.pending: list[Noted | Saved] = []  # to be yielded, or fetched after `learner`
+        self.pending: list[WarningNoted | Saved] = []  # to be yielded, or fetched after `learner`
         self.held = False
 
     @property
@@ -116,15 +125,15 @@ class Runner(ABC):
         """Learners that are pulled at once for a policy that decides after every pull."""
         return self.lanes
 
-    def with_resident(self, resident: int) -> Runner:
+    def with_resident(self, max_in_memory: int) -> Runner:
         """This runner with at most so many learners live at once."""
         raise SettingError(
-            f"resident={resident} with {type(self).__name__}, but that has no way to let go of "
+            f"max_in_memory={max_in_memory} with {type(self).__name__}, but that has no way to let go of "
             "learners: use runner='local' or 'ray', or give it a method with_resident"
         )
 
     @property
-    def under_way(self) -> Begun | None:
+    def under_way(self) -> RunningPull | None:
         """The pull that the race waits for, where pulls are made one by one; read by a thread."""
         return None
 
@@ -134,7 +143,7 @@ class Runner(ABC):
         return False
 
     @abstractmethod
-    def start(self, stage: Stage) -> None:
+    def start(self, stage: RunnerContext) -> None:
         """Take the learners; say at once what cannot work."""
 
     @abstractmethod
@@ -171,22 +180,22 @@ class Runner(ABC):
 
 def one_pull(
     arm: int, learner: Learner, call: Callable[[Callable[[], Any]], Any]
-) -> Told | RanOut | Trouble:
+) -> ScoreReported | LearnerFinished | PullFailure:
     """Pull, and what came of it; only `TooLong` and `KeyboardInterrupt` are raised."""
     began = perf_counter()
     try:
         value = learner.pull() if call is directly else call(learner.pull)
     except StopIteration:
-        return RanOut(arm)
+        return LearnerFinished(arm)
     except TooLong:
         raise
     except (Exception, SystemExit) as error:  # a learner that exits fails like any other
         return trouble_of(arm, error, seconds=perf_counter() - began)
     seconds = perf_counter() - began
     try:
-        return Told(arm, as_score(value), seconds, steps_of(learner))
+        return ScoreReported(arm, as_score(value), seconds, steps_of(learner))
     except LearnerError as error:
-        return Trouble(arm, "score", str(error), seconds=seconds)
+        return PullFailure(arm, "score", str(error), seconds=seconds)
 
 
 def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
@@ -202,10 +211,10 @@ def save_learner(learner: Any, storage: Storage, place: str) -> Stored | str:
 
 def trouble_of(
     arm: int, error: BaseException, kind: str = "exception", seconds: float = 0.0
-) -> Trouble:
+) -> PullFailure:
     """What an exception in a learner's code becomes."""
     details = printable("".join(traceback.format_exception(error)))
-    return Trouble(arm, kind, reason_of(error), details, seconds=seconds)
+    return PullFailure(arm, kind, reason_of(error), details, seconds=seconds)
 
 
 def directly(pull: Callable[[], Any]) -> Any:

@@ -12,8 +12,8 @@ from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored
 from latebloomer.racing.learner import Entry, trained
-from latebloomer.racing.runners.contract import Stage, directly
-from latebloomer.session.events import Noted, Saved
+from latebloomer.racing.runners.contract import RunnerContext, directly
+from latebloomer.session.events import Saved, WarningNoted
 
 BARE = (
     "it yields scores alone, so nothing of it could be handed over if it wins, since it trains in "
@@ -25,11 +25,11 @@ class HandedOver(NamedTuple):
     """The learner, None where it cannot come; and what the race should take notice of."""
 
     learner: Any
-    events: list[Noted | Saved]
+    events: list[WarningNoted | Saved]
 
 
 def hand_over(
-    stage: Stage,
+    stage: RunnerContext,
     entry: Entry,
     wanted: tuple[int, int],
     fetched: bytes | str,
@@ -45,7 +45,7 @@ def hand_over(
             return HandedOver(pickle.loads(fetched), [])  # of our own process
         except Exception as error:  # of a GPU or a module that is not here
             why = reason_of(error)
-    events: list[Noted | Saved] = []
+    events: list[WarningNoted | Saved] = []
     try:
         return HandedOver(_by_load(stage, entry, wanted, save, events), events)
     except LearnerError:
@@ -53,15 +53,15 @@ def hand_over(
             f"it was trained in another process and cannot be handed over ({why!s}): give it "
             "save(folder) and load(folder), or let a generator yield (score, model)"
         )
-        return HandedOver(None, [*events, Noted(wanted[0], text)])
+        return HandedOver(None, [*events, WarningNoted(wanted[0], text)])
 
 
 def _by_load(
-    stage: Stage,
+    stage: RunnerContext,
     entry: Entry,
     wanted: tuple[int, int],
     save: Callable[[], Stored | str | None],
-    events: list[Noted | Saved],
+    events: list[WarningNoted | Saved],
 ) -> Any:
     arm, pulls = wanted
     saved = stage.states.newest(arm, pulls)

@@ -21,19 +21,19 @@ from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored
 from latebloomer.racing.runners.contract import (
-    Begun,
     Orders,
+    PullFailure,
     Report,
     Runner,
-    Stage,
+    RunnerContext,
+    RunningPull,
     TooLong,
-    Trouble,
     Unsaved,
 )
 from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
 from latebloomer.racing.runners.training_actor import ActorSettings, Batch, TrainingActor
-from latebloomer.session.events import Noted, Restored, Saved, Told
+from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
 
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # there, forked libraries crash
 LOOK = 1.0  # seconds between two looks whether the race's own process is still there
@@ -55,22 +55,22 @@ class Process(NamedTuple):
 class IsolatedRunner(Runner):
     """Trains each learner in a process of its own; see `race(..., isolate=True)`."""
 
-    def with_resident(self, resident: int) -> Runner:
-        from latebloomer.racing.runners.resident import ResidentRunner
+    def with_resident(self, max_in_memory: int) -> Runner:
+        from latebloomer.racing.runners.memory_limit import ResidentRunner
 
-        return ResidentRunner(self, resident)
+        return ResidentRunner(self, max_in_memory)
 
     def __init__(self) -> None:
         super().__init__()
         self._live: dict[int, Process] = {}
-        self._begun: Begun | None = None
+        self._begun: RunningPull | None = None
         self._bare: set[int] = set()  # warned of once
 
     @property
-    def under_way(self) -> Begun | None:
+    def under_way(self) -> RunningPull | None:
         return self._begun
 
-    def start(self, stage: Stage) -> None:
+    def start(self, stage: RunnerContext) -> None:
         self._stage = stage
         # A forked process has all learners by itself; a spawned one is sent them.
         self._packed = PackedLearners.unpacked(stage.entries) if FORKS else pack(stage.entries)
@@ -85,22 +85,22 @@ class IsolatedRunner(Runner):
             if arm not in self._live:
                 return
             began = monotonic()
-            self._begun = Begun(arm, done + 1, began)
+            self._begun = RunningPull(arm, done + 1, began)
             batch: Batch = self._call(arm, self._stage.timeout, "train", done, 1, False)
         except Died as error:
             self.discard(arm)
-            yield Trouble(arm, "died", str(error), seconds=monotonic() - began)
+            yield PullFailure(arm, "died", str(error), seconds=monotonic() - began)
             return
         except TooLong as error:
             self.discard(arm)
-            yield Trouble(arm, "timeout", str(error), seconds=monotonic() - began)
+            yield PullFailure(arm, "timeout", str(error), seconds=monotonic() - began)
             return
         finally:
             self._begun = None
-        yield from (Told(arm, *pull) for pull in batch.pulls)
+        yield from (ScoreReported(arm, *pull) for pull in batch.pulls)
         if batch.bare and arm not in self._bare:
             self._bare.add(arm)
-            yield Noted(arm, BARE)
+            yield WarningNoted(arm, BARE)
         if batch.end is not None:
             yield batch.end
         elif arm in self._live and self._stage.schedule.is_due(arm, done + 1):
@@ -118,15 +118,15 @@ class IsolatedRunner(Runner):
         _start(process)
         theirs.close()
         self._live[arm] = Process(process, ours, done)
-        saved = states.at_hand(arm, done) if done else None
+        saved = states.available(arm, done) if done else None
         recorded = self._stage.recorded(arm) if done else []
         answer = self._call(arm, None, "prepare", done, saved, recorded)
         seconds = perf_counter() - began
-        if isinstance(answer, Trouble):
+        if isinstance(answer, PullFailure):
             self.discard(arm)
             yield answer._replace(seconds=seconds)
             return
-        yield from (Noted(arm, text) for text in answer.notes)
+        yield from (WarningNoted(arm, text) for text in answer.notes)
         yield Restored(arm, done, seconds)
 
     def _call(self, arm: int, timeout: float | None, method: str, *args: Any) -> Any:
@@ -179,9 +179,9 @@ class IsolatedRunner(Runner):
     def learner(self, arm: int, pulls: int) -> Any:
         if arm not in self._live:
             for report in self._build(arm, pulls):
-                if isinstance(report, Trouble):
+                if isinstance(report, PullFailure):
                     raise LearnerError(report.reason)
-                if isinstance(report, Noted):
+                if isinstance(report, WarningNoted):
                     self.pending.append(report)
         fetched = self._call(arm, None, "fetch")
         entry = unpack(self._packed)[arm]

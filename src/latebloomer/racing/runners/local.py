@@ -13,14 +13,14 @@ from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import place_of
 from latebloomer.racing.learner import Learner, bare, can_save, trained
 from latebloomer.racing.runners.contract import (
-    Begun,
+    LearnerFinished,
     Orders,
-    RanOut,
+    PullFailure,
     Report,
     Runner,
-    Stage,
+    RunnerContext,
+    RunningPull,
     TooLong,
-    Trouble,
     Unsaved,
     directly,
     one_pull,
@@ -28,16 +28,16 @@ from latebloomer.racing.runners.contract import (
     trouble_of,
 )
 from latebloomer.racing.runners.object_pulls import already_had, note_pulls
-from latebloomer.session.events import Noted, Restored, Saved, Told
+from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
 
 
 class LocalRunner(Runner):
     """Builds learners when they are first pulled, and pulls them in the order that is asked."""
 
-    def with_resident(self, resident: int) -> Runner:
-        from latebloomer.racing.runners.resident import ResidentRunner
+    def with_resident(self, max_in_memory: int) -> Runner:
+        from latebloomer.racing.runners.memory_limit import ResidentRunner
 
-        return ResidentRunner(self, resident)
+        return ResidentRunner(self, max_in_memory)
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,11 +46,11 @@ class LocalRunner(Runner):
         self._call: Callable[[Callable[[], Any]], Any] = directly
 
     @property
-    def under_way(self) -> Begun | None:
+    def under_way(self) -> RunningPull | None:
         begun = self._begun  # once: this is another thread
-        return None if begun is None else Begun(*begun)
+        return None if begun is None else RunningPull(*begun)
 
-    def start(self, stage: Stage) -> None:
+    def start(self, stage: RunnerContext) -> None:
         self._stage = stage
         if stage.timeout is not None:
             self._call = Bounded(stage.timeout)
@@ -75,10 +75,10 @@ class LocalRunner(Runner):
         report = self._pull(arm, began)
         self._begun = None
         yield report
-        if type(report) is Told and self._stage.schedule.is_due(arm, done + 1):
+        if type(report) is ScoreReported and self._stage.schedule.is_due(arm, done + 1):
             yield from self.save({arm: done + 1})
 
-    def _pull(self, arm: int, began: float) -> Told | RanOut | Trouble:
+    def _pull(self, arm: int, began: float) -> ScoreReported | LearnerFinished | PullFailure:
         try:
             return one_pull(arm, self._live[arm], self._call)
         except TooLong as error:
@@ -87,11 +87,11 @@ class LocalRunner(Runner):
             note_pulls(bare(self._live.pop(arm)), None)  # stopped in the middle of a pull
             raise
 
-    def _too_long(self, arm: int, error: TooLong) -> Trouble:
+    def _too_long(self, arm: int, error: TooLong) -> PullFailure:
         entry = self._stage.entries[arm]
         if entry.rebuilds:
-            return Trouble(arm, "timeout", str(error))
-        return Trouble(
+            return PullFailure(arm, "timeout", str(error))
+        return PullFailure(
             arm, "timeout",
             f"{error}, and it cannot be tried again: the abandoned pull still holds the object; "
             "give a function that builds the learner",
@@ -103,7 +103,7 @@ class LocalRunner(Runner):
     def _restore(self, arm: int, done: int) -> Learner:
         """A learner that has had `done` pulls: the newest checkpoint, then what is missing."""
         entry, states = self._stage.entries[arm], self._stage.states
-        saved = states.at_hand(arm, done) if done else None
+        saved = states.available(arm, done) if done else None
         recorded = self._stage.recorded(arm) if done else []
         storage = states.storage if saved is not None else None
 
@@ -113,11 +113,11 @@ class LocalRunner(Runner):
         learner, notes = restore(
             Target(entry, done, saved, recorded, storage), self._call, pulls_had
         )
-        self.pending += [Noted(arm, text) for text in notes]
+        self.pending += [WarningNoted(arm, text) for text in notes]
         self._live[arm] = learner
         return learner
 
-    def _cannot_restore(self, arm: int, error: BaseException) -> Trouble:
+    def _cannot_restore(self, arm: int, error: BaseException) -> PullFailure:
         self._live.pop(arm, None)
         if isinstance(error, TooLong):
             return self._too_long(arm, error)._replace(kind="restore")
@@ -127,7 +127,7 @@ class LocalRunner(Runner):
 
     def discard(self, arm: int) -> None:
         entry = self._stage.entries[arm]
-        if entry.rebuilds or self._stage.states.at_hand(arm, len(self._stage.recorded(arm))):
+        if entry.rebuilds or self._stage.states.available(arm, len(self._stage.recorded(arm))):
             self._live.pop(arm, None)
         # else an object is pulled again as it is: it has no other state
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import ContractError, Interrupted
-from latebloomer.racing.api import look, race, resume
+from latebloomer.racing.api import race, read_verdict, resume
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import Told
+from latebloomer.session.events import ScoreReported
 
 BUDGET = 120
 
@@ -101,7 +101,7 @@ def _race(policy: str, path: Path, runner: str | Runner, callbacks: Any = None) 
     )  # fmt: skip
 
 
-def _owes(holds: bool, what: str) -> None:
+def _require(holds: bool, what: str) -> None:
     if not holds:
         raise ContractError(what)
 
@@ -109,24 +109,26 @@ def _owes(holds: bool, what: str) -> None:
 def _check_same(here: Verdict, there: Verdict, folder: Path) -> None:
     for name in LEARNERS:
         same = here.curve(name) == there.curve(name)
-        _owes(same, f"the scores of {name!r} are not those of the local runner")
-    _owes(here.summary() == there.summary(), "the verdict is not that of the local runner")
+        _require(same, f"the scores of {name!r} are not those of the local runner")
+    _require(here.summary() == there.summary(), "the verdict is not that of the local runner")
     _check_budget(there, folder / "there.db")
 
 
 def _check_budget(verdict: Verdict, path: Path) -> None:
-    _owes(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
-    _owes(look(path).summary() == verdict.summary(), "its journal replays to another verdict")
+    _require(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
+    _require(
+        read_verdict(path).summary() == verdict.summary(), "its journal replays to another verdict"
+    )
     trained = getattr(verdict.learner, "n", None)
     own = verdict.pulls[verdict.name]
-    _owes(trained == own, f"the winner came back with {trained} pulls of {own}")
+    _require(trained == own, f"the winner came back with {trained} pulls of {own}")
 
 
 def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
     runner = make()
 
     def hold(event: Any, view: Any) -> None:
-        if isinstance(event, Told) and view.spent == BUDGET // 2:
+        if isinstance(event, ScoreReported) and view.spent == BUDGET // 2:
             runner.hold()
 
     try:
@@ -136,4 +138,4 @@ def _check_held(here: Verdict, make: Callable[[], Runner], path: Path) -> None:
     else:
         raise ContractError("a runner that was held went on to the end")
     verdict = resume(path, LEARNERS, runner=make(), progress=False)
-    _owes(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")
+    _require(verdict.summary() == here.summary(), "held and resumed, it comes to another verdict")

@@ -18,9 +18,9 @@ from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
 from latebloomer.racing.learner import can_save, trained
 from latebloomer.racing.runners.contract import (
-    RanOut,
+    LearnerFinished,
+    PullFailure,
     TooLong,
-    Trouble,
     directly,
     one_pull,
     save_learner,
@@ -28,7 +28,7 @@ from latebloomer.racing.runners.contract import (
 )
 from latebloomer.racing.runners.local import Bounded
 from latebloomer.racing.runners.packing import PackedLearners, dumps, unpack
-from latebloomer.session.events import Saved, Told
+from latebloomer.session.events import Saved, ScoreReported
 
 HELLO = "hello"
 SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
     pulls: list[tuple[float, float, int | None]]  # score, seconds, steps
-    end: RanOut | Trouble | None  # why there are no more
+    end: LearnerFinished | PullFailure | None  # why there are no more
     due: bool = False  # whether the state after the last one should be saved
     bare: bool = False  # whether it is a generator that yields scores alone
 
@@ -76,7 +76,7 @@ class TrainingActor:
 
     def prepare(
         self, done: int, saved: Saved | None, recorded: Sequence[float]
-    ) -> Ready | Trouble:
+    ) -> Ready | PullFailure:
         """Build the learner and bring it to `done` pulls."""
         began = perf_counter()
         try:
@@ -100,12 +100,12 @@ class TrainingActor:
         """
         if start != self._done:
             text = f"it has had {self._done} pulls and should have had {start}"
-            return Batch([], Trouble(self._settings.arm, "lost", text))
+            return Batch([], PullFailure(self._settings.arm, "lost", text))
         pulls: list[tuple[float, float, int | None]] = []
         end, until = None, perf_counter() + SLICE
         while len(pulls) < count and end is None:
             report = self._pull()
-            if not isinstance(report, Told):
+            if not isinstance(report, ScoreReported):
                 end = report
                 break
             pulls.append((report.score, report.seconds, report.steps))
@@ -116,18 +116,18 @@ class TrainingActor:
         bare = bool(pulls) and is_bare(trained(self._learner))
         return Batch(pulls, end, due and self._can_be_saved(), bare)
 
-    def _pull(self) -> Told | RanOut | Trouble:
+    def _pull(self) -> ScoreReported | LearnerFinished | PullFailure:
         arm, timeout = self._settings.arm, self._settings.timeout
         try:
             report = one_pull(arm, self._learner, directly)
         except BaseException as error:  # SystemExit, KeyboardInterrupt: it is the learner's
             return trouble_of(arm, error)
-        if isinstance(report, Told):
+        if isinstance(report, ScoreReported):
             if timeout is not None and report.seconds > timeout:
                 took = report.seconds
-                return Trouble(arm, "timeout", str(TooLong(timeout)), seconds=took)
+                return PullFailure(arm, "timeout", str(TooLong(timeout)), seconds=took)
             self._done += 1
-            self._schedule.hear(Told(0, report.score, report.seconds))
+            self._schedule.on_event(ScoreReported(0, report.score, report.seconds))
         return report
 
     def save(self) -> Stored | str | None:

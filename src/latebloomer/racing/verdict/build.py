@@ -14,9 +14,9 @@ from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.hindsight import hindsight
 from latebloomer.racing.verdict.history import History
 from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Delivered, NamedBest, Verdict
-from latebloomer.session.events import FAILED, FINISHED, Extended, Left
-from latebloomer.session.reasons import OUT, RACING
+from latebloomer.racing.verdict.verdict import WINNER, LearnerResult, Selection, Training, Verdict
+from latebloomer.session.events import FAILED, FINISHED, Extended, LearnerLeft
+from latebloomer.session.reasons import DROPPED, RACING
 from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate, shape_of
 
@@ -34,7 +34,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     proof = certificate_of(session, race.settings)
     arms = _arms(race, history, proof, best)
     # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    curves = [x[:0] if i in session.coarse else x for i, x in enumerate(history.rewards())]
+    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
     findings = check_curves(session.names, curves, session.maximize)
     leader = decided.leader_at_half(swept=not session.decides_every_pull)
     departed = [naming.departed.get(i) for i in range(len(arms))]
@@ -43,10 +43,10 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
         name=session.names[best],
         learner=learner,
         score=delivered.score,
-        named=named,
-        delivered=delivered,
+        selected=named,
+        trained=delivered,
         estimate=arms[best].estimate,
-        arms=tuple(arms),
+        learners=tuple(arms),
         spent=session.spent,
         budget=session.budget,
         horizon=session.horizon,
@@ -76,19 +76,19 @@ def _reason(session: Session, settings: Settings) -> str:
     return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
 
 
-def _named_and_delivered(session: Session, best: ArmResult) -> tuple[NamedBest, Delivered]:
+def _named_and_delivered(session: Session, best: LearnerResult) -> tuple[Selection, Training]:
     naming, over = session.naming, session.over and not session.delivery_pending
     final = over or session.winner is not None
     since = best.pulls - naming.pulls
     return (
-        NamedBest(best.name, best.estimate, naming.pulls, naming.at, final),
-        Delivered(best.score, best.pulls, since, over),
+        Selection(best.name, best.estimate, naming.pulls, naming.at, final),
+        Training(best.score, best.pulls, since, over),
     )
 
 
 def _arms(
     race: RaceState, history: History, proof: Certificate | None, best: int
-) -> list[ArmResult]:
+) -> list[LearnerResult]:
     session = race.session
     rows = {row.arm: row for row in session.standings()}
     results = []
@@ -96,7 +96,7 @@ def _arms(
         scores = history.scores_of(i)
         lower, upper = _interval(proof, i, history.sign)
         results.append(
-            ArmResult(
+            LearnerResult(
                 name=name,
                 state=_state(session, i, best),
                 pulls=len(scores),
@@ -104,7 +104,7 @@ def _arms(
                 estimate=rows[i].estimate,
                 lower=lower,
                 upper=upper,
-                out_at=rows[i].out_at,
+                left_at=rows[i].left_at,
                 why=why_it_stands_there(session, i, race.departures.get(i)),
                 seconds=race.seconds[i],
                 steps=race.steps[i] if race.shares else None,
@@ -120,7 +120,7 @@ def _state(session: Session, i: int, best: int) -> str:
     if how == FAILED:
         return FAILED
     if not session.is_racing(i) and how is None:
-        return OUT
+        return DROPPED
     return FINISHED if how == FINISHED else RACING
 
 
@@ -174,7 +174,7 @@ def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str
         return f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
     if isinf(sure) or isinf(reach):
         few = best if isinf(sure) else rival
-        if few in session.coarse:
+        if few in session.repeats_scores:
             return (
                 f"not certified: pulls of {session.names[few]} repeat scores: nothing is measured"
             )
@@ -195,7 +195,7 @@ def _warnings(race: RaceState) -> list[str]:
             found.append(f"{note.why}; {NO_BOUND}")
             continue
         name = "" if note.arm is None else session.names[note.arm]
-        if isinstance(note, Left):
+        if isinstance(note, LearnerLeft):
             found.append(f"{name} failed: {note.why}" if note.how == FAILED else
                          f"{name}: {note.why}")  # fmt: skip
         else:
@@ -214,7 +214,7 @@ def _small_budget(race: RaceState) -> list[str]:
     least, why = session.policy.advised_budget(len(session.names))
     if race.settings.horizon is not None or least <= budget:
         return []
-    aside = f" to name the best of {session.budget}" if race.settings.deliver else ""
+    aside = f" to name the best of {session.budget}" if race.settings.winner_share else ""
     return [f"the budget of {budget}{aside} is small: {least} make sense ({why})"]
 
 

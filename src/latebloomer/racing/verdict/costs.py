@@ -35,9 +35,9 @@ def _advice(race: RaceState) -> str:
     if race.shares:
         return (
             "Each pull is the same share of a full training: it is longer as a whole. Shorten it "
-            "(full=), or race those apart that cost so much"
+            "(full_steps=), or race those apart that cost so much"
         )
     return (
-        "If steps are unlike, trainings=3 with full={...} makes a pull the same share of each "
+        "If steps are unlike, trainings=3 with full_steps={...} makes a pull the same share of each "
         "learner's full training"
     )

@@ -13,18 +13,18 @@ from latebloomer.page.race_page import (
 from latebloomer.page.race_page import (
     INTERRUPTED,
     Certainty,
-    Happening,
     LearnerOnPage,
+    PageEvent,
     RacePage,
 )
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
-from latebloomer.racing.verdict.verdict import WINNER, ArmResult, Verdict
+from latebloomer.racing.verdict.verdict import WINNER, LearnerResult, Verdict
 from latebloomer.session.events import FAILED, FINISHED
-from latebloomer.session.reasons import OUT, RACING
+from latebloomer.session.reasons import DROPPED, RACING
 
-RANK = {WINNER: 0, RACING: 1, FINISHED: 1, OUT: 2, FAILED: 3}
+RANK = {WINNER: 0, RACING: 1, FINISHED: 1, DROPPED: 2, FAILED: 3}
 
 
 def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
@@ -33,7 +33,7 @@ def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
     return RacePage(
         state=state or (OVER if verdict.over else INTERRUPTED),
         best=verdict.name,
-        final=verdict.named.final,
+        final=verdict.selected.final,
         why=_why(verdict),
         learners=ranked_learners(verdict),
         spent=verdict.spent,
@@ -42,9 +42,9 @@ def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
         higher_is_better=verdict.history.sign > 0,
         started=verdict.started,
         seconds=verdict.seconds,
-        named=(verdict.named.estimate, verdict.named.pulls),
-        delivered=(verdict.delivered.score, verdict.delivered.pulls),
-        trained_on=verdict.delivered.since > 0,
+        named=(verdict.selected.estimate, verdict.selected.pulls),
+        delivered=(verdict.trained.score, verdict.trained.pulls),
+        trained_on=verdict.trained.pulls_after_selection > 0,
         certainty=certainty_of(verdict),
         happenings=_happenings(verdict),
         warnings=[text for text in verdict.warnings if text not in findings],
@@ -57,9 +57,9 @@ def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
 
 def _why(verdict: Verdict) -> str:
     """The reason in one sentence: what it was named by, against whom, and who led before."""
-    best, named = verdict[verdict.name], verdict.named
+    best, named = verdict[verdict.name], verdict.selected
     sign = verdict.history.sign
-    others = [arm for arm in verdict.arms if arm is not best and arm.state != FAILED]
+    others = [arm for arm in verdict.learners if arm is not best and arm.state != FAILED]
     rivals = [arm for arm in others if not isnan(arm.estimate)]
     text = f"{'Named the best' if named.final else 'Leads'} with {named.estimate:.4g}"
     if rivals:
@@ -90,15 +90,15 @@ def ranked_learners(verdict: Verdict) -> list[LearnerOnPage]:
     """The winner, those who raced to the end, then the dropped ones, the last first."""
     sign = verdict.history.sign
 
-    def rank(arm: ArmResult) -> tuple[float, ...]:
+    def rank(arm: LearnerResult) -> tuple[float, ...]:
         value = -sign * arm.estimate
-        place = RANK[OUT] if arm.state == FINISHED and arm.out_at else RANK[arm.state]
-        return place, -(arm.out_at or 0), inf if isnan(value) else value
+        place = RANK[DROPPED] if arm.state == FINISHED and arm.left_at else RANK[arm.state]
+        return place, -(arm.left_at or 0), inf if isnan(value) else value
 
-    return [_learner(verdict, arm) for arm in sorted(verdict.arms, key=rank)]
+    return [_learner(verdict, arm) for arm in sorted(verdict.learners, key=rank)]
 
 
-def _learner(verdict: Verdict, arm: ArmResult) -> LearnerOnPage:
+def _learner(verdict: Verdict, arm: LearnerResult) -> LearnerOnPage:
     number = verdict.history.names.index(arm.name)
     scores = verdict.history.scores_of(number).tolist()
     return LearnerOnPage(
@@ -110,8 +110,8 @@ def _learner(verdict: Verdict, arm: ArmResult) -> LearnerOnPage:
         estimate=arm.estimate,
         seconds=arm.seconds,
         why=arm.why,
-        curve=ThinnedCurve(points_for(len(verdict.arms)), scores),
-        dropped=arm.state == OUT,
+        curve=ThinnedCurve(points_for(len(verdict.learners)), scores),
+        dropped=arm.state == DROPPED,
         failed=arm.state == FAILED,
         lower=arm.lower,
         upper=arm.upper,
@@ -119,12 +119,12 @@ def _learner(verdict: Verdict, arm: ArmResult) -> LearnerOnPage:
     )
 
 
-def _happenings(verdict: Verdict) -> list[Happening]:
+def _happenings(verdict: Verdict) -> list[PageEvent]:
     """Who left and why, the last first."""
-    left = [arm for arm in verdict.arms if arm.out_at and arm.name != verdict.name]
-    left.sort(key=lambda arm: -(arm.out_at or 0))
+    left = [arm for arm in verdict.learners if arm.left_at and arm.name != verdict.name]
+    left.sort(key=lambda arm: -(arm.left_at or 0))
     return [
-        Happening(arm.out_at or 0, f"{arm.name}: {arm.why}", arm.state == FAILED) for arm in left
+        PageEvent(arm.left_at or 0, f"{arm.name}: {arm.why}", arm.state == FAILED) for arm in left
     ]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from latebloomer.core.text import short_name
-from latebloomer.session.events import FAILED, Left
+from latebloomer.session.events import FAILED, LearnerLeft
 from latebloomer.session.reasons import Explanation
 from latebloomer.session.session import Session
 
 
 def why_it_stands_there(
-    session: Session, arm: int, left: Left | None = None, brief: bool = False
+    session: Session, arm: int, left: LearnerLeft | None = None, brief: bool = False
 ) -> str:
     """How an arm's race went; `left` says why one takes no more pulls.
 

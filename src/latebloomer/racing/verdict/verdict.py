@@ -29,7 +29,7 @@ WINNER = "winner"  # the state of the recommended learner; the others are sessio
 
 
 @dataclass(frozen=True)
-class NamedBest:
+class Selection:
     """Who is best, by the policy."""
 
     name: str
@@ -47,22 +47,26 @@ class NamedBest:
 
 
 @dataclass(frozen=True)
-class Delivered:
+class Training:
     """What one gets."""
 
     score: float  # the last one it showed
     pulls: int  # that it has had
-    since: int  # of them, after it was named
+    pulls_after_selection: int  # of them, after it was named
     final: bool = True
 
     def __str__(self) -> str:
         so_far = "" if self.final else " so far"
-        since = f", {self.since} of them since it was named" if self.since else ""
+        since = (
+            f", {self.pulls_after_selection} of them since it was named"
+            if self.pulls_after_selection
+            else ""
+        )
         return f"Delivered{so_far}: score {self.score:.6g} after {self.pulls} pulls{since}"
 
 
 @dataclass(frozen=True)
-class ArmResult:
+class LearnerResult:
     """One learner's race.
 
     Attributes
@@ -81,7 +85,7 @@ class ArmResult:
         Of the interval for its score at the horizon; the intervals hold together for all learners.
     upper : float
         Of the same interval; below `lower` where the curve contradicts the assumptions.
-    out_at : int | None
+    left_at : int | None
         The pull of the race at which it was dropped or failed.
     why : str
         When and why, with the numbers that decided.
@@ -98,7 +102,7 @@ class ArmResult:
     estimate: float
     lower: float
     upper: float
-    out_at: int | None
+    left_at: int | None
     why: str
     seconds: float
     steps: int | None = None
@@ -118,11 +122,11 @@ class Verdict:
         The last one it showed: what is delivered.
     estimate : float
         What it was chosen by.
-    named : NamedBest
+    selected : Selection
         The best, by the policy: when, and by what.
-    delivered : Delivered
+    trained : Training
         What one gets: the score now, after how many pulls.
-    arms : tuple[ArmResult, ...]
+    learners : tuple[LearnerResult, ...]
         The learners, one by one.
     spent : int
         Pulls that were made.
@@ -164,9 +168,9 @@ class Verdict:
     learner: Any = field(repr=False)
     score: float
     estimate: float
-    named: NamedBest
-    delivered: Delivered
-    arms: tuple[ArmResult, ...]
+    selected: Selection
+    trained: Training
+    learners: tuple[LearnerResult, ...]
     spent: int
     budget: int
     horizon: int
@@ -199,12 +203,12 @@ class Verdict:
     @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
-        return {arm.name: arm.pulls for arm in self.arms}
+        return {arm.name: arm.pulls for arm in self.learners}
 
     @property
     def estimates(self) -> dict[str, float]:
         """What each learner was judged by."""
-        return {arm.name: arm.estimate for arm in self.arms}
+        return {arm.name: arm.estimate for arm in self.learners}
 
     def curve(self, name: str) -> list[float]:
         """A learner's scores, pull by pull."""
@@ -218,7 +222,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in one sentence."""
-        return f"{'Keep' if self.named.final else 'Ahead so far,'} {self.name}: {self.detail}."
+        return f"{'Keep' if self.selected.final else 'Ahead so far,'} {self.name}: {self.detail}."
 
     @property
     def journal_line(self) -> str:
@@ -228,7 +232,7 @@ class Verdict:
     @property
     def both(self) -> tuple[str, str]:
         """Who was named the best, and what is delivered."""
-        return f"{self.named}.", f"{self.delivered}."
+        return f"{self.selected}.", f"{self.trained}."
 
     @property
     def detail(self) -> str:
@@ -238,8 +242,8 @@ class Verdict:
         trained = f"{percent(own, one)} of its training" if one else f"{own} of {self.spent} pulls"
         return f"score {self.score:.6g} after {trained}{bloom}"
 
-    def __getitem__(self, name: str) -> ArmResult:
-        return next(arm for arm in self.arms if arm.name == name)
+    def __getitem__(self, name: str) -> LearnerResult:
+        return next(arm for arm in self.learners if arm.name == name)
 
     def __str__(self) -> str:
         return brief(self)
@@ -252,13 +256,13 @@ class Verdict:
         """What the journal keeps: the same for the same race, however often it was interrupted."""
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
-            "named": asdict(self.named), "delivered": asdict(self.delivered),
+            "selected": asdict(self.selected), "trained": asdict(self.trained),
             "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
             "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
-            "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.arms},
-            "states": {a.name: a.state for a in self.arms},
-            "why": {a.name: a.why for a in self.arms},
+            "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.learners},
+            "states": {a.name: a.state for a in self.learners},
+            "why": {a.name: a.why for a in self.learners},
             "hindsight": {h.rule: h.pick for h in self.hindsight},
             "findings": [str(f) for f in self.findings], "reason": self.reason,
         }  # fmt: skip
@@ -280,7 +284,7 @@ class Verdict:
 
     def rows(self) -> list[dict[str, Any]]:
         """The tidy table: a row for each learner; None where there is no number."""
-        return [_row(arm) for arm in self.arms]
+        return [_row(arm) for arm in self.learners]
 
     def to_json(self) -> str:
         """One JSON object: what the journal keeps of the verdict, and `rows`."""
@@ -318,7 +322,7 @@ class Verdict:
         need_different({"the journal": self.journal, "the file to write": path})
 
 
-def _row(arm: ArmResult) -> dict[str, Any]:
+def _row(arm: LearnerResult) -> dict[str, Any]:
     """Columns as in tables of simulations: an interval is named after what it is of."""
     ends = {"lower": "at_horizon_low", "upper": "at_horizon_high"}
     found: dict[str, Any] = _finite(asdict(arm))

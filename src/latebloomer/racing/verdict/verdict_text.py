@@ -11,10 +11,10 @@ from latebloomer.core.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.session.events import FAILED, FINISHED
-from latebloomer.session.reasons import OUT
+from latebloomer.session.reasons import DROPPED
 
 if TYPE_CHECKING:
-    from latebloomer.racing.verdict.verdict import ArmResult, Verdict
+    from latebloomer.racing.verdict.verdict import LearnerResult, Verdict
 
 SHOWN = 5  # learners in the short table; of more, the best
 
@@ -22,23 +22,23 @@ SHOWN = 5  # learners in the short table; of more, the best
 def brief(verdict: Verdict, table: bool = True) -> str:
     """The result first, in at most eleven lines; the last says where the rest is."""
     lines = [verdict.sentence]
-    if verdict.delivered.since:
+    if verdict.trained.pulls_after_selection:
         lines.append(" ".join(verdict.both))
     lines += _table(verdict) if table else []
-    cost = short_seconds(sum(arm.seconds for arm in verdict.arms))
+    cost = short_seconds(sum(arm.seconds for arm in verdict.learners))
     lines.append(f"{_capital(verdict.reason)}; {cost} s of training, by {verdict.policy}.")
     sure = verdict.certificate if verdict.certified else verdict.certificate.partition(" (with")[0]
     lines.append(f"How sure is this? {_capital(sure)}.")
     lines += _others(verdict)
-    lines += _the_rest(verdict, len(verdict.arms) - SHOWN if table else 0)
+    lines += _the_rest(verdict, len(verdict.learners) - SHOWN if table else 0)
     return printable("\n".join(lines))
 
 
 def details(verdict: Verdict) -> str:
     """All that is known, with every reason and every warning."""
     lines = [verdict.sentence, *verdict.both, f"{verdict.reason}, by {verdict.policy}.", ""]
-    width = max(len(arm.name) for arm in verdict.arms)
-    for arm in verdict.arms:
+    width = max(len(arm.name) for arm in verdict.learners)
+    for arm in verdict.learners:
         lines.append(
             f"  {arm.name:<{width}}  {arm.pulls:>7} pulls  {arm.seconds:>8.3g} s  "
             f"{arm.score:>11.6g}  {arm.why}"
@@ -53,12 +53,12 @@ def details(verdict: Verdict) -> str:
 def _table(verdict: Verdict) -> list[str]:
     """The best learners, one a line: share or pulls, score, seconds, what became of it."""
 
-    def place(arm: ArmResult) -> tuple[bool, float, float]:
+    def place(arm: LearnerResult) -> tuple[bool, float, float]:
         estimate = -inf if arm.estimate != arm.estimate else arm.estimate
         sign = 1.0 if verdict.settings["maximize"] else -1.0
-        return arm.name != verdict.name, -(arm.out_at or inf), -sign * estimate
+        return arm.name != verdict.name, -(arm.left_at or inf), -sign * estimate
 
-    shown = sorted(verdict.arms, key=place)[:SHOWN]
+    shown = sorted(verdict.learners, key=place)[:SHOWN]
     names = [short_name(arm.name) for arm in shown]
     width = max(map(len, names))
     one = verdict.settings.get("pulls_per_training")
@@ -85,12 +85,12 @@ def _others(verdict: Verdict) -> list[str]:
     return [f"{'; '.join(kept)}."] if kept else []
 
 
-def _fate(arm: ArmResult, verdict: Verdict) -> str:
+def _fate(arm: LearnerResult, verdict: Verdict) -> str:
     if arm.name == verdict.name:
-        return "kept" if verdict.named.final else "ahead"
-    if arm.state in (OUT, FAILED):
+        return "kept" if verdict.selected.final else "ahead"
+    if arm.state in (DROPPED, FAILED):
         word = "failed" if arm.state == FAILED else "dropped"
-        return f"{word} at pull {arm.out_at}" if arm.out_at else word
+        return f"{word} at pull {arm.left_at}" if arm.left_at else word
     return (
         "finished" if arm.state == FINISHED else "still racing" if not verdict.over else "second"
     )

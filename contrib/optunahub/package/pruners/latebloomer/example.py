@@ -14,6 +14,6 @@ def objective(trial):
 if __name__ == "__main__":
     latebloomer = optunahub.load_module("pruners/latebloomer")
     study = optuna.create_study(direction="maximize")
-    verdict = latebloomer.race_study(study, objective, n_configs=16, trainings=4, full=100)
+    verdict = latebloomer.race_study(study, objective, n_configs=16, trainings=4, full_steps=100)
     print(verdict)
     print(study.best_trial.params)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from latebloomer.racing.runners.contract import Stage
+from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray.slots import Slot, Slots
 from latebloomer.racing.runners.training_actor import SLICE, ActorSettings, TrainingActor
 from latebloomer.session.events import Saved
@@ -48,7 +48,7 @@ class Call:
 class ActorPool:
     """Starts processes, calls them, and ends them; each has one call at a time."""
 
-    def __init__(self, ray: Any, slots: Slots, stage: Stage, packed: Any) -> None:
+    def __init__(self, ray: Any, slots: Slots, stage: RunnerContext, packed: Any) -> None:
         self._ray, self._slots, self._stage, self._packed = ray, slots, stage, packed
         self.workers: dict[int, Worker] = {}
         self._calls: dict[Any, Call] = {}
@@ -181,5 +181,5 @@ class ActorPool:
         """Where a learner finds no place, end one that has nothing to do in this phase."""
         placeless = [arm for arm in wanted if arm not in self.workers]
         spare = [arm for arm in self.workers if arm not in wanted and self.idle(arm)]
-        if placeless and spare and self._slots.full():
+        if placeless and spare and self._slots.full_steps():
             self.end(spare[0])

@@ -15,15 +15,16 @@ from latebloomer.racing.checkpoints.storage import Stored, storage_at
 from latebloomer.racing.runners.contract import (
     Order,
     Orders,
+    PullFailure,
     Report,
     Runner,
-    Stage,
+    RunnerContext,
     TooLong,
-    Trouble,
     Unsaved,
     Waiting,
 )
 from latebloomer.racing.runners.handover import BARE, hand_over
+from latebloomer.racing.runners.memory_limit import cannot_let_go
 from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
@@ -37,9 +38,8 @@ from latebloomer.racing.runners.ray.actor_pool import (
 )
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
-from latebloomer.racing.runners.resident import cannot_let_go
 from latebloomer.racing.runners.training_actor import Batch, Ready
-from latebloomer.session.events import Noted, Restored, Saved, Told
+from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
 
 TICK = 1.0  # seconds between two looks at what has not come back
 EVERY = 30.0  # seconds between two lines about who is waited for
@@ -56,7 +56,7 @@ class RayRunner(Runner):
     `resources` is what one pull needs. Checkpoints go to `storage`, a folder that all machines
     share or an address for pyarrow or fsspec; without one, beside the journal. Policies with
     phases train all racing learners at once; those that decide after every pull keep `batch`
-    learners busy (as many as there is room for, if not given). With `race(..., resident=4)` there
+    learners busy (as many as there is room for, if not given). With `race(..., max_in_memory=4)` there
     are no more than four actors at once.
 
     Parameters
@@ -106,8 +106,8 @@ class RayRunner(Runner):
         self._slots: Slots | None = None
         self._bare: set[int] = set()  # learners that were warned of
 
-    def with_resident(self, resident: int) -> RayRunner:
-        self._resident = resident
+    def with_resident(self, max_in_memory: int) -> RayRunner:
+        self._resident = max_in_memory
         return self
 
     @property
@@ -120,7 +120,7 @@ class RayRunner(Runner):
 
     # --- the start ---
 
-    def start(self, stage: Stage) -> None:
+    def start(self, stage: RunnerContext) -> None:
         stage = stage._replace(pickles=self._resident is not None)
         self.held, self._stage, self._slots = False, stage, None
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
@@ -220,7 +220,7 @@ class RayRunner(Runner):
         except self._ray.exceptions.RayError as error:
             self._lost(call)
             what = f"its process was lost ({type(error).__name__})"
-            yield Trouble(arm, "lost", what, str(error), seconds=monotonic() - call.sent)
+            yield PullFailure(arm, "lost", what, str(error), seconds=monotonic() - call.sent)
             return
         if call.kind == TRAIN:
             yield from self._batch_of(worker, answer)
@@ -230,9 +230,9 @@ class RayRunner(Runner):
             yield from _saved(arm, call.start, answer)
         elif isinstance(answer, Ready):
             worker.ready, worker.done = True, call.start
-            yield from (Noted(arm, text) for text in answer.notes)
+            yield from (WarningNoted(arm, text) for text in answer.notes)
             yield Restored(arm, call.start, monotonic() - worker.since)
-        elif isinstance(answer, Trouble):
+        elif isinstance(answer, PullFailure):
             yield answer
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
@@ -240,10 +240,10 @@ class RayRunner(Runner):
         for score, seconds, steps in batch.pulls:
             worker.done += 1
             self._pace[arm] = seconds
-            yield Told(arm, score, seconds, steps)
+            yield ScoreReported(arm, score, seconds, steps)
             if batch.bare and arm not in self._bare:
                 self._bare.add(arm)
-                yield Noted(arm, BARE)
+                yield WarningNoted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         if batch.end is not None:
@@ -264,7 +264,7 @@ class RayRunner(Runner):
             self._pool.end_and_retry(call)
             if call.pulls == 1:
                 took = monotonic() - call.sent
-                yield Trouble(call.arm, "timeout", str(TooLong(timeout or 0.0)), seconds=took)
+                yield PullFailure(call.arm, "timeout", str(TooLong(timeout or 0.0)), seconds=took)
 
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
         """Who is waited for, where others have had nothing to do for a while."""
@@ -331,11 +331,11 @@ class RayRunner(Runner):
         self._pool.start(arm)
         worker = self._pool.workers[arm]
         answer = self._get(worker.actor.prepare.remote(*self._pool.where(arm, pulls)), worker)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, PullFailure):
             raise LearnerError(answer.reason)
         worker.ready, worker.done = True, pulls
         self._pool.forget_calls(worker)
-        self.pending += [Noted(arm, text) for text in answer.notes]
+        self.pending += [WarningNoted(arm, text) for text in answer.notes]
         return worker
 
     def _get(self, ref: Any, worker: Worker) -> Any:

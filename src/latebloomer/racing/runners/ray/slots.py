@@ -144,7 +144,7 @@ class Slots:
         there = [slot for slot in self.slots if slot.node is not None]
         return [slot for slot in there if not (self._alone and slot.arms)]
 
-    def full(self) -> bool:
+    def full_steps(self) -> bool:
         """Whether a learner finds no slot, though there are machines."""
         return bool(self.lanes) and not self._open()
 

@@ -10,8 +10,8 @@ from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies import REGISTRY, AdaptiveRejects, RisingSR, SuccessiveHalving
 from latebloomer.policies.base import cost_of
-from latebloomer.racing import look, race, resume
-from latebloomer.session.events import FAILED, Left, Planned
+from latebloomer.racing import race, read_verdict, resume
+from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
 from latebloomer.session.session import Session
 
 PHASED = [
@@ -30,19 +30,19 @@ def play(session, rng):
 
 def test_levels_by_hand():
     # C (K/m)^1.5 for 40 pulls is 5, 7, 14. With grace 8: 8, 8 and, of the 16 left, half each
-    assert AdaptiveRejects().plan(4, 40, 20, grace=8).upto.tolist() == [8, 12, 12]
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=8).upto.tolist() == [8, 12, 12]
     # 4 x 8 = 32, and 8 pulls for the last two
-    assert AdaptiveRejects().plan(4, 40, 20, grace=8).keep.tolist() == [4, 2, 1]
-    assert AdaptiveRejects().plan(4, 40, 20, grace=10).upto.tolist() == [10, 10]
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=8).keep.tolist() == [4, 2, 1]
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=10).upto.tolist() == [10, 10]
 
 
 @pytest.mark.parametrize("policy", PHASED, ids=repr)
 @given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 300), st.integers(1, 60))
-def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, grace, spare, horizon):
-    budget = policy.budget_needed(arms, horizon, grace) + spare
-    plan = policy.plan(arms, budget, horizon, grace)
-    assert plan.upto[0] >= min(grace, horizon, budget // arms)
-    told = policy.describe(arms, budget, horizon, grace)
+def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, min_pulls, spare, horizon):
+    budget = policy.budget_needed(arms, horizon, min_pulls) + spare
+    plan = policy.plan(arms, budget, horizon, min_pulls)
+    assert plan.upto[0] >= min(min_pulls, horizon, budget // arms)
+    told = policy.describe(arms, budget, horizon, min_pulls)
     assert sum(phase.pulls for phase in told.phases) + told.unspent == budget
     if len(plan.keep) > 1:  # a single phase is played as far as the budget goes
         assert cost_of(plan) <= budget
@@ -50,17 +50,17 @@ def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, grace, spa
 
 @pytest.mark.parametrize("policy", PHASED, ids=repr)
 def test_in_a_session_every_arm_has_its_pulls(policy, rng):
-    session = play(Session(policy, 9, 160, 80, grace=12), rng)
+    session = play(Session(policy, 9, 160, 80, min_pulls=12), rng)
     assert min(session.pulls) >= 12 and session.spent <= 160
     assert session.replay(session.history) == session
 
 
 def test_plans_made_anew_keep_it(rng):
-    session = Session("auto", 6, 400, 100, grace=20)
+    session = Session("auto", 6, 400, 100, min_pulls=20)
     for _ in range(30):
         session.tell(session.ask(), float(rng.standard_normal()))
-    session.apply(Left(3, FAILED))
-    session.apply(Planned(250, 250))
+    session.apply(LearnerLeft(3, FAILED))
+    session.apply(BudgetReplanned(250, 250))
     play(session, rng)
     assert min(n for i, n in enumerate(session.pulls) if i != 3) >= 20
     assert session.spent <= 250 and session.replay(session.history) == session
@@ -73,15 +73,19 @@ def test_one_is_no_grace_at_all():
 
 
 def test_what_cannot_be_is_said():
-    with pytest.raises(BudgetError, match="grace=9 needs 36: 9 pulls of each arm before one is"):
-        Session("auto", 4, 30, grace=9)
-    with pytest.raises(SettingError, match="grace=2, but RestSure has no phases at whose ends"):
-        Session("rest-sure", 4, 300, grace=2)
-    with pytest.raises(SettingError, match="grace=2, but ASHA has no phases"):
-        Session("asha", 4, 300, grace=2)
+    with pytest.raises(
+        BudgetError, match="min_pulls=9 needs 36: 9 pulls of each arm before one is"
+    ):
+        Session("auto", 4, 30, min_pulls=9)
+    with pytest.raises(
+        SettingError, match="min_pulls=2, but RestSure has no phases at whose ends"
+    ):
+        Session("rest-sure", 4, 300, min_pulls=2)
+    with pytest.raises(SettingError, match="min_pulls=2, but ASHA has no phases"):
+        Session("asha", 4, 300, min_pulls=2)
     for bad in (0, 1.5, "two"):
-        with pytest.raises(SettingError, match="grace"):
-            RisingSR().plan(4, 100, 50, grace=bad)
+        with pytest.raises(SettingError, match="min_pulls"):
+            RisingSR().plan(4, 100, 50, min_pulls=bad)
 
 
 def rising(best):
@@ -93,9 +97,9 @@ LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
 
 def test_a_race_keeps_it_and_its_journal_knows(tmp_path):
     path = tmp_path / "race.db"
-    verdict = race(LEARNERS, 60, grace=15, journal=path, progress=False)
-    assert min(verdict.pulls.values()) >= 15 and verdict.settings["grace"] == 15
-    assert look(path).settings["grace"] == 15
+    verdict = race(LEARNERS, 60, min_pulls=15, journal=path, progress=False)
+    assert min(verdict.pulls.values()) >= 15 and verdict.settings["min_pulls"] == 15
+    assert read_verdict(path).settings["min_pulls"] == 15
     assert resume(path, LEARNERS, progress=False).pulls == verdict.pulls
 
 
@@ -115,19 +119,19 @@ def test_a_plan_says_until_when_a_take_off_is_seen():
 
 @pytest.mark.parametrize(
     ("budget", "advised"),
-    [(100, ""), (191, ""), (192, "grace=2, "), (255, "grace=2, "), (256, "grace=3, ")],
+    [(100, ""), (191, ""), (192, "min_pulls=2, "), (255, "min_pulls=2, "), (256, "min_pulls=3, ")],
 )
 def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
     policy = AdaptiveRejects(power=3)  # steep: at all these budgets arms are dropped on one pull
     said = str(policy.describe(64, budget))
     assert f"arms are dropped on one pull; {advised}fewer arms or a larger budget" in said
     if advised:
-        policy.plan(64, budget, grace=int(advised[6]))
+        policy.plan(64, budget, min_pulls=int(advised[10]))
 
 
 def test_the_command_takes_it():
     words = ["plan", "--arms", "64", "--budget", "200", "--horizon", "50"]
     said = CliRunner().invoke(app, words).output
     assert "arms are dropped on one pull" in said
-    said = CliRunner().invoke(app, [*words, "--grace", "2"]).output
+    said = CliRunner().invoke(app, [*words, "--min-pulls", "2"]).output
     assert "after 2 pulls is dropped" in said and "Warning" not in said

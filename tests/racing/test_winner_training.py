@@ -18,15 +18,21 @@ from latebloomer.errors import BudgetError, SettingError, TellError
 from latebloomer.page import race_html
 from latebloomer.policies import REGISTRY
 from latebloomer.policies.registry import label_of
-from latebloomer.racing import AllFailed, LearnerError, OtherRace, look, race, resume
+from latebloomer.racing import AllFailed, JournalMismatch, LearnerError, race, read_verdict, resume
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.verdict.page_data import page_data
-from latebloomer.session.delivery import set_aside
-from latebloomer.session.events import FAILED, FINISHED, Left, Named, Planned
+from latebloomer.session.events import (
+    FAILED,
+    FINISHED,
+    BudgetReplanned,
+    LearnerLeft,
+    WinnerSelected,
+)
 from latebloomer.session.session import Session
+from latebloomer.session.winner_training import set_aside
 
 SPECS = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 ARMS = 5
@@ -48,8 +54,8 @@ def play(session, stop=None):
 
 def named(policy, budget, share, horizon=None):
     """A session whose policy is done and whose winner is now trained on."""
-    session = play(Session(policy, ARMS, budget, horizon, deliver=share))
-    session.apply(Named(session.recommend().arm, session.budget))
+    session = play(Session(policy, ARMS, budget, horizon, winner_share=share))
+    session.apply(WinnerSelected(session.recommend().arm, session.budget))
     return session
 
 
@@ -66,16 +72,14 @@ def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousan
 
 @pytest.mark.parametrize("share", [1, 1.5, -0.1, float("nan"), "half", True])
 def test_a_share_that_leaves_nothing_to_decide_with_is_refused(share):
-    with pytest.raises(SettingError, match="deliver"):
-        race(FIVE, 100, deliver=share, journal=None)
+    with pytest.raises(SettingError, match="winner_share"):
+        race(FIVE, 100, winner_share=share, journal=None)
 
 
 def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
-    text = (
-        r"deliver=0.6 keeps 6 of budget=10 for the winner, .* budget=4 for 5 arms, but Foresight"
-    )
+    text = r"winner_share=0.6 keeps 6 of budget=10 for the winner, .* budget=4 for 5 arms, but Foresight"
     with pytest.raises(BudgetError, match=text):
-        race(FIVE, 10, deliver=0.6, journal=tmp_path / "race.db")
+        race(FIVE, 10, winner_share=0.6, journal=tmp_path / "race.db")
     assert not list(tmp_path.iterdir())
 
 
@@ -88,12 +92,12 @@ def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
     share=st.sampled_from([0.1, 0.29, 0.5, 0.7]),
 )
 def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, budget, share):
-    session = Session(policy, ARMS, budget, deliver=share)
+    session = Session(policy, ARMS, budget, winner_share=share)
     play(session)
     before, verdict = session.pulls, session.recommend()
     assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
     assert session.delivery_pending and session.horizon == budget
-    session.apply(Named(verdict.arm, session.budget))
+    session.apply(WinnerSelected(verdict.arm, session.budget))
     left = budget - sum(before)
     assert session.ask_phase(3) == ({verdict.arm: left} if left else {})
     play(session)
@@ -104,10 +108,10 @@ def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, bud
 
 @pytest.mark.parametrize("policy", SPECS)
 def test_who_was_named_stays_named_by_the_same_numbers(policy):
-    session = play(Session(policy, ARMS, 150, deliver=0.4))
+    session = play(Session(policy, ARMS, 150, winner_share=0.4))
     verdict, rows = session.recommend(), session.standings()
     why = [session.explain(i) for i in range(ARMS)]
-    session.apply(Named(verdict.arm, session.budget))
+    session.apply(WinnerSelected(verdict.arm, session.budget))
     play(session)
     after = session.recommend()
     assert (after.name, after.estimates) == (verdict.name, verdict.estimates)
@@ -132,7 +136,7 @@ def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
 def test_a_winner_that_takes_no_more_pulls_ends_it_and_stays_the_winner(policy, made, kind):
     session = play(named(policy, 120, 0.4), made)
     verdict, spent = session.recommend(), session.spent
-    session.apply(Left(verdict.arm, kind))
+    session.apply(LearnerLeft(verdict.arm, kind))
     assert session.over and session.recommend().arm == verdict.arm and not session.trainable
     assert session.recommend().estimates == verdict.estimates and session.spent == spent
     assert spent == 120 or "takes no more pulls" in session.reason
@@ -145,7 +149,7 @@ def test_it_is_the_same_again_from_a_pickle_and_with_another_budget(policy, made
     assert twin == session
     for one in (session, twin):
         budget = max(one.spent, one.budget + more)
-        one.apply(Planned(budget, one.deciding_budget))
+        one.apply(BudgetReplanned(budget, one.deciding_budget))
     assert play(session) == play(twin) and session.spent == max(session.budget, session.spent)
 
 
@@ -201,64 +205,66 @@ def changes(path):
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh", "rest-sure"])
 def test_a_race_spends_its_budget_and_says_both(policy):
-    verdict = quiet(deliver=0.4, policy=policy)
+    verdict = quiet(winner_share=0.4, policy=policy)
     assert verdict.spent == sum(verdict.pulls.values()) == verdict.budget == 600
-    assert verdict.named.name == verdict.name and verdict.named.estimate == verdict.estimate
-    assert verdict.named.at <= 360 and verdict.named.final and verdict.delivered.final
-    assert verdict.delivered.pulls == verdict.pulls[verdict.name]
-    assert verdict.delivered.since == 600 - verdict.named.at
-    assert verdict.delivered.score == verdict.score == verdict.curve(verdict.name)[-1]
+    assert verdict.selected.name == verdict.name and verdict.selected.estimate == verdict.estimate
+    assert verdict.selected.at <= 360 and verdict.selected.final and verdict.trained.final
+    assert verdict.trained.pulls == verdict.pulls[verdict.name]
+    assert verdict.trained.pulls_after_selection == 600 - verdict.selected.at
+    assert verdict.trained.score == verdict.score == verdict.curve(verdict.name)[-1]
 
 
 def test_naming_half_time_and_hindsight_are_those_of_the_race_without_delivery():
-    long, short = quiet(deliver=0.4), quiet(360, horizon=600)
+    long, short = quiet(winner_share=0.4), quiet(360, horizon=600)
     assert (long.name, long.estimates) == (short.name, short.estimates)
     assert (long.half_time, long.hindsight) == (short.half_time, short.hindsight)
-    assert (long.named, short.delivered.since) == (short.named, 0)
+    assert (long.selected, short.trained.pulls_after_selection) == (short.selected, 0)
     assert long.score > short.score  # and it was trained on
 
 
-@pytest.mark.parametrize("deliver", [0.0, 0.3])
-def test_both_are_in_everything_that_is_shown_or_kept(tmp_path, deliver):
+@pytest.mark.parametrize("winner_share", [0.0, 0.3])
+def test_both_are_in_everything_that_is_shown_or_kept(tmp_path, winner_share):
     path = tmp_path / "race.db"
-    verdict = quiet(deliver=deliver, journal=path)
-    for line in (str(verdict.named), str(verdict.delivered)):
+    verdict = quiet(winner_share=winner_share, journal=path)
+    for line in (str(verdict.selected), str(verdict.trained)):
         assert line in verdict.details() and line in page(verdict)
-        assert line in look(path).details() and (line in str(verdict)) == (deliver > 0)
+        assert line in read_verdict(path).details() and (line in str(verdict)) == (
+            winner_share > 0
+        )
     with sqlite3.connect(path) as db:
         kept_as = {k: json.loads(v) for k, v in db.execute("SELECT key, value FROM verdict")}
-    assert kept_as["named"]["estimate"] == verdict.estimate
-    assert kept_as["delivered"]["score"] == verdict.score
+    assert kept_as["selected"]["estimate"] == verdict.estimate
+    assert kept_as["trained"]["score"] == verdict.score
 
 
 def test_losses_are_named_and_delivered_as_they_are():
     def loss(floor):
         return lambda: (floor + 10 / n for n in count(1))
 
-    verdict = quiet(60, {"low": loss(0.1), "high": loss(3.0)}, maximize=False, deliver=0.5)
+    verdict = quiet(60, {"low": loss(0.1), "high": loss(3.0)}, maximize=False, winner_share=0.5)
     assert verdict.name == "low" and verdict.spent == 60
-    assert verdict.delivered.score == 0.1 + 10 / verdict.delivered.pulls < verdict.named.estimate
+    assert verdict.trained.score == 0.1 + 10 / verdict.trained.pulls < verdict.selected.estimate
 
 
 def test_the_naming_is_in_the_journal_before_the_first_pull_that_follows(tmp_path):
     path = tmp_path / "race.db"
-    verdict = quiet(deliver=0.4, journal=path)
+    verdict = quiet(winner_share=0.4, journal=path)
     arm = list(FIVE).index(verdict.name)
-    assert changes(path) == [(verdict.named.at, "named", arm, 600)]
+    assert changes(path) == [(verdict.selected.at, "named", arm, 600)]
 
 
 @pytest.mark.parametrize("at", [359, 360, 361, 480, 599])
 @pytest.mark.parametrize("policy", ["auto", "r-ucbe"])
 def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, cut, at, policy):
     path = tmp_path / "race.db"
-    whole = quiet(deliver=0.4, policy=policy, journal=tmp_path / "whole.db")
-    cut(at, lambda: quiet(deliver=0.4, policy=policy, journal=path))
-    seen = look(path)
+    whole = quiet(winner_share=0.4, policy=policy, journal=tmp_path / "whole.db")
+    cut(at, lambda: quiet(winner_share=0.4, policy=policy, journal=path))
+    seen = read_verdict(path)
     assert not seen.over and seen.spent == at and seen.budget == 600
     if at > 360:
-        assert seen.named == whole.named and "Delivered so far" in str(seen)
+        assert seen.selected == whole.selected and "Delivered so far" in str(seen)
     assert resume(path, FIVE, progress=False).summary() == whole.summary()
-    assert look(path).summary() == whole.summary() and changes(path) == changes(
+    assert read_verdict(path).summary() == whole.summary() and changes(path) == changes(
         tmp_path / "whole.db"
     )
 
@@ -273,22 +279,22 @@ def test_resume_trains_only_the_winner_again(tmp_path, cut):
 
         return scores
 
-    cut(500, lambda: quiet(deliver=0.4, journal=path))
+    cut(500, lambda: quiet(winner_share=0.4, journal=path))
     verdict = resume(path, {name: counted(name) for name in FIVE}, progress=False)
     assert built == [verdict.name]
 
 
 def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is():
-    verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, deliver=0.5)
+    verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, winner_share=0.5)
     assert verdict.name == "a" and verdict.pulls == {"a": 70, "b": 50} and verdict.over
     assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
     assert "ended by itself after 70 pulls; recommended with" in verdict["a"].why
 
 
 def test_a_winner_that_ended_before_it_was_named_has_no_more_to_be_trained():
-    verdict = quiet(200, {"a": curve(3, 0.9, end=10), "b": curve(3, 0.5)}, deliver=0.5)
+    verdict = quiet(200, {"a": curve(3, 0.9, end=10), "b": curve(3, 0.5)}, winner_share=0.5)
     assert verdict.name == "a" and verdict.pulls == {"a": 10, "b": 90}
-    assert verdict.delivered.since == 0 and verdict.over
+    assert verdict.trained.pulls_after_selection == 0 and verdict.over
 
 
 def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
@@ -303,13 +309,16 @@ def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
             return 0.9 * self.n / (self.n + 3)
 
     path, learners = tmp_path / "race.db", {"a": Breaks, "b": curve(3, 0.5)}
-    verdict = quiet(200, learners, deliver=0.5, journal=path)
-    assert verdict.name == "a" and verdict.delivered.pulls == verdict.learner.n == 70
-    assert verdict["a"].state == "winner" and verdict.named.pulls == 50
+    verdict = quiet(200, learners, winner_share=0.5, journal=path)
+    assert verdict.name == "a" and verdict.trained.pulls == verdict.learner.n == 70
+    assert verdict["a"].state == "winner" and verdict.selected.pulls == 50
     assert "a failed: pull 71 failed twice: RuntimeError: boom" in verdict.warnings
     assert verdict["a"].why.startswith("pull 71 failed twice: RuntimeError: boom; recommended")
     again = resume(path, learners, progress=False)
-    assert again.summary() == verdict.summary() == look(path).summary() and again.learner.n == 70
+    assert (
+        again.summary() == verdict.summary() == read_verdict(path).summary()
+        and again.learner.n == 70
+    )
     # In hindsight it had not failed: nobody but the winner was trained any more.
     assert [rule.pick for rule in verdict.hindsight] == ["a", "a"]
 
@@ -324,17 +333,19 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
         yield from curve(3, 0.9, fail=71)(seed)
 
     with pytest.raises(LearnerError, match="'a' could not be brought back to its 70 pulls"):
-        quiet(200, {"a": once, "b": curve(3, 0.5)}, deliver=0.5, journal=path, retries=0)
-    assert look(path).name == "a" and look(path).over
+        quiet(200, {"a": once, "b": curve(3, 0.5)}, winner_share=0.5, journal=path, retries=0)
+    assert read_verdict(path).name == "a" and read_verdict(path).over
 
 
 def test_when_all_fail_there_is_nobody_to_train_on():
     with pytest.raises(AllFailed):
-        quiet(60, {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}, deliver=0.5, retries=0)
+        quiet(
+            60, {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}, winner_share=0.5, retries=0
+        )
 
 
 def test_a_small_budget_is_judged_without_what_is_kept():
-    warnings = quiet(40, deliver=0.5).warnings
+    warnings = quiet(40, winner_share=0.5).warnings
     assert any("the budget of 20 to name the best of 40 is small: 25 make" in w for w in warnings)
 
 
@@ -343,29 +354,31 @@ def test_a_small_budget_is_judged_without_what_is_kept():
 
 def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
     path = tmp_path / "race.db"
-    quiet(deliver=0.4, journal=path)
+    quiet(winner_share=0.4, journal=path)
     opened = files.read(path)
     events = [entry.event for entry in opened.read()]
     opened.close()
     forged = files.create(tmp_path / "forged.db", events[0])
     for event in events[1:]:
-        forged.append(replace(event, arm=4) if isinstance(event, Named) else event)
+        forged.append(replace(event, arm=4) if isinstance(event, WinnerSelected) else event)
     forged.close()
-    with pytest.raises(OtherRace, match=r"arm 4 was named the best, but Foresight.* names arm"):
-        look(tmp_path / "forged.db")
+    with pytest.raises(
+        JournalMismatch, match=r"arm 4 was named the best, but Foresight.* names arm"
+    ):
+        read_verdict(tmp_path / "forged.db")
 
 
 # --- what is shown ---
 
 
 def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
-    race(FIVE, 600, deliver=0.4, journal=None)
+    race(FIVE, 600, winner_share=0.4, journal=None)
     said = capfd.readouterr().err
     assert ", then 240 pulls for the winner\n" in said
     assert "named the best at pull 360 by " in said
     assert "; trained on with the 240 pulls left" in said
     monkeypatch.setattr(progress_module, "EVERY", 0.0)
-    race(FIVE, 600, deliver=0.4, journal=None)
+    race(FIVE, 600, winner_share=0.4, journal=None)
     assert ", named the best, is trained on; it scores " in capfd.readouterr().err
 
 
@@ -385,12 +398,12 @@ def test_the_table_says_who_is_trained_on():
 
 def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(100, lambda: quiet(deliver=0.4, journal=path))
-    seen = look(path)
+    cut(100, lambda: quiet(winner_share=0.4, journal=path))
+    seen = read_verdict(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
-    assert "Named the best so far" in seen.details() and not seen.named.final
+    assert "Named the best so far" in seen.details() and not seen.selected.final
 
 
 def test_the_report_marks_where_the_winner_was_named():
-    assert page(quiet(deliver=0.4)).count('class="ring"') == 1
+    assert page(quiet(winner_share=0.4)).count('class="ring"') == 1
     assert 'class="ring"' not in page(quiet())

@@ -13,69 +13,71 @@ from typing import Any, ClassVar
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.runners.contract import (
-    Begun,
     Orders,
     Report,
     Runner,
-    Stage,
+    RunnerContext,
+    RunningPull,
     Unsaved,
 )
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Saved, Told
+from latebloomer.session.events import Saved, ScoreReported
 from latebloomer.session.session import Session
 
 WITHOUT = "or leave resident out to keep all learners in memory"
 
 
-def keep_resident(
+def limit_memory(
     runner: Runner,
-    resident: int | None,
+    max_in_memory: int | None,
     entries: Sequence[Entry],
     session: Session,
     settings: Settings,
 ) -> Runner:
-    """The same runner with at most `resident` learners live at once; says what cannot work."""
-    if resident is None:
+    """The same runner with at most `max_in_memory` learners live at once; says what cannot work."""
+    if max_in_memory is None:
         return runner
-    whole = isinstance(resident, int) and not isinstance(resident, bool)
-    if not whole or resident < 1:
+    whole = isinstance(max_in_memory, int) and not isinstance(max_in_memory, bool)
+    if not whole or max_in_memory < 1:
         raise SettingError(
-            f"resident={resident!r}, but resident must be a whole number from 1 on: it is how "
+            f"max_in_memory={max_in_memory!r}, but resident must be a whole number from 1 on: it is how "
             "many learners are in memory at once"
         )
-    if resident >= len(entries):
+    if max_in_memory >= len(entries):
         return runner
-    _need_phases(resident, session, settings)
+    _need_phases(max_in_memory, session, settings)
     for entry in entries:
-        _need_function(resident, entry)
-    return runner.with_resident(resident)
+        _need_function(max_in_memory, entry)
+    return runner.with_resident(max_in_memory)
 
 
-def _need_phases(resident: int, session: Session, settings: Settings) -> None:
+def _need_phases(max_in_memory: int, session: Session, settings: Settings) -> None:
     policy = session.policy
     if session.decides_every_pull or policy.decides_after_sweeps():
         after = "pull" if session.decides_every_pull else "sweep"
         raise SettingError(
-            f"resident={resident} with {policy!r}, but that decides after every {after}, and "
+            f"max_in_memory={max_in_memory} with {policy!r}, but that decides after every {after}, and "
             "learners would be saved and loaded each time: choose a policy with phases (auto, "
             f"r-sr, sh), {WITHOUT}"
         )
     if settings.seconds is not None:
         raise SettingError(
-            f"resident={resident} with seconds={settings.seconds:g}, but a race by the clock is "
+            f"max_in_memory={max_in_memory} with seconds={settings.seconds:g}, but a race by the clock is "
             "planned while all learners have had as many pulls, and these have that between "
             f"phases alone: give budget=... instead of seconds, {WITHOUT}"
         )
 
 
-def _need_function(resident: int, entry: Entry) -> None:
+def _need_function(max_in_memory: int, entry: Entry) -> None:
     if not entry.rebuilds:
         raise LearnerError(
-            f"resident={resident}, but learner {entry.name!r} is an object, which is in memory as "
+            f"max_in_memory={max_in_memory}, but learner {entry.name!r} is an object, which is in memory as "
             f"long as you hold it: give a function that builds it, {WITHOUT}"
         )
     if isgeneratorfunction(entry.given):
-        raise LearnerError(f"resident={resident}, but {cannot_let_go(entry.name, 'a generator')}")
+        raise LearnerError(
+            f"max_in_memory={max_in_memory}, but {cannot_let_go(entry.name, 'a generator')}"
+        )
 
 
 def cannot_let_go(name: str, why: str) -> str:
@@ -91,18 +93,18 @@ class ResidentRunner(Runner):
 
     in_phases: ClassVar[bool] = True
 
-    def __init__(self, inner: Runner, resident: int) -> None:
+    def __init__(self, inner: Runner, max_in_memory: int) -> None:
         super().__init__()
-        self._inner, self._resident = inner, resident
+        self._inner, self._resident = inner, max_in_memory
         self._live: dict[int, int] = {}  # pulls of each; the one that was pulled last is last
         self.pending = inner.pending
 
-    def start(self, stage: Stage) -> None:
+    def start(self, stage: RunnerContext) -> None:
         self._stage = stage
         self._inner.start(stage._replace(pickles=True))
 
     @property
-    def under_way(self) -> Begun | None:
+    def under_way(self) -> RunningPull | None:
         return self._inner.under_way
 
     def work(self, orders: Orders) -> Iterator[Report]:
@@ -114,7 +116,7 @@ class ResidentRunner(Runner):
         self._live.pop(arm, None)
         self._live[arm] = order.done
         for report in self._inner.work({arm: order}):
-            if type(report) is Told and arm in self._live:
+            if type(report) is ScoreReported and arm in self._live:
                 self._live[arm] = order.done + 1
             yield report
 

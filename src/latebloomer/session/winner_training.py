@@ -16,32 +16,32 @@ from latebloomer.errors import need_number, require
 ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 
-def check_share(deliver: float) -> None:
+def check_share(winner_share: float) -> None:
     """Raise a `SettingError` unless something is left to name the best with."""
-    need_number("deliver", deliver)
-    require(0 <= deliver < 1, "deliver", deliver, "at least 0 and below 1",
+    need_number("winner_share", winner_share)
+    require(0 <= winner_share < 1, "winner_share", winner_share, "at least 0 and below 1",
             "it is the share of the budget that the winner is trained on with")  # fmt: skip
 
 
-def set_aside(budget: int, deliver: float) -> int:
+def set_aside(budget: int, winner_share: float) -> int:
     """Pulls of a budget that are the winner's.
 
     >>> set_aside(100, 0.3), set_aside(100, 0.29), set_aside(9, 0.5), set_aside(9, 0.0)
     (30, 29, 4, 0)
     """
-    return floor(deliver * budget + ROUNDING)
+    return floor(winner_share * budget + ROUNDING)
 
 
-def whole_budget(deciding: int, deliver: float) -> int:
+def whole_budget(deciding: int, winner_share: float) -> int:
     """About how many pulls a budget is in all of which `deciding` name the best.
 
     >>> whole_budget(70, 0.3), whole_budget(5, 0.5)
     (100, 10)
     """
-    return round(deciding / (1 - deliver))
+    return round(deciding / (1 - winner_share))
 
 
-class Naming(NamedTuple):
+class WinnerSelection(NamedTuple):
     """What stood when the best was named."""
 
     arm: int

@@ -4,12 +4,12 @@ import sqlite3
 
 import pytest
 
-from latebloomer.racing import clock, look, race, resume
+from latebloomer.racing import race, read_verdict, resume, time_budget
 from latebloomer.racing.journal import journal
 from latebloomer.racing.runners import contract as runner
 from latebloomer.racing.runners import local
 
-MODULES = (clock, local, runner)
+MODULES = (time_budget, local, runner)
 
 
 class Time:
@@ -63,34 +63,39 @@ def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert verdict.over and verdict.budget - arms < verdict.spent <= verdict.budget
     if policy in ("auto", "adaptive-rejects", "r-sr"):
-        assert sum(arm.state in ("racing", "winner") for arm in verdict.arms) <= 2
+        assert sum(arm.state in ("racing", "winner") for arm in verdict.learners) <= 2
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])
 @pytest.mark.parametrize("pace", PACES)
-@pytest.mark.parametrize("deliver", [0.3, 0.7])
-def test_the_winner_has_its_share_of_the_time(time, policy, pace, deliver, tmp_path):
+@pytest.mark.parametrize("winner_share", [0.3, 0.7])
+def test_the_winner_has_its_share_of_the_time(time, policy, pace, winner_share, tmp_path):
     path = tmp_path / "race.db"
     learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(6)}
     verdict = race(
-        learners, seconds=600, deliver=deliver, policy=policy, journal=path, progress=False
+        learners,
+        seconds=600,
+        winner_share=winner_share,
+        policy=policy,
+        journal=path,
+        progress=False,
     )
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     with sqlite3.connect(path) as db:
         (before,) = db.execute(
-            "SELECT sum(seconds) FROM pulls WHERE t <= ?", (verdict.named.at,)
+            "SELECT sum(seconds) FROM pulls WHERE t <= ?", (verdict.selected.at,)
         ).fetchone()
-    assert abs(before - (1 - deliver) * 600) <= 0.05 * 600, before
-    assert verdict.over and look(path).summary() == verdict.summary()
+    assert abs(before - (1 - winner_share) * 600) <= 0.05 * 600, before
+    assert verdict.over and read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_winner_trained_by_the_clock_goes_on_after_a_stop(time, tmp_path, cut):
     learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
     path = tmp_path / "race.db"
-    cut(450, lambda: race(learners, seconds=600, deliver=0.5, journal=path, progress=False))
-    named = look(path).named
+    cut(450, lambda: race(learners, seconds=600, winner_share=0.5, journal=path, progress=False))
+    named = read_verdict(path).selected
     verdict = resume(path, learners, progress=False)
-    assert abs(verdict.spent - 600) <= 30 and verdict.named == named
+    assert abs(verdict.spent - 600) <= 30 and verdict.selected == named
     assert abs(named.at - 300) <= 15
 
 
@@ -112,7 +117,7 @@ def test_a_race_by_the_clock_resumes_and_counts_the_time_before(time, tmp_path, 
     time.now += 10_000  # the machine was off
     verdict = resume(path, learners, progress=False)
     assert abs(verdict.spent - 600) <= 30  # restoring the learners was not the race's time
-    assert look(path).summary() == verdict.summary()  # the replay needs no clock
+    assert read_verdict(path).summary() == verdict.summary()  # the replay needs no clock
 
 
 def test_pulls_too_long_for_the_promise_are_said(time):

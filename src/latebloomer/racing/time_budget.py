@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Protocol
 
-from latebloomer.session.events import Event, PullFailed, Restored, Told
+from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported
 from latebloomer.session.session import Session
 
 PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured
@@ -53,7 +53,7 @@ class Elapsed(Protocol):
     def here(self) -> float: ...
 
 
-class Clock:
+class TimeBudget:
     """Measures pulls and says when to plan anew or to stop."""
 
     def __init__(self, seconds: float, arms: int, watch: Elapsed, lanes: int = 1) -> None:
@@ -75,9 +75,9 @@ class Clock:
         """Take over what an earlier process has measured."""
         self._length[arm], self._count[arm] = seconds, count
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Learn from pulls; building and failing are time spent, not the price of a pull."""
-        if type(event) is Told:
+        if type(event) is ScoreReported:
             self.note(event.arm, event.seconds)
         elif isinstance(event, PullFailed | Restored):
             self._not_pulling += event.seconds / self._lanes

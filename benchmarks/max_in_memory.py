@@ -1,6 +1,6 @@
 """Peak memory of a race of many large learners, all in memory and few.
 
-    python -m benchmarks.resident [--learners 40] [--megabytes 50] [--resident 4]
+    python -m benchmarks.max_in_memory [--learners 40] [--megabytes 50] [--max-in-memory 4]
 
 Each race is run in a process of its own, whose peak is what the operating system says it was.
 """
@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from latebloomer.racing import look, race
+from latebloomer.racing import race, read_verdict
 from latebloomer.session.events import Saved
 
 PULLS = 10  # per learner, on average
@@ -49,26 +49,26 @@ def heavy(best: float, megabytes: int) -> Callable[[], Heavy]:
     return lambda: Heavy(best, megabytes)
 
 
-def race_once(learners: int, megabytes: int, resident: int | None) -> None:
+def race_once(learners: int, megabytes: int, max_in_memory: int | None) -> None:
     """Race, and print the peak of this process."""
     given = {f"{i}": heavy(0.5 + 0.5 * i / learners, megabytes) for i in range(learners)}
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as folder:
         path, began, saves = Path(folder) / "race.db", perf_counter(), count()
 
-        def hear(event: object, _: object) -> None:
+        def on_event(event: object, _: object) -> None:
             if isinstance(event, Saved):
                 next(saves)
 
         verdict = race(
             given, PULLS * learners, policy="r-sr", journal=path, progress=False,
-            resident=resident, callbacks=[hear],
+            max_in_memory=max_in_memory, callbacks=[on_event],
         )  # fmt: skip
         took = perf_counter() - began
-        assert look(path).spent == PULLS * learners
+        assert read_verdict(path).spent == PULLS * learners
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
-        f"resident={resident}: peak {(peak - idle) / 1024:,.0f} MB above the "
+        f"max_in_memory={max_in_memory}: peak {(peak - idle) / 1024:,.0f} MB above the "
         f"{idle / 1024:,.0f} MB of an idle process, {next(saves)} checkpoints, {took:.1f} s, "
         f"winner {verdict.name} after {verdict.pulls[verdict.name]} pulls",
         flush=True,
@@ -79,15 +79,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--learners", type=int, default=40)
     parser.add_argument("--megabytes", type=int, default=50)
-    parser.add_argument("--resident", type=int, default=4)
+    parser.add_argument("--max-in-memory", type=int, default=4)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.one is not None:
         race_once(wanted.learners, wanted.megabytes, wanted.one or None)
         return
     size = ["--learners", str(wanted.learners), "--megabytes", str(wanted.megabytes)]
-    for resident in (0, wanted.resident):
-        command = [sys.executable, "-m", "benchmarks.resident", *size, "--one", str(resident)]
+    for max_in_memory in (0, wanted.max_in_memory):
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.max_in_memory",
+            *size,
+            "--one",
+            str(max_in_memory),
+        ]
         subprocess.run(command, check=True)
 
 
