@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from latebloomer import simulate
-from latebloomer.core.atomic_files import write_csv
+from latebloomer._util.atomic_files import write_csv
 from latebloomer.problems import Problem, problem
 from latebloomer.simulation.plots import MORE_STYLES, STYLES, TEXT, Style
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from latebloomer import Problem, simulate
-from latebloomer.core import memory
-from latebloomer.core.memory import FreeMemory
+from latebloomer._util import memory
+from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
 from latebloomer.policies import REGISTRY, RisingSR, make_policy
 from latebloomer.problems import problem

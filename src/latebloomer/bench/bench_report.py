@@ -8,9 +8,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from latebloomer._util.atomic_files import make_folder, write_csv, write_file
 from latebloomer.bench.curve_sets import Curves, Skipped
 from latebloomer.bench.losses import ALL, Line
-from latebloomer.core.atomic_files import make_folder, write_csv, write_file
 from latebloomer.errors import extra
 from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
 

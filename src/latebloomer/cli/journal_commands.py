@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latebloomer._util.text import one_line
 from latebloomer.cli.terminal_output import Json, command, redrawn, say
-from latebloomer.core.text import one_line
 from latebloomer.racing.journal import RACES
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import latebloomer
+from latebloomer._util.text import reason_of
 from latebloomer.cli.terminal_output import say
-from latebloomer.core.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.learner import Given
 

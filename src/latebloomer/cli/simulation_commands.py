@@ -9,8 +9,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from latebloomer._util.atomic_files import make_folder, need_folder, write_file
 from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
-from latebloomer.core.atomic_files import make_folder, need_folder, write_file
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
 from latebloomer.racing.training_share import PULLS, units_of

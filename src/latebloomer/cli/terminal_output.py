@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from latebloomer.core.atomic_files import need_different, need_writable
-from latebloomer.core.text import printable
+from latebloomer._util.atomic_files import need_different, need_writable
+from latebloomer._util.text import printable
 from latebloomer.errors import LatebloomerError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.atomic_files import make_folder, write_file
+from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.core.compiling import CPU_OPTIONS, INNER_OPTIONS, cpu_jit, inner_jit
 from latebloomer.core.kernel import Jit, plain
 from latebloomer.core.moves import moves_of

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import (
     LearnerError,
     MissingExtra,

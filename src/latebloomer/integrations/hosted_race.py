@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.atomic_files import make_folder
+from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     checked_full,

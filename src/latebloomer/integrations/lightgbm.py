@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.full_training import (
     Metric,

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.atomic_files import make_folder
+from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, SettingError, need_whole, require
 from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction

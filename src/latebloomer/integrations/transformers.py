@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.full_training import (
     direction_of,

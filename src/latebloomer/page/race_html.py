@@ -7,7 +7,7 @@ from html import escape
 from math import isinf
 from time import localtime, strftime
 
-from latebloomer.core.text import short_seconds, span_of_time
+from latebloomer._util.text import short_seconds, span_of_time
 from latebloomer.page.html_document import (
     html_document,
     section,

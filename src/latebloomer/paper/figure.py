@@ -14,8 +14,8 @@ from time import monotonic
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-from latebloomer.core.atomic_files import make_folder, write_csv
-from latebloomer.core.text import printable
+from latebloomer._util.atomic_files import make_folder, write_csv
+from latebloomer._util.text import printable
 from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.simulation.progress_bar import Progress
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from latebloomer.core.atomic_files import write_file
+from latebloomer._util.atomic_files import write_file
 from latebloomer.page.html_document import html_document
 from latebloomer.paper.claim_results import (
     NOT,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.atomic_files import make_folder, write_file
+from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
 from latebloomer.paper import (
     bounds_figure,

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
     from latebloomer.policies.explore_then_commit import ExploreThenCommit
     from latebloomer.policies.foresight import Foresight
-    from latebloomer.policies.hybrid import Hybrid
     from latebloomer.policies.hyperband import Hyperband
-    from latebloomer.policies.i_epoch import IEpoch
-    from latebloomer.policies.max_ucb import MaxUCB
     from latebloomer.policies.plan_text import Description, describe
     from latebloomer.policies.prob_one import ProbOne
-    from latebloomer.policies.ptrr import PTRR
     from latebloomer.policies.registry import REGISTRY, choose_policy, make_policy, split_policies
+    from latebloomer.policies.related.hybrid import Hybrid
+    from latebloomer.policies.related.i_epoch import IEpoch
+    from latebloomer.policies.related.max_ucb import MaxUCB
+    from latebloomer.policies.related.ptrr import PTRR
+    from latebloomer.policies.related.rising_bandits import RisingBandits
     from latebloomer.policies.rest_sure import RestSure
-    from latebloomer.policies.rising_bandits import RisingBandits
     from latebloomer.policies.rising_sr import RisingSR
     from latebloomer.policies.rising_ucbe import RisingUCBE
     from latebloomer.policies.round_robin import RoundRobin
@@ -59,21 +59,21 @@ __all__ = [
 
 HOMES = {  # where each name lives
     "ASHA": "latebloomer.policies.asha",
-    "PTRR": "latebloomer.policies.ptrr",
+    "PTRR": "latebloomer.policies.related.ptrr",
     "REGISTRY": "latebloomer.policies.registry",
     "UCBE": "latebloomer.policies.ucbe",
     "AdaptiveRejects": "latebloomer.policies.adaptive_rejects",
     "Description": "latebloomer.policies.plan_text",
     "ExploreThenCommit": "latebloomer.policies.explore_then_commit",
     "Foresight": "latebloomer.policies.foresight",
-    "Hybrid": "latebloomer.policies.hybrid",
+    "Hybrid": "latebloomer.policies.related.hybrid",
     "Hyperband": "latebloomer.policies.hyperband",
-    "IEpoch": "latebloomer.policies.i_epoch",
-    "MaxUCB": "latebloomer.policies.max_ucb",
+    "IEpoch": "latebloomer.policies.related.i_epoch",
+    "MaxUCB": "latebloomer.policies.related.max_ucb",
     "Policy": "latebloomer.policies.base",
     "ProbOne": "latebloomer.policies.prob_one",
     "RestSure": "latebloomer.policies.rest_sure",
-    "RisingBandits": "latebloomer.policies.rising_bandits",
+    "RisingBandits": "latebloomer.policies.related.rising_bandits",
     "RisingSR": "latebloomer.policies.rising_sr",
     "RisingUCBE": "latebloomer.policies.rising_ucbe",
     "RoundRobin": "latebloomer.policies.round_robin",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from latebloomer._util.memory import need_memory
 from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
@@ -27,7 +28,6 @@ from latebloomer.core.ledger import (
     best_open,
     remember_slopes,
 )
-from latebloomer.core.memory import need_memory
 from latebloomer.core.phases import log_bar
 from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
 

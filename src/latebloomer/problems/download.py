@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from latebloomer.core.atomic_files import make_folder, write_file
+from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.paper_settings import IMDB_FILE, IMDB_SHA256, digest_of

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from latebloomer.core.text import one_line
+from latebloomer._util.text import one_line
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.download import write_whole

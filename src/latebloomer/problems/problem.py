@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.core.memory import need_memory
+from latebloomer._util.memory import need_memory
 from latebloomer.core.seed_key import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.assumption_report import AssumptionReport

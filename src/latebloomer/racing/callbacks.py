@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from latebloomer.core.text import brief, reason_of
+from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings

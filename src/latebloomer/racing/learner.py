@@ -24,7 +24,7 @@ from numbers import Complex, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from latebloomer.core.text import brief, reason_of
+from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.training_share import Share, ShareLearner
 

@@ -8,7 +8,7 @@ from rich.console import ConsoleDimensions, Group
 from rich.table import Table
 from rich.text import Text
 
-from latebloomer.core.text import NAME, one_line, short_name, short_seconds, shortened
+from latebloomer._util.text import NAME, one_line, short_name, short_seconds, shortened
 from latebloomer.racing.progress import WIDTH
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.html_table import html_table
-from latebloomer.core.text import one_line
+from latebloomer._util.html_table import html_table
+from latebloomer._util.text import one_line
 
 if TYPE_CHECKING:
     from latebloomer.racing.progress import Progress

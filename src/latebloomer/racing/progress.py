@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.text import printable, short_name, span_of_time
+from latebloomer._util.text import printable, short_name, span_of_time
 from latebloomer.errors import require
 from latebloomer.racing.long_pulls import LongPulls
 from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook

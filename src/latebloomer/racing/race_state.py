@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from itertools import islice
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import (
     AllFailed,
     BudgetError,

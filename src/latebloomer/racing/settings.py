@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import JournalMismatch, SettingError, need_number, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import (

@@ -8,8 +8,8 @@ from math import inf
 
 import numpy as np
 
-from latebloomer.core.memory import need_memory
-from latebloomer.core.text import brief
+from latebloomer._util.memory import need_memory
+from latebloomer._util.text import brief
 from latebloomer.errors import RewardError, SettingError, need_whole, require
 
 ARM_BYTES = 500  # of an arm before its first pull: its name and its place in each list

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.html_table import html_table
+from latebloomer._util.html_table import html_table
+from latebloomer._util.text import brief
 from latebloomer.core.ledger import OVER, RACERS
-from latebloomer.core.text import brief
 from latebloomer.errors import (
     ArmError,
     NoScoresYet,

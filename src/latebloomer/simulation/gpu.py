@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from latebloomer._util.memory import FreeMemory, need_memory
 from latebloomer.core.kernel import lower
 from latebloomer.core.ledger import CELLS, FAN, Ledger
-from latebloomer.core.memory import FreeMemory, need_memory
 from latebloomer.core.moves import POOL, game_arrays, ledger_bytes, past_lengths
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra

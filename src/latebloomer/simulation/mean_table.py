@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.core.memory import need_memory
+from latebloomer._util.memory import need_memory
 from latebloomer.problems.problem import Problem
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from latebloomer.core.atomic_files import File, write_file
+from latebloomer._util.atomic_files import File, write_file
 from latebloomer.errors import extra, require
 from latebloomer.policies.registry import title
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from latebloomer.core.atomic_files import File, write_csv, write_file
-from latebloomer.core.html_table import html_table
+from latebloomer._util.atomic_files import File, write_csv, write_file
+from latebloomer._util.html_table import html_table
+from latebloomer._util.tables import data_frame
 from latebloomer.core.statistics import Estimate, mcnemar
-from latebloomer.core.tables import data_frame
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank

@@ -30,7 +30,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from latebloomer.core.atomic_files import File, need_writable, write_file
+from latebloomer._util.atomic_files import File, need_writable, write_file
 from latebloomer.errors import ResultsError
 from latebloomer.policies.registry import rank
 from latebloomer.simulation.counts import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from latebloomer.core.memory import SMALL, free_memory, need_memory
+from latebloomer._util.memory import SMALL, free_memory, need_memory
 from latebloomer.core.moves import ledger_bytes, past_lengths
 from latebloomer.core.prefix_sums import PrefixSums
 from latebloomer.policies.base import Policy

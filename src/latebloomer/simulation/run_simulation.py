@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.atomic_files import File
+from latebloomer._util.atomic_files import File
 from latebloomer.core.random import RUNS
 from latebloomer.core.seed_key import key
 from latebloomer.errors import SettingError, need_whole, require

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from latebloomer.errors import SettingError
 
 if TYPE_CHECKING:
-    from latebloomer.core.atomic_files import File
+    from latebloomer._util.atomic_files import File
     from latebloomer.policies import Policy
     from latebloomer.problems import Problem
     from latebloomer.simulation.results import Results

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latebloomer.core.memory import need_memory
+from latebloomer._util.memory import need_memory
 from latebloomer.errors import ArmError, require
 from latebloomer.theory.complexity import h1
 from latebloomer.theory.inputs import (

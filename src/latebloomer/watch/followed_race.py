@@ -10,7 +10,7 @@ from math import inf, isnan, nan
 from pathlib import Path
 from time import perf_counter, time
 
-from latebloomer.core.text import span_of_time
+from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page.race_page import (
     FINISHED,

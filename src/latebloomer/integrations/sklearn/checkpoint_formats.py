@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, SettingError, extra, require
 
 # As `FoldModel.state` gives it: model, batches, and how far it is (in older ones, its steps).

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require
 
 RowNumbers = NDArray[np.intp]

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, need_whole, require, unknown
 from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 from latebloomer.integrations.sklearn.search_learners import SearchLearners, need_trainable

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require
 from latebloomer.integrations.sklearn.sklearn_learner import (
     need_scoring,

@@ -13,7 +13,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from latebloomer.core.text import brief
+from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
 from latebloomer.integrations.sklearn.checkpoint_formats import (
     CheckpointFormat,

@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.racing.checkpoints.storage import Storage, place_of
 from latebloomer.session.events import Saved
 

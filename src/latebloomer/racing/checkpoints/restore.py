@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.pickled import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Storage

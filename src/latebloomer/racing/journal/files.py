@@ -10,7 +10,7 @@ from pathlib import Path
 from time import time
 from typing import NamedTuple
 
-from latebloomer.core.text import one_line
+from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
 from latebloomer.racing.journal.journal import (
     DAMAGE,
@@ -21,7 +21,6 @@ from latebloomer.racing.journal.journal import (
     resume_call,
     transaction,
 )
-from latebloomer.racing.journal.migrate import VersionOneReader, migrate
 from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
 from latebloomer.session.events import Began, Created, Decided, Event, ScoreReported
 
@@ -186,20 +185,16 @@ def _make_tables(db: sqlite3.Connection) -> None:
 
 
 def reopen(path: str | os.PathLike[str]) -> FileJournal:
-    """A journal to go on with; no other process may have it. One of version 1 is migrated."""
+    """A journal to go on with; no other process may have it."""
     file = Path(path).absolute()
     looked = read(file)  # says what is wrong with the file before anything is touched
     with closing(looked):
         first = next(looked.read(), None)
     if first is None or not isinstance(first.event, Created):
         raise JournalError(f"{near(file)} does not begin with a race: nothing can be resumed")
-    old = isinstance(looked, VersionOneReader)
     lock = take_lock(file)
     try:
-        db = _connect(file, durability_of(first.event))
-        if old:
-            migrate(db, file, _make_tables)
-        return FileJournal(db, file, lock)
+        return FileJournal(_connect(file, durability_of(first.event)), file, lock)
     except BaseException:
         lock.close()
         raise
@@ -217,8 +212,8 @@ def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = Fals
             f"there is no journal {near(file)}: check the path, or start with race(...)"
         )
     db = _connect_to_read(file, at_rest=brief and _is_at_rest(file))
-    version = _version(db, file, damaged)
-    return VersionOneReader(db, file) if version == 1 else FileJournal(db, file)
+    _version(db, file, damaged)
+    return FileJournal(db, file)
 
 
 def glance(path: Path) -> tuple[sqlite3.Connection, int]:
@@ -297,6 +292,11 @@ def _need_ours(file: Path, application: int, version: int, tables: int) -> None:
     if application != APPLICATION:
         raise JournalError(
             f"{near(file)} is not a journal of a race: it is an SQLite file of another program"
+        )
+    if version < VERSION:
+        raise JournalError(
+            f"Journal {near(file)} was written by an earlier latebloomer (format {version}), and this "
+            f"one reads format {VERSION}: start a new race in another file."
         )
     if version > VERSION:
         raise JournalError(

@@ -20,7 +20,7 @@ from struct import error as StructError
 from time import time
 from typing import Any
 
-from latebloomer.core.text import one_line
+from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal.schema import (
     COLUMNS,

@@ -16,13 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.text import one_line
+from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import DAMAGE
 from latebloomer.racing.journal.names import BESIDE, Place, journal_files, written_at
-from latebloomer.session.events import Created, Decided, ScoreReported
 
 EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
 
@@ -86,9 +85,9 @@ def listed_race(path: Path) -> ListedRace | None:
 
 
 def _at_a_glance(path: Path) -> _Known:
-    db, version = files.glance(path)
+    db, _ = files.glance(path)
     with closing(db):
-        return _folded(path) if version == 1 else _queried(db)
+        return _queried(db)
 
 
 def _queried(db: sqlite3.Connection) -> _Known:
@@ -100,18 +99,6 @@ def _queried(db: sqlite3.Connection) -> _Known:
         verdict = json.loads(last[1])
         return _Known(json.loads(first[0]), int(verdict["spent"]), verdict)
     return _Known(json.loads(first[0]), int(db.execute(PULLS).fetchone()[0]), None)
-
-
-def _folded(path: Path) -> _Known:
-    """A journal of version 1 has other tables: it is read event by event."""
-    created, pulls, verdict = {}, 0, None
-    with closing(files.read(path)) as journal:
-        for entry in journal.read():
-            if isinstance(entry.event, Created):
-                created = {"settings": entry.event.settings, "names": entry.event.names}
-            pulls += isinstance(entry.event, ScoreReported)
-            verdict = dict(entry.event.summary) if isinstance(entry.event, Decided) else verdict
-    return _Known(created, pulls, verdict)
 
 
 def _with_race(

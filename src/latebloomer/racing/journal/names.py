@@ -15,8 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from latebloomer.core.atomic_files import make_folder
-from latebloomer.core.text import brief
+from latebloomer._util.atomic_files import make_folder
+from latebloomer._util.text import brief
 from latebloomer.errors import JournalError, OutputError, SettingError, require
 from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, files
 from latebloomer.racing.journal.journal import Journal, near

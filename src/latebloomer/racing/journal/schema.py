@@ -35,7 +35,7 @@ from latebloomer.session.events import (
 )
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of our files
-VERSION = 2  # of the table below, SQLite's user_version
+VERSION = 3  # of the table below, SQLite's user_version
 
 COLUMNS = (
     "id", "kind", "arm", "n", "score", "seconds", "steps", "budget", "deciding", "horizon", "size",

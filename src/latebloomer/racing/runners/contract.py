@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from latebloomer.core.text import printable, reason_of
+from latebloomer._util.text import printable, reason_of
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints.pickled import pickling
 from latebloomer.racing.checkpoints.saved_states import SavedStates

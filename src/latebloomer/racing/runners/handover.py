@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import saved_event

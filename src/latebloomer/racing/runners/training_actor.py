@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from latebloomer.core.text import reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.kept_models import is_bare
 from latebloomer.racing.checkpoints.restore import Target, restore

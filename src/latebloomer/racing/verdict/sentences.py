@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from latebloomer.core.text import short_name
+from latebloomer._util.text import short_name
 from latebloomer.session.events import FAILED, LearnerLeft
 from latebloomer.session.reasons import Explanation
 from latebloomer.session.session import Session

@@ -10,9 +10,9 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.atomic_files import File, need_different, write_file
-from latebloomer.core.tables import data_frame
-from latebloomer.core.text import reason_of
+from latebloomer._util.atomic_files import File, need_different, write_file
+from latebloomer._util.tables import data_frame
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in

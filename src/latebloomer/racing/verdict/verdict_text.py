@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latebloomer.core.text import printable, short_name, short_seconds
+from latebloomer._util.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.share_text import percent
 from latebloomer.session.events import FAILED, FINISHED

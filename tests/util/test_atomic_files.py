@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.core import atomic_files
-from latebloomer.core.atomic_files import (
+from latebloomer._util import atomic_files
+from latebloomer._util.atomic_files import (
     make_folder,
     need_different,
     need_folder,
@@ -94,7 +94,7 @@ def test_a_device_stays_one():
 @pytest.mark.parametrize("piped", [True, False])
 def test_the_process_s_own_output_is_written_like_any_other(tmp_path, piped):
     code = (
-        "from latebloomer.core.atomic_files import write_file as w\n"
+        "from latebloomer._util.atomic_files import write_file as w\n"
         "w('/dev/stdout', 'table\\n')\nimport os; os.write(1, b'x' * 9)"
     )
     with open(tmp_path / "out", "wb") as out:

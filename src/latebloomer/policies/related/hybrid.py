@@ -9,7 +9,7 @@ from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, OVER, PULLS, RACERS, Ledger, remember_rewards
 from latebloomer.policies.base import Policy
 from latebloomer.policies.power_law import commit, runner_up
-from latebloomer.policies.ptrr import (
+from latebloomer.policies.related.ptrr import (
     abandon_if_low,
     arm_in_turn,
     check_threshold,

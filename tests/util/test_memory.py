@@ -2,8 +2,8 @@
 
 import pytest
 
-from latebloomer.core import memory
-from latebloomer.core.memory import FreeMemory, free_memory, need_memory
+from latebloomer._util import memory
+from latebloomer._util.memory import FreeMemory, free_memory, need_memory
 from latebloomer.errors import ChunkError
 
 
@@ -21,7 +21,7 @@ def test_what_is_small_is_not_asked_for(monkeypatch):
 
 
 def test_the_limit_of_the_process_counts(in_little_memory):
-    code = "from latebloomer.core.memory import free_memory; print(*free_memory(), sep='|')"
+    code = "from latebloomer._util.memory import free_memory; print(*free_memory(), sep='|')"
     size, told_by = in_little_memory(code, limit=2 * 2**30).split("|", 1)
     assert int(size) < 2 * 2**30
     assert told_by.startswith("RLIMIT_AS of 2,147,483,648")

@@ -1,0 +1,1 @@
+"""Small helpers that are not about bandits: text, files, memory and tables."""

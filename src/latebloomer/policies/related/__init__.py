@@ -1,0 +1,1 @@
+"""Policies from related work, kept as comparators for research."""
