@@ -219,7 +219,7 @@ def test_no_module_imports_anothers_private_names():
     "code, wrong",
     [
         ("session._handed", ["session._handed"]),
-        ("self._session._turns", ["self._session._turns"]),
+        ("self._session._play", ["self._session._play"]),
         ("self._mine", []),
         ("point._replace(x=1)", []),
         ("class A:\n def __init__(self): self._x = 1\n def f(self, other): return other._x", []),

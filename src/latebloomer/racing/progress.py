@@ -115,7 +115,7 @@ class Progress:
         """Show the race while it runs."""
         self._session, self._clock, self._start = session, clock, session.spent
         self._began = time.monotonic()
-        self._racing = session.racing_count
+        self._racing = len(session.racing)
         if self.mode == "silent":
             yield
             return
@@ -226,7 +226,7 @@ class Progress:
     # --- plain lines ---
 
     def _lines(self, session: Session, now: float) -> None:
-        racing = session.racing_count
+        racing = len(session.racing)
         if racing < self._racing:
             self._racing = racing
             gone = [row for row in session.standings() if row.left_at == session.spent]
@@ -286,7 +286,7 @@ def _sentence(event: Event, session: Session) -> str:
     name = short_name(session.names[arm]) if arm is not None else ""
     match event:
         case WinnerSelected():
-            naming, left = session.naming, session.budget - session.spent
+            naming, left = session.selection, session.budget - session.spent
             return (
                 f"{name}: named the best at pull {naming.at} by "
                 f"{naming.estimates[naming.arm]:.6g}; trained on with the {left} pulls left"

@@ -279,7 +279,7 @@ class FollowedRace:
         session, arm = state.session, row.arm
         left = session.departure(arm)
         lower, upper = self._intervals.get(arm, (-inf, inf))
-        racing = session.is_racing(arm)
+        racing = arm in session.racing
         why = "leads" if is_best else "races"
         if session.winner == arm:
             why = "named the best, is trained on"
@@ -315,7 +315,7 @@ class FollowedRace:
         if session.winner is not None:
             text = f"Named the best with {known[0].estimate:.4g}"
         text += f", against {known[1].estimate:.4g} of {known[1].name}" if known[1:] else ""
-        return f"{text}; {session.racing_count:,} of {len(learners):,} learners still race."
+        return f"{text}; {len(session.racing):,} of {len(learners):,} learners still race."
 
     def _time_left(self, state: RaceState, elapsed: float) -> str:
         session, settings = state.session, state.settings
@@ -379,5 +379,5 @@ def _belief(learners: list[LearnerOnPage], state: RaceState) -> str:
 
 
 def _named(state: RaceState) -> tuple[float, int]:
-    naming = state.session.naming
+    naming = state.session.selection
     return naming.estimates[naming.arm], naming.pulls

@@ -28,7 +28,7 @@ def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) ->
     """The verdict by what is known now."""
     race.need_one_learner()
     session = race.session
-    naming, history = session.naming, History.of(session)
+    naming, history = session.selection, History.of(session)
     best = naming.arm
     decided = history.upto(naming.at)  # half-time and hindsight are about who was named
     proof = certificate_of(session, race.settings)
@@ -77,7 +77,7 @@ def _reason(session: Session, settings: Settings) -> str:
 
 
 def _named_and_delivered(session: Session, best: LearnerResult) -> tuple[Selection, Training]:
-    naming, over = session.naming, session.over and not session.delivery_pending
+    naming, over = session.selection, session.over and not session.selection_pending
     final = over or session.winner is not None
     since = best.pulls - naming.pulls
     return (
@@ -119,7 +119,7 @@ def _state(session: Session, i: int, best: int) -> str:
     how = session.departure(i)
     if how == FAILED:
         return FAILED
-    if not session.is_racing(i) and how is None:
+    if i not in session.racing and how is None:
         return DROPPED
     return FINISHED if how == FINISHED else RACING
 
@@ -152,7 +152,7 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
 
 def _tied(session: Session, best: int) -> str:
     """The other learners that were judged exactly alike."""
-    estimates = session.naming.estimates
+    estimates = session.selection.estimates
     alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     return " and ".join(session.names[i] for i in alike)
 
@@ -210,7 +210,7 @@ def _warnings(race: RaceState) -> list[str]:
 
 
 def _small_budget(race: RaceState) -> list[str]:
-    session, budget = race.session, race.session.naming.budget
+    session, budget = race.session, race.session.selection.budget
     least, why = session.policy.advised_budget(len(session.names))
     if race.settings.horizon is not None or least <= budget:
         return []

@@ -34,7 +34,7 @@ def _decided(session: Session, arm: int, told: Explanation, named: Callable[[str
         if session.winner is None:
             return text
         return f"{text}, then trained on for {session.pulls_of(arm) - told.pulls} pulls"
-    word = "passed over" if session.is_racing(arm) else "dropped"
+    word = "passed over" if arm in session.racing else "dropped"
     text = f"{word} at pull {told.at} with {told.rating:.6g}"
     if told.rival is None or told.rival_rating is None:
         return text
