@@ -17,6 +17,7 @@ CALLS = {  # what each command needs besides the option; none of them is carried
     "simulate": ["--problem", "paper-a", "--budget", "60", "--runs", "1", "--quiet"],
     "download": ["imdb", "there"],
     "cite": [],
+    "policies": [],
     "race": ["mine.py:learners", "--budget", "10", "--quiet"],
     "resume": ["race.db", "mine.py:learners", "--quiet"],
     "extend": ["race.db", "mine.py:learners", "--quiet"],
