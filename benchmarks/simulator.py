@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from latebloomer.core.compiling import cpu_jit  # noqa: F401 (import numba before the clock runs)
+from latebloomer.core.kernel import cpu_jit  # noqa: F401 (import numba before the clock runs)
 from latebloomer.core.seed_key import key
 from latebloomer.policies import Policy, make_policy
 from latebloomer.problems import Problem, problem
