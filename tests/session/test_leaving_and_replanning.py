@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer.errors import NoScoresYet
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

@@ -348,7 +348,7 @@ class Session:
         if self._selection is None:
             possible = self.spent <= deciding <= budget
         else:  # the pulls that decide are spent
-            possible = 0 <= deciding and self.spent <= budget
+            possible = deciding >= 0 and self.spent <= budget
         if not possible:
             raise TellError(f"{event}, but {self.spent} pulls are spent already")
         self.budget = budget
