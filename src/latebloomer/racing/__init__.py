@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
-    from latebloomer.racing.verdict.verdict import LearnerResult, Verdict
+    from latebloomer.racing.verdict.verdict import Verdict
+    from latebloomer.session.learner_view import LearnerView
 
 __all__ = [
     "AllFailed",
@@ -32,7 +33,7 @@ __all__ = [
     "Learner",
     "LearnerCheck",
     "LearnerError",
-    "LearnerResult",
+    "LearnerView",
     "RaceView",
     "Runner",
     "Verdict",
@@ -46,7 +47,7 @@ __all__ = [
 
 HOMES = {  # where each name lives
     "AllFailed": "latebloomer.errors",
-    "LearnerResult": "latebloomer.racing.verdict.verdict",
+    "LearnerView": "latebloomer.session.learner_view",
     "Callback": "latebloomer.racing.callbacks",
     "Interrupted": "latebloomer.errors",
     "JournalError": "latebloomer.errors",
