@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import RewardError, SettingError
-from latebloomer.policies import make_policy
-from latebloomer.racing import race, read_verdict, resume
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.live_display import table
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState

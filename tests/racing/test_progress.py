@@ -10,11 +10,10 @@ from itertools import count, repeat
 import pytest
 from rich.console import Console
 
+from latebloomer import race
 from latebloomer.errors import SettingError
-from latebloomer.policies import make_policy
-from latebloomer.policies.registry import REGISTRY
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing import race
 from latebloomer.racing.brief_plan import plan_in_pulls
 from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.live_display import WIDTH, Trace, table
