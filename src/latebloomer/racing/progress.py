@@ -194,8 +194,9 @@ class Progress:
                     self.say(f"{short_name(one.name)}: {one.why}")
         elif now - self._printed >= EVERY:
             best = learner_views(self.race, {})[0]
-            self.say(f"pull {session.spent:,} of {session.budget:,}: {_lead(best, session.winner)}; "
-                     f"{self.time_left()}")  # fmt: skip
+            lead = _lead(best, session.winner)
+            at = f"pull {session.spent:,} of {session.budget:,}"
+            self.say(f"{at}: {lead}; {self.time_left()}")
         else:
             return
         self._printed = now

@@ -21,7 +21,7 @@ from latebloomer.theory.certificate import Certificate, shape_of
 
 
 class Assessment(NamedTuple):
-    """The part of a verdict that needs every pull: slow for long races, so a live page reuses it."""
+    """The part of a verdict that needs every pull: slow, so a live page reuses it for a while."""
 
     certified: bool
     certificate: str
@@ -101,7 +101,7 @@ def assess(race: RaceState) -> Assessment:
 
 
 def _reason(session: Session, settings: Settings) -> str:
-    """Why the race is over; after an early end the pulls reserved for the winner are still spent."""
+    """Why the race is over; the pulls reserved for the winner are spent after an early end too."""
     text, budget = session.reason, settings.budget or 0
     early = settings.stop is not None and session.winner is not None
     if not (early and session.over and session.budget < budget):

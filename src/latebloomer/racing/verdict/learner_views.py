@@ -24,7 +24,7 @@ Intervals = Mapping[int, tuple[float, float]]
 
 
 def learner_views(race: RaceState, intervals: Intervals) -> list[LearnerView]:
-    """Return a view of every learner, by rank: the best first, then the dropped, the last first."""
+    """Return a view of every learner: the best first, then the dropped, the last one first."""
     session = race.session
     best = session.best_arm if any(session.pulls_of(i) for i in session.racing) else None
     failures: dict[int, list[str]] = {}
@@ -44,8 +44,8 @@ def _view(
     lower, upper = intervals.get(arm, (-inf, inf))
     return LearnerView(
         arm=arm, name=row.name, state=_state(session, arm, best), pulls=row.pulls,
-        score=race.last_scores.get(arm, nan), forecast=_forecast(session, row), estimate=row.estimate, rule=session.policy.name,
-        decision=_decision(session, arm), left_at=row.left_at,
+        score=race.last_scores.get(arm, nan), forecast=_forecast(session, row),
+        estimate=row.estimate, rule=session.policy.name, decision=_decision(session, arm), left_at=row.left_at,
         left_why="" if left is None else left.why, seconds=race.seconds[arm],
         steps=race.steps[arm] if race.shares else None,
         full_pulls=race.settings.pulls_per_training, lower=lower, upper=upper, failures=failures,
