@@ -143,7 +143,7 @@ def in_notebook() -> bool:
 
 
 def print_aside(text: str) -> None:
-    """Print a line that is not a result: on stderr, except in a notebook, which shows it in red."""
+    """Print a line that is not a result: on stderr, but not in a notebook, which makes it red."""
     print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
 
 

@@ -45,9 +45,9 @@ def _view(
     return LearnerView(
         arm=arm, name=row.name, state=_state(session, arm, best), pulls=row.pulls,
         score=race.last_scores.get(arm, nan), forecast=_forecast(session, row),
-        estimate=row.estimate, rule=session.policy.name, decision=_decision(session, arm), left_at=row.left_at,
-        left_why="" if left is None else left.why, seconds=race.seconds[arm],
-        steps=race.steps[arm] if race.shares else None,
+        estimate=row.estimate, rule=session.policy.name, decision=_decision(session, arm),
+        left_at=row.left_at, left_why="" if left is None else left.why,
+        seconds=race.seconds[arm], steps=race.steps[arm] if race.shares else None,
         full_pulls=race.settings.pulls_per_training, lower=lower, upper=upper, failures=failures,
     )  # fmt: skip
 
