@@ -687,7 +687,9 @@ class Session:
         end. If you check repeatedly in order to stop, `looks` is the maximum number of checks.
         """
         by_arm = np.argsort(np.array(self._arms), kind="stable")
-        rewards = np.split(self._sign * np.array(self._scores)[by_arm], np.cumsum(self._pulls)[:-1])
+        rewards = np.split(
+            self._sign * np.array(self._scores)[by_arm], np.cumsum(self._pulls)[:-1]
+        )
         for i in self.repeats_scores:  # a repeated reward is not a new measurement
             rewards[i] = rewards[i][:0]
         window = float(getattr(self.policy, "window", 0.25))
@@ -743,7 +745,9 @@ class Session:
             return self._explained(i, Drop(self._judged_at(), nan, i, nan), "not pulled yet")
         best, mine = self._best(), self._estimate(i)
         rival = i if best == OVER else best
-        numbers = Drop(self._judged_at(), mine, rival, self._estimate(rival), self._remark(i, mine))
+        numbers = Drop(
+            self._judged_at(), mine, rival, self._estimate(rival), self._remark(i, mine)
+        )
         return self._explained(i, numbers, "recommended" if i == best else "passed over")
 
     def _remark(self, i: int, rating: float) -> str:
