@@ -10,11 +10,11 @@ from itertools import count
 import numpy as np
 import pytest
 
+from latebloomer import race, read_verdict
 from latebloomer.page import LearnerOnPage, RacePage, race_html
 from latebloomer.page.race_page import RUNNING, Certainty, ForecastFan, Level, PageEvent
 from latebloomer.page.svg import ticks
 from latebloomer.page.thinned_curve import POINTS, ThinnedCurve, points_for
-from latebloomer.racing import race, read_verdict
 from latebloomer.racing.verdict.page_data import page_data
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "chrome")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from latebloomer.racing import race
+from latebloomer import race
 
 NOT_YET = pytest.mark.xfail(strict=True, reason="the verdict mixes score, forecast and estimate")
 

@@ -4,8 +4,9 @@ from itertools import count
 
 import pytest
 
+from latebloomer import race, read_verdict
 from latebloomer.errors import JournalError, NoScoresYet
-from latebloomer.racing import following, race, read_verdict
+from latebloomer.racing import following
 from latebloomer.racing.following import follow
 from latebloomer.racing.journal import files
 

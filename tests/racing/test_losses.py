@@ -6,9 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from latebloomer import Session
-from latebloomer.policies import REGISTRY
-from latebloomer.racing import race
+from latebloomer import Session, race
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, check_curves
 from latebloomer.session.events import ScoreReported

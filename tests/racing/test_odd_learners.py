@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import RewardError, SettingError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.live_table import table
 from latebloomer.racing.progress import Progress
 from latebloomer.session.session import Session

@@ -10,9 +10,10 @@ from itertools import count, repeat
 import pytest
 from rich.console import Console
 
+from latebloomer import race
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY
-from latebloomer.racing import long_pulls, race
+from latebloomer.racing import long_pulls
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.brief_plan import plan_in_pulls
 from latebloomer.racing.interrupt import Interrupt

@@ -11,22 +11,17 @@ from itertools import count, repeat
 
 import pytest
 
+from latebloomer import RisingSR, race, read_verdict, resume
 from latebloomer.errors import (
+    AllFailed,
     BudgetError,
+    Interrupted,
+    JournalMismatch,
     LatebloomerError,
+    LearnerError,
     OutputError,
     SettingError,
     UnknownName,
-)
-from latebloomer.policies import RisingSR
-from latebloomer.racing import (
-    AllFailed,
-    Interrupted,
-    JournalMismatch,
-    LearnerError,
-    race,
-    read_verdict,
-    resume,
 )
 from latebloomer.racing.learner import seed_of
 

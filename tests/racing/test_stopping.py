@@ -9,11 +9,10 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from latebloomer import Session
+from latebloomer import Session, race, read_verdict, resume
 from latebloomer.errors import SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV
-from latebloomer.policies import make_policy
-from latebloomer.racing import race, read_verdict, resume
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding

@@ -4,7 +4,8 @@ import sqlite3
 
 import pytest
 
-from latebloomer.racing import race, read_verdict, resume, time_budget
+from latebloomer import race, read_verdict, resume
+from latebloomer.racing import time_budget
 from latebloomer.racing.journal import journal
 from latebloomer.racing.runners import contract as runner
 from latebloomer.racing.runners import local

@@ -14,11 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from latebloomer.errors import BudgetError, SettingError, TellError
+from latebloomer import race, read_verdict, resume
+from latebloomer.errors import (
+    AllFailed,
+    BudgetError,
+    JournalMismatch,
+    LearnerError,
+    SettingError,
+    TellError,
+)
 from latebloomer.page import race_html
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import label_of
-from latebloomer.racing import AllFailed, JournalMismatch, LearnerError, race, read_verdict, resume
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
 from latebloomer.racing.live_table import table

@@ -8,12 +8,11 @@ from itertools import count
 
 import pytest
 
+from latebloomer import RisingSR, race, read_verdict, resume
 from latebloomer.errors import JournalError
 from latebloomer.page import race_html
 from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
-from latebloomer.policies import RisingSR
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.watch.followed_race import FollowedRace
