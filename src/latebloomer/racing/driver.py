@@ -127,7 +127,7 @@ class Driver:
         self.race.need_one_learner()
 
     def _shown(self) -> AbstractContextManager[None]:
-        return self.progress.shown(self.session, self.clock, lambda: self.runner.under_way)
+        return self.progress.shown(self.clock, lambda: self.runner.under_way)
 
     def _orders(self) -> Orders:
         """What may be pulled now."""
@@ -159,7 +159,7 @@ class Driver:
             if racers != self._racers:
                 self._racers, self._racers_changed = racers, True
         for event in events:  # when all have happened, as in a replay
-            self.progress.on_event(event, self.session)
+            self.progress.on_event(event)
             if self.callbacks is not None:
                 self._call_back(event, self.callbacks)
         if self._racers_changed:
@@ -220,7 +220,7 @@ class Driver:
             case Restored():
                 self._restored(report)
             case Waiting():
-                self.progress.waits(self.session, report.arms)
+                self.progress.waits(report.arms)
 
     def _restored(self, restored: Restored) -> None:
         if restored.arm in self._resumed:

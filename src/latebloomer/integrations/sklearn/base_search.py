@@ -36,7 +36,7 @@ from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal.names import names_folder
-from latebloomer.racing.notebook_display import print_aside
+from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
