@@ -14,6 +14,7 @@ from scipy import stats
 from test_claims import row
 from typer.testing import CliRunner
 
+from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.paper import (
@@ -30,7 +31,6 @@ from latebloomer.paper.evidence import Evidence, Finding
 from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
 from latebloomer.paper.reproduction import FIGURES, chosen, reproduce, write_page
 from latebloomer.paper.workbench import Row, Workbench, read_rows, write_rows
-from latebloomer.policies import RoundRobin
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
 
@@ -145,7 +145,7 @@ def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
 
 def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
     def half(problem, policies, budget, runs, **more):
-        return simulate(problem, policies, budget, runs // 2, **more)
+        return simulate(problem, policies, budget, runs // 2, target="python", **more)
 
     monkeypatch.setattr(series, "simulate", half)
     with pytest.raises(KeyboardInterrupt):
@@ -297,6 +297,7 @@ def test_names_keep_their_order_and_stay_in_the_axes(wanted):
 # --- figures of theory ---
 
 
+@pytest.mark.slow  # compiles nine policies
 def test_below_theorem_3s_budget_none_of_the_nine_beats_a_guess(tmp_path):
     """On the worst instance the error is at least 1 - 1/K, of 100 runs, less 4 sd."""
     least = theory.smallest_budget()

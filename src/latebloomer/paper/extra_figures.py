@@ -18,7 +18,8 @@ from latebloomer.paper import AS_WRITTEN, drawing
 from latebloomer.paper.experiments import SETTING_A, SETTING_B, WINDOW, the_nine
 from latebloomer.paper.series import simulated_rows
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
-from latebloomer.policies import Policy, RisingSR, RisingUCBE, RoundRobinWindow, SuccessiveHalving
+from latebloomer.policies.registry import make_policy
+from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import FAMILIES, Problem, lower_bound, random_problem
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.plots import say_in_corner
@@ -91,11 +92,11 @@ def _bounds(bench: Workbench, name: str) -> list[Bound]:
 
 def _measured(bench: Workbench, name: str, curves: Floats) -> list[Row]:
     def play(budget: int) -> list[Row]:
-        by_sums: dict[str, Policy] = {"R-SR": RisingSR(), "RR-SW": RoundRobinWindow()}
+        by_sums = {"R-SR": make_policy("r-sr"), "RR-SW": make_policy("rr-sw")}
         problem = Problem(curves[:, :budget], SIGMA, label=name)
         found = simulated_rows(problem, by_sums, budget, bench.runs, jobs=1)  # almost no work
         if budget <= PLAYED:
-            pulling: dict[str, Policy] = {"R-UCBE": RisingUCBE(noise=SIGMA)}
+            pulling = {"R-UCBE": RisingUCBE(noise=SIGMA)}
             found += simulated_rows(problem, pulling, budget, bench.runs, bench.jobs)
         return found
 
@@ -227,7 +228,7 @@ def family_rows(bench: Workbench) -> list[Row]:
 
     def play(key: tuple[str, int]) -> list[Row]:
         family, budget = key
-        policies = the_nine(SIGMA, "theory") | {"SH": SuccessiveHalving()}
+        policies = the_nine(SIGMA, "theory") | {"SH": make_policy("sh")}
         problems = [random_problem(family, ARMS, seed, SIGMA) for seed in range(INSTANCES)]
         played = [simulated_rows(one, policies, budget, runs, bench.jobs) for one in problems]
         return [_over_instances(rows, family) for rows in zip(*played, strict=True)]

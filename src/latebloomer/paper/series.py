@@ -23,8 +23,9 @@ from latebloomer.paper import published_algorithms as published
 from latebloomer.paper.experiments import Setting
 from latebloomer.paper.published_algorithms import Setup
 from latebloomer.paper.workbench import Row, Workbench
-from latebloomer.policies import Policy, RisingUCBE
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of
+from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.counts import Histogram

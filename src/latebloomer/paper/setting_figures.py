@@ -18,7 +18,7 @@ from latebloomer.paper import experiments as ex
 from latebloomer.paper.evidence import short, successes, values_of
 from latebloomer.paper.experiments import IMDB, SETTING_A, SETTING_B, Setting
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
-from latebloomer.policies import Policy
+from latebloomer.policies.base import Policy
 from latebloomer.simulation.plots import side_legend
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory.rising_ucbe_bounds import error_bound

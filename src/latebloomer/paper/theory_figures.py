@@ -17,7 +17,7 @@ from latebloomer.paper import AS_WRITTEN, drawing
 from latebloomer.paper.experiments import SETTING_B, WINDOW, the_nine
 from latebloomer.paper.series import simulated_rows
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
-from latebloomer.policies import RisingUCBE
+from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem, lower_bound
 from latebloomer.problems.curves import Floats
 from latebloomer.session.session import Session

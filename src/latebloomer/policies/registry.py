@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # names can be listed without NumPy
 AUTO = "auto"  # no policy by itself: which one it is may depend on K, T and H
 DEFAULT = "foresight"  # what "auto" is
 # By name, the file of a policy and its class, in the order in which tables and figures show them.
+# Comparators that only research needs are in `related/`; help texts list the others, `MAIN`.
 POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
@@ -34,12 +35,13 @@ POLICIES = {
     "foresight": "foresight.Foresight",
     "asha": "asha.ASHA",
     "hyperband": "hyperband.Hyperband",
-    "i-epoch": "i_epoch.IEpoch",
-    "rising-bandits": "rising_bandits.RisingBandits",
-    "max-ucb": "max_ucb.MaxUCB",
-    "ptrr": "ptrr.PTRR",
-    "hybrid": "hybrid.Hybrid",
+    "i-epoch": "related.i_epoch.IEpoch",
+    "rising-bandits": "related.rising_bandits.RisingBandits",
+    "max-ucb": "related.max_ucb.MaxUCB",
+    "ptrr": "related.ptrr.PTRR",
+    "hybrid": "related.hybrid.Hybrid",
 }
+MAIN = tuple(name for name, home in POLICIES.items() if not home.startswith("related."))
 NOT_CAPITALS = {  # as their papers print them
     "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
     "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",
@@ -266,7 +268,8 @@ def is_auto(policy: object) -> bool:
 def label_of(policy: Policy) -> str:
     """The name of a policy with the settings that are not the default: what `make_policy` reads.
 
-    >>> from latebloomer.policies import RisingSR, RisingUCBE
+    >>> from latebloomer.policies.rising_sr import RisingSR
+    >>> from latebloomer.policies.rising_ucbe import RisingUCBE
     >>> label_of(RisingSR()), label_of(RisingUCBE(exploration=100, noise=0.01))
     ('r-sr', 'r-ucbe:exploration=100,noise=0.01')
     """
