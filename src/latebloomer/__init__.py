@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from latebloomer.problems import Problem
     from latebloomer.racing import (
+        LocalRunner,
         Verdict,
         check_learner,
         full_training,
@@ -55,6 +56,7 @@ __all__ = [
     "ExploreThenCommit",
     "Foresight",
     "LatebloomerError",
+    "LocalRunner",
     "ProbOne",
     "Problem",
     "RaceRandomSearchCV",
@@ -101,6 +103,7 @@ HOMES = {
     "SuccessiveHalving": "latebloomer.policies",
     "SuccessiveRejects": "latebloomer.policies",
     "Problem": "latebloomer.problems",
+    "LocalRunner": "latebloomer.racing",
     "Verdict": "latebloomer.racing",
     "check_learner": "latebloomer.racing",
     "full_training": "latebloomer.racing",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from latebloomer.racing.learner import Learner
     from latebloomer.racing.learner_contract import LearnerCheck, check_learner
     from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
     from latebloomer.racing.verdict.verdict import LearnerResult, Verdict
@@ -33,6 +34,7 @@ __all__ = [
     "LearnerCheck",
     "LearnerError",
     "LearnerResult",
+    "LocalRunner",
     "RaceView",
     "Runner",
     "Verdict",
@@ -55,6 +57,7 @@ HOMES = {  # where each name lives
     "LearnerCheck": "latebloomer.racing.learner_contract",
     "LearnerError": "latebloomer.errors",
     "JournalMismatch": "latebloomer.errors",
+    "LocalRunner": "latebloomer.racing.runners.local",
     "RaceView": "latebloomer.racing.callbacks",
     "Runner": "latebloomer.racing.runners.contract",
     "Verdict": "latebloomer.racing.verdict.verdict",

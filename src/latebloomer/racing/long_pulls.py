@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
 
-from latebloomer.racing.runners.contract import RunningPull
+from latebloomer.session.events import PullStarted
 
 LONG = 10.0  # seconds after which a pull is worth a word
 TICK = 0.5  # seconds between two looks
@@ -17,7 +17,7 @@ class LongPulls:
     """Looks from a thread of its own, because the race's is in the pull."""
 
     def __init__(
-        self, newest: Callable[[], RunningPull | None], say: Callable[[RunningPull], None]
+        self, newest: Callable[[], PullStarted | None], say: Callable[[PullStarted], None]
     ) -> None:
         self._newest, self._say = newest, say
         self._over = threading.Event()

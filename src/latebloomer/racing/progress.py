@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from latebloomer._util.text import printable, short_name, span_of_time
 from latebloomer.errors import require
 from latebloomer.racing.long_pulls import LongPulls
 from latebloomer.racing.notebook_display import NotebookDisplay, in_notebook
-from latebloomer.racing.runners.contract import RunningPull
 from latebloomer.racing.verdict.sentences import why_it_stands_there
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
@@ -22,7 +21,9 @@ from latebloomer.session.events import (
     Event,
     LearnerLeft,
     PullFailed,
+    PullStarted,
     ScoreReported,
+    Waiting,
     WarningNoted,
     WinnerSelected,
 )
@@ -94,7 +95,8 @@ class Progress:
         self.winner: Standing | None = None  # while it is trained on
         self.waiting = ""  # for whom, when a pull is long
         self._waited_for: tuple[int, ...] = ()
-        self._long: RunningPull | None = None  # the newest that was said to take long
+        self._running: PullStarted | None = None  # read by another thread
+        self._long: PullStarted | None = None  # the newest that was said to take long
         self._next = 0.0
         self._racing = len(names)
         self._said = self._began = time.monotonic()
@@ -106,12 +108,7 @@ class Progress:
     # --- what the driver reports ---
 
     @contextmanager
-    def shown(
-        self,
-        session: Session,
-        clock: TimeBudget | None,
-        under_way: Callable[[], RunningPull | None] = lambda: None,
-    ) -> Iterator[None]:
+    def shown(self, session: Session, clock: TimeBudget | None) -> Iterator[None]:
         """Show the race while it runs."""
         self._session, self._clock, self._start = session, clock, session.spent
         self._began = time.monotonic()
@@ -119,7 +116,7 @@ class Progress:
         if self.mode == "silent":
             yield
             return
-        with self._drawn(session), LongPulls(under_way, self._long_pull):
+        with self._drawn(session), LongPulls(lambda: self._running, self._long_pull):
             yield
 
     @contextmanager
@@ -146,10 +143,18 @@ class Progress:
             self._look(session)
         self._live = None
 
-    def on_event(self, event: Event, session: Session) -> None:
+    def on_event(self, event: Event | PullStarted | Waiting, session: Session) -> None:
         """Something has happened."""
         if self.mode == "silent":
             return
+        if isinstance(event, PullStarted):
+            self._running = event
+            return
+        if isinstance(event, Waiting):
+            if event.arms:
+                self._wait_for(session, [(arm, session.pulls_of(arm) + 1) for arm in event.arms])
+            return
+        self._running = None
         if type(event) is ScoreReported:
             self._pulled(session, event)
         else:
@@ -176,12 +181,7 @@ class Progress:
         if self.mode == "notebook":
             self._notebook.show(self)
 
-    def waits(self, session: Session, arms: tuple[int, ...]) -> None:
-        """Who keeps the others waiting."""
-        if arms:
-            self._wait_for(session, [(arm, session.pulls_of(arm) + 1) for arm in arms])
-
-    def _long_pull(self, pull: RunningPull) -> None:
+    def _long_pull(self, pull: PullStarted) -> None:
         """A pull takes long; lines are for those that are longer than the learner's others."""
         now, pace = time.monotonic(), self.seconds[pull.arm] / max(1, pull.n - 1)
         early = now - self._said < EVERY or now - pull.at < 2 * pace

@@ -217,7 +217,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     def _race(
         self,
         learners: SearchLearners,
-        runner: str | Runner,
+        runner: Runner,
         budget: SearchBudget,
         tasks: FitTasks,
     ) -> Verdict:
@@ -234,8 +234,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         try:
             return race(
                 made, **budget.race, policy=self.policy, winner_share=self.winner_share,
-                min_pulls=self.min_pulls, journal=self.journal, runner=runner, seed=learners.fingerprint,
-                retries=0, progress=progress, callbacks=callbacks,
+                min_pulls=self.min_pulls, journal=self.journal, runner=runner,
+                seed=learners.fingerprint, progress=progress, callbacks=callbacks,
                 score_range=learners.score_range, stop=self.stop,
             )  # fmt: skip
         except AllFailed as error:

@@ -39,6 +39,7 @@ from latebloomer.integrations.sklearn.training import TrainingSettings, last_ste
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.simulation.local_runs import cores
 
 FOLDS = 5  # of cv=None, as in scikit-learn
@@ -149,19 +150,19 @@ def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def runner_for(n_jobs: Any) -> str | Runner:
+def runner_for(n_jobs: Any) -> Runner:
     """Here for one job; on Ray for several, -1 being all cores, as scikit-learn counts them."""
     if n_jobs is None:
-        return "local"
+        return LocalRunner(retries=0)
     jobs = need_whole("n_jobs", n_jobs)
     found = jobs if jobs > 0 else cores() + 1 + jobs
     require(jobs != 0 and found >= 1, "n_jobs", n_jobs, f"from 1 on, or from -{cores()} to -1",
             "it is how many estimators train at once; -1 is one for every core")  # fmt: skip
     if found == 1:
-        return "local"
+        return LocalRunner(retries=0)
     from latebloomer.racing.runners.ray import RayRunner
 
-    return RayRunner(cores=found)
+    return RayRunner(cores=found, retries=0)
 
 
 # --- the learners ---
@@ -202,7 +203,8 @@ class SearchLearners:
         """Where scores are kept: beside the journal; in passing where there are processes."""
         if self._search.journal is not None:
             return Path(f"{self._search.journal}.scores")
-        return None if runner_for(self._search.n_jobs) == "local" else own_folder(self)
+        here = isinstance(runner_for(self._search.n_jobs), LocalRunner)
+        return None if here else own_folder(self)
 
     @cached_property
     def fingerprint(self) -> int:
