@@ -18,8 +18,8 @@ from time import process_time
 
 from benchmarks.race_overhead import learners, resume_seconds
 from benchmarks.simulator import cost, experiment_with, two_threads
+from latebloomer import race
 from latebloomer.problems import problem
-from latebloomer.racing import race
 from latebloomer.simulation.cpu import compiled_player
 
 INDEX = "r-ucbe:exploration=151.05,noise=0.01"
@@ -71,7 +71,7 @@ def starting() -> None:
     helped = repeated(5, child_seconds, "-m", "latebloomer", "--help")
     show("latebloomer --help", helped, "s", 0.45, 0.3)
     called = repeated(5, child_seconds, "-c", FIRST_CALL)
-    show("first call in a new process, warm cache", called, "s", 0.8, 0.5)
+    show("first call in a new process, warm cache", called, "s", 1.2, 1.0)
     raced = repeated(5, child_seconds, "-c", FIRST_RACE)
     show("first race in a new process, 100 pulls", raced, "s")
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.racing.journal import files
 from latebloomer.session.events import (
     BatchIssued,

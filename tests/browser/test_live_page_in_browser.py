@@ -15,8 +15,7 @@ TOKEN = "0123456789abcdef"
 RACE = """
 import random, sys
 from threading import Semaphore, Thread
-from latebloomer import LocalRunner
-from latebloomer.racing import race
+from latebloomer import LocalRunner, race
 
 allowed = Semaphore(0)
 def listen():

@@ -23,10 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree._tree import Tree
 from threadpoolctl import threadpool_limits
 
-from latebloomer import LocalRunner
+from latebloomer import LocalRunner, check_learner, race, resume
 from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
-from latebloomer.racing import check_learner, race, resume
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)

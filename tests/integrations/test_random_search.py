@@ -31,9 +31,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from latebloomer import RaceRandomSearchCV, RaceSearchCV
-from latebloomer.errors import LearnerError, SettingError, UnknownName
+from latebloomer.errors import JournalMismatch, LearnerError, SettingError, UnknownName
 from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
-from latebloomer.racing import JournalMismatch
 
 X, Y = load_iris(return_X_y=True)
 LINEAR = SGDClassifier(max_iter=20)

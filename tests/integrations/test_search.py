@@ -21,9 +21,17 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from latebloomer.errors import BudgetError, MissingExtra, SettingError, UnknownName
+from latebloomer import read_verdict
+from latebloomer.errors import (
+    AllFailed,
+    BudgetError,
+    JournalMismatch,
+    LearnerError,
+    MissingExtra,
+    SettingError,
+    UnknownName,
+)
 from latebloomer.integrations.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
-from latebloomer.racing import AllFailed, JournalMismatch, LearnerError, read_verdict
 from latebloomer.session.events import ScoreReported
 
 X, Y = load_iris(return_X_y=True)

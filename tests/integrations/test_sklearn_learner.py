@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from latebloomer import race
-from latebloomer.errors import MissingExtra, SettingError, UnknownName
+from latebloomer import check_learner, race
+from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
 from latebloomer.integrations.sklearn.checkpoint_formats import OLD_BATCHES, PickleFormat
 from latebloomer.integrations.sklearn.data_splits import (
@@ -41,7 +41,6 @@ from latebloomer.integrations.sklearn.data_splits import (
     take_rows,
 )
 from latebloomer.integrations.sklearn.training import TrainingSettings
-from latebloomer.racing import LearnerError, check_learner
 
 IRIS = load_iris(return_X_y=True)
 

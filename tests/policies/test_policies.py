@@ -15,11 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from latebloomer.core.compiling import cpu_jit
-from latebloomer.core.ledger import ANY
-from latebloomer.core.phases import log_bar
-from latebloomer.policies import (
-    REGISTRY,
+from latebloomer import (
     UCBE,
     ExploreThenCommit,
     ProbOne,
@@ -31,6 +27,10 @@ from latebloomer.policies import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
+from latebloomer.core.kernel import cpu_jit
+from latebloomer.core.ledger import ANY
+from latebloomer.core.phases import log_bar
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.policy_contract import check_policy, played, rising_rewards
 from latebloomer.session.session import Session
 from latebloomer.theory import rising_sr_bounds as rising_sr
@@ -132,7 +132,7 @@ def on_cuda(cuda):
 
 
 PULL = """
-from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.moves import arrays_for, game_arrays, moves_of, observe
 
 def pull(policy):
@@ -157,7 +157,7 @@ def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp
     """numba's cache names types by module; a policy that others lack must not stand in theirs."""
     (tmp_path / "own.py").write_text(OWN)
     mine = f"{PULL}\nimport sys\nsys.path.append({str(tmp_path)!r})\nimport own\npull(own.Own())"
-    theirs = f"{PULL}\nfrom latebloomer.policies import RoundRobin\npull(RoundRobin())"
+    theirs = f"{PULL}\nfrom latebloomer import RoundRobin\npull(RoundRobin())"
     cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for code in (mine, theirs):
         ran = subprocess.run(

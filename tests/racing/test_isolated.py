@@ -12,8 +12,7 @@ from time import monotonic
 
 import pytest
 
-from latebloomer.racing import race, read_verdict, resume
-from latebloomer.racing.runners.local import LocalRunner
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.racing.runners.runner_contract import check_runner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latebloomer import UCBE
 from latebloomer.errors import LatebloomerError, SettingError, TellError
-from latebloomer.policies import REGISTRY, UCBE
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

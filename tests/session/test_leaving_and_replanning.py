@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latebloomer.policies import REGISTRY, make_policy
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.session.events import FAILED, FINISHED, BudgetReplanned, LearnerLeft
 from latebloomer.session.replanning import Position, cost, largest_that_fits
 from latebloomer.session.session import Session

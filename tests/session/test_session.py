@@ -14,6 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from latebloomer import (
+    UCBE,
+    ExploreThenCommit,
+    RestSure,
+    RisingSR,
+    RisingUCBE,
+    RoundRobinWindow,
+    SuccessiveHalving,
+)
 from latebloomer.errors import (
     ArmError,
     BudgetError,
@@ -24,17 +33,7 @@ from latebloomer.errors import (
     TellError,
     UnknownName,
 )
-from latebloomer.policies import (
-    REGISTRY,
-    UCBE,
-    ExploreThenCommit,
-    RestSure,
-    RisingSR,
-    RisingUCBE,
-    RoundRobinWindow,
-    SuccessiveHalving,
-)
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.session import Session
 
 # Every policy, with settings under which its rule has something to do: a narrow width, so that the

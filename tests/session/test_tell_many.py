@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from latebloomer.errors import LatebloomerError
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 

@@ -20,7 +20,6 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing import Verdict
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
 from latebloomer.racing.journal.names import Place, names_folder
@@ -31,6 +30,7 @@ from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.time_budget import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

@@ -209,7 +209,8 @@ class Policy(ABC):
     def most_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
         """The most pulls that one arm can have: how long a past must have room.
 
-        >>> from latebloomer.policies import RisingSR, RoundRobin
+        >>> from latebloomer.policies.rising_sr import RisingSR
+        >>> from latebloomer.policies.round_robin import RoundRobin
         >>> RoundRobin().most_pulls(100, 2000, 2000), RisingSR().most_pulls(100, 2000, 2000)
         (20, 251)
         """

@@ -117,7 +117,7 @@ class Driver:
 
     def run(self) -> None:
         """Race until the session is over."""
-        with Interrupt() as interrupt, self.progress.shown(self.session, self.clock):
+        with Interrupt() as interrupt, self.progress.shown(self.clock):
             self._plan_ahead()
             while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
@@ -171,7 +171,7 @@ class Driver:
             if racers != self._racers:
                 self._racers, self._racers_changed = racers, True
         for event in events:  # when all have happened, as in a replay
-            self.progress.on_event(event, self.session)
+            self.progress.on_event(event)
             if self.callbacks is not None:
                 self._call_back(event, self.callbacks)
         if self._racers_changed:
@@ -215,7 +215,7 @@ class Driver:
             else:  # the race was planned again: it does not count, and the learner is ahead
                 self.runner.discard(report.arm)
         elif isinstance(report, PullStarted | Waiting):
-            self.progress.on_event(report, self.session)
+            self.progress.on_event(report)
             return
         else:
             self._take_other(report)

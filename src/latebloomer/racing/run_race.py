@@ -94,13 +94,13 @@ def start(
     state = RaceState(created, settings.policy)  # raises errors before a file is made
     check_memory_limit(runner.max_in_memory, entries, state.session, settings)
     opened = _begin_unless_there(journal, created, if_exists)
-    if opened is None and journal is not None:
-        need_same_settings(journal, settings, policy)
-        return continue_race(journal, learners, policy, runner, progress, callbacks, watch)
+    if opened is None:
+        need_same_settings(journal or "", settings, policy)
+        return continue_race(journal or "", learners, policy, runner, progress, callbacks, watch)
     state.started = next(opened.read()).at
     if watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, runner, Progress(names, progress), functions)
+    return _run(state, opened, entries, runner, Progress(state, progress), functions)
 
 
 def _begin_unless_there(journal: Place | None, created: Created, if_exists: str) -> Journal | None:
@@ -150,7 +150,7 @@ def continue_race(
         raise
     if watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(names, progress), functions, extension)
+    return _run(state, opened, entries, made, Progress(state, progress), functions, extension)
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:

@@ -27,7 +27,7 @@ from types import FrameType
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.racing.notebook_display import print_aside
+from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.settings import CERTIFIED, Settings
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.history import History

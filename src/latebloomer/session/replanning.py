@@ -74,7 +74,7 @@ def largest_that_fits(
 ) -> int:
     """The largest budget whose plan's phases to come cost no more than what is left.
 
-    >>> from latebloomer.policies import RisingSR
+    >>> from latebloomer.policies.rising_sr import RisingSR
     >>> largest_that_fits(RisingSR(), 3, 99, 30, Position(racing=3, trainable=3, level=0, left=30))
     32
     """

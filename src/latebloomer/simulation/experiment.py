@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from latebloomer.core.ledger import ANY
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
-from latebloomer.policies import UCBE, Policy
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, policy_for
+from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.noise import Noise
 from latebloomer.simulation.counts import Counts

@@ -12,7 +12,7 @@ from latebloomer.errors import SettingError
 
 if TYPE_CHECKING:
     from latebloomer._util.atomic_files import File
-    from latebloomer.policies import Policy
+    from latebloomer.policies.base import Policy
     from latebloomer.problems import Problem
     from latebloomer.simulation.results import Results
 

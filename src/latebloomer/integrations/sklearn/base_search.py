@@ -44,7 +44,7 @@ from latebloomer.integrations.sklearn.sklearn_learner import batch_rows
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.journal.names import names_folder
-from latebloomer.racing.notebook_display import print_aside
+from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
