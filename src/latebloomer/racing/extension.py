@@ -104,7 +104,7 @@ def plan_extension(
     ]
     extended = Extended(budget, budget - aside, horizon, revive)
     after = _after(session, [*joined, extended])
-    revived = tuple(i for i in after.racing if i < len(session.names) and not session.is_racing(i))
+    revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
     why = _in_words(session, after, revived, list(new))
     extended = Extended(budget, budget - aside, horizon, revive, why)
     return Extension((*joined, extended), revived, shares)
@@ -191,7 +191,7 @@ def _in_words(before: Session, after: Session, back: Sequence[int], new: Sequenc
     if back:
         at = [f"{names[i]} (at pull {before.pulls_of(i)})" for i in back]
         said.append(f"Revived: {', '.join(at)}.")
-    elif before.racing_count < len(names):
+    elif len(before.racing) < len(names):
         said.append("No learner is revived.")
     if new:
         said.append(f"New: {', '.join(new)}.")
