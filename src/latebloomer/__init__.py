@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING
 
-from latebloomer.core.lazy_names import lazy_names
+from latebloomer._util.lazy_names import lazy_names
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:

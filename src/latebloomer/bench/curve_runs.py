@@ -21,7 +21,7 @@ from latebloomer.core.moves import (
     observe,
     recommend,
 )
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.progress_bar import Progress

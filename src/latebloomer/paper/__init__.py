@@ -12,7 +12,7 @@ them, with more runs where these leave one open. To add a figure, make a `Figure
 
 from typing import TYPE_CHECKING
 
-from latebloomer.core.lazy_names import lazy_names
+from latebloomer._util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from latebloomer.paper.figure import Figure, Made, Workbench

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from latebloomer.core.lazy_names import lazy_names
+from latebloomer._util.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from latebloomer.policies.adaptive_rejects import AdaptiveRejects

@@ -21,7 +21,7 @@ from latebloomer.core.ledger import (
     close_ranks,
     remember_levels,
 )
-from latebloomer.core.prefix_sums import PrefixSums
+from latebloomer.core.estimators import PrefixSums
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy, check_not_negative
 

@@ -20,7 +20,7 @@ from latebloomer.core.moves import (
     plain_moves,
     replay,
 )
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy
 from latebloomer.session.session import Session

@@ -36,7 +36,7 @@ from latebloomer.core.moves import (
     plain_moves,
     rows_in_use,
 )
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.policies.base import Policy
 from latebloomer.session.events import FAILED, FINISHED, BatchIssued
 from latebloomer.session.known_rewards import KnownRewards, share_out
