@@ -14,16 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latebloomer
+from latebloomer import UCBE, RisingSR, RisingUCBE, SuccessiveHalving, SuccessiveRejects
 from latebloomer.errors import MissingExtra, OutputError, ResultsError, SettingError, UnknownName
-from latebloomer.policies import (
-    REGISTRY,
-    UCBE,
-    RisingSR,
-    RisingUCBE,
-    SuccessiveHalving,
-    SuccessiveRejects,
-)
-from latebloomer.policies.registry import label_of, make_policy, title
+from latebloomer.policies.registry import REGISTRY, label_of, make_policy, title
 from latebloomer.problems import Problem
 from latebloomer.problems.paper_settings import paper_a
 from latebloomer.simulation.results import Results

@@ -10,11 +10,11 @@ import weakref
 import numpy as np
 import pytest
 
-from latebloomer import Problem, simulate
+from latebloomer import Problem, RisingSR, simulate
 from latebloomer._util import memory
 from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
-from latebloomer.policies import REGISTRY, RisingSR, make_policy
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
 from latebloomer.simulation.experiment import MeanTable, experiment_of

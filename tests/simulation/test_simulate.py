@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from latebloomer import Problem, Session, check_policy, simulate
+from latebloomer import Problem, Session, SuccessiveHalving, check_policy, simulate
 from latebloomer.cli import app
 from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import remember_levels, remember_nothing
@@ -25,8 +25,8 @@ from latebloomer.errors import (
     SettingError,
     UnknownName,
 )
-from latebloomer.policies import Policy, SuccessiveHalving, make_policy, split_policies
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import label_of, make_policy, split_policies
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
 from latebloomer.simulation.cpu import lanes_of, plain_player
@@ -370,7 +370,7 @@ def test_a_second_process_finds_the_compiled_code_on_disk():
         "from latebloomer import simulate\n"
         "from latebloomer.core.kernel import cpu_jit\n"
         "from latebloomer.core.moves import moves_of\n"
-        "from latebloomer.policies import RisingSR\n"
+        "from latebloomer import RisingSR\n"
         "from latebloomer.simulation.cpu import play, play_many\n"
         "simulate('paper-a', 'r-sr', 100, 2, progress=False, method='pulls')\n"
         "found = moves_of(RisingSR, play_many, cpu_jit(), play=play).stats\n"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latebloomer import RisingSR, RoundRobin, SuccessiveRejects
 from latebloomer.errors import ResultsError, SettingError
-from latebloomer.policies import RisingSR, RoundRobin, SuccessiveRejects
 from latebloomer.simulation import tally
 from latebloomer.simulation.counts import (
     Histogram,

@@ -4,8 +4,3 @@
 `ray_tasks.py` simulate its runs in chunks, on the CPU (`cpu.py`) or a GPU (`gpu.py`); a `Tally`
 counts each chunk; counts add up to `Results`, in a file (`results_file.py`) if requested.
 """
-
-from latebloomer.simulation.results import Comparison, Results
-from latebloomer.simulation.simulate import simulate
-
-__all__ = ["Comparison", "Results", "simulate"]

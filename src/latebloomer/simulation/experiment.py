@@ -14,8 +14,9 @@ from latebloomer._util.memory import need_memory
 from latebloomer.core.ledger import ANY
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
-from latebloomer.policies import UCBE, Policy
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, policy_for
+from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise

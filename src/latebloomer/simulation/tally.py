@@ -42,7 +42,7 @@ class Tally:
     :math:`N_I` pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as
     pulled once.
 
-    >>> from latebloomer.policies import RisingSR
+    >>> from latebloomer.policies.rising_sr import RisingSR
     >>> tally = Tally({"r-sr": RisingSR()}, np.array([[0.25, 0.5], [0.5, 0.75]]), budget=2)
     >>> tally.add(0, np.array([[1, 0, 1]]), np.array([[[0, 2], [1, 1], [1, 1]]]))
     >>> cell = tally.cells()[0]
