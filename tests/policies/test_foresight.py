@@ -179,7 +179,7 @@ def test_the_rating_is_its_definition(seed, arms, n, sd, share):
     trust = believed(X, noise) if horizon > n else 0.0
     assert ledger.pool[BELIEF] == pytest.approx(trust, rel=1e-6, abs=1e-9)
     h = int(ledger.pool[WINDOW])
-    more = forecast(X, n, n - (h - 1) / 2, min(horizon, 4 * n))[0] if trust else 0.0
+    more = forecast(X, n, n - (h - 1) / 2, min(horizon, n * (n / max(8, n // 2)) ** 2))[0] if trust else 0.0
     assert ledger.rating == pytest.approx(X[:, -h:].mean(axis=1) + trust * more, rel=1e-6)
 
 
