@@ -71,7 +71,7 @@ def starting() -> None:
     helped = repeated(5, child_seconds, "-m", "latebloomer", "--help")
     show("latebloomer --help", helped, "s", 0.45, 0.3)
     called = repeated(5, child_seconds, "-c", FIRST_CALL)
-    show("first call in a new process, warm cache", called, "s", 0.8, 0.5)
+    show("first call in a new process, warm cache", called, "s", 1.2, 1.0)
     raced = repeated(5, child_seconds, "-c", FIRST_RACE)
     show("first race in a new process, 100 pulls", raced, "s")
 

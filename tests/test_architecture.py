@@ -151,7 +151,13 @@ def test_no_concrete_class_of_ours_is_subclassed():
     assert concrete == []
 
 
-NAMED_TUPLES = {"_replace", "_fields", "_asdict", "_make"}  # public, whatever they look like
+NAMED_TUPLES = {
+    "_replace",
+    "_fields",
+    "_field_defaults",
+    "_asdict",
+    "_make",
+}  # public, whatever they look like
 OF_OTHERS = {  # private attributes of other libraries, for which there is no public way
     ("integrations/optuna.py", "_storage"),  # of a study
     ("integrations/optuna_study.py", "_trial_id"),  # of a trial that another process asked for

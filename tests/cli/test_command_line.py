@@ -8,10 +8,11 @@ from typer.testing import CliRunner
 
 import latebloomer
 from latebloomer.cli import app
+from latebloomer.policies import REGISTRY
 
 COMMANDS = [
-    "plan", "simulate", "download", "cite", "race", "resume", "extend", "races", "show", "watch",
-    "report", "repair", "reproduce", "bench",
+    "plan", "policies", "simulate", "download", "cite", "race", "resume", "extend", "races", "show",
+    "watch", "report", "repair", "reproduce", "bench",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}
 
@@ -39,9 +40,15 @@ def test_every_command_has_help(words):
 
 def test_help_is_text_as_it_is_written():
     output = run("simulate", "--help").output
-    assert "random:FAMILY:K=10:seed=3" in output and "name:setting=value,..." in output
+    assert "random:FAMILY:K=10:seed=3" in output and "NAME:SETTING=VALUE,..." in output
     assert "path/to/file.py:function" in run("race", "--help").output
     assert "Exit code 2" in run("race", "--help").output
+
+
+def test_help_lists_the_main_policies_and_says_how_to_list_all():
+    told = run("plan", "--help").output
+    assert "foresight" in told and "hybrid" not in told and "latebloomer policies" in told
+    assert [line.split()[0] for line in run("policies").output.splitlines()] == list(REGISTRY)
 
 
 def test_help_loads_no_heavy_package():

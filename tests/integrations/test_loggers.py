@@ -183,6 +183,7 @@ def test_a_logger_that_fails_is_mentioned_once_and_not_called_again(tmp_path):
     assert next(calls) == 1
     (note,) = (note for note in verdict.warnings if "LoggingLogger" in note)
     assert note == (
-        "the callback LoggingLogger failed on ScoreReported (OSError: no space left); the race went on"
+        "the callback LoggingLogger failed on ScoreReported (OSError: no space left); the race "
+        "went on"
     )
     assert os.path.exists(tmp_path / "race.db")

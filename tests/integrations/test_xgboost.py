@@ -139,5 +139,5 @@ def test_what_is_wrong_is_said_in_one_line():
         learner(["auc", "error"])
     with pytest.raises(LearnerError, match=r"train=3, but train must be a DMatrix or \(X, y\)"):
         XGBoostLearner(PARAMS, 3, VALID, metric="auc")
-    with pytest.raises(SettingError, match="full_steps=0, but full must be at least 1"):
+    with pytest.raises(SettingError, match="full_steps=0, but full_steps must be at least 1"):
         learner(full_steps=0)

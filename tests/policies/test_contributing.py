@@ -101,11 +101,12 @@ def test_the_registry_lists_each_policy_once_in_order():
 
 def test_every_policy_of_the_library_is_listed():
     package = ROOT / "src" / "latebloomer" / "policies"
-    named = [
-        file.stem for file in package.glob("*.py") if "    name: ClassVar" in file.read_text()
-    ]
-    listed = {home.partition(".")[0] for home in POLICIES.values()}
-    assert set(named) - {"base"} == listed
+    named = {
+        ".".join(file.relative_to(package).with_suffix("").parts)
+        for file in package.rglob("*.py")
+        if "    name: ClassVar" in file.read_text()
+    }
+    assert named - {"base"} == {home.rpartition(".")[0] for home in POLICIES.values()}
 
 
 def test_a_policy_is_loaded_when_it_is_asked_for():

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.ledger import ANY
 from latebloomer.core.phases import log_bar
 from latebloomer.policies import (
@@ -132,7 +132,7 @@ def on_cuda(cuda):
 
 
 PULL = """
-from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.moves import arrays_for, game_arrays, moves_of, observe
 
 def pull(policy):

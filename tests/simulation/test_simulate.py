@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from latebloomer import Problem, Session, check_policy, simulate
 from latebloomer.cli import app
-from latebloomer.core.compiling import cpu_jit
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import remember_levels, remember_nothing
 from latebloomer.errors import (
     BudgetError,
@@ -358,15 +357,18 @@ def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
 
 
 def test_a_second_process_finds_the_compiled_code_on_disk():
-    """And then needs no compiler."""
     code = (
-        "import sys\nfrom latebloomer import simulate\n"
-        "simulate('paper-a', 'r-sr', 100, 2, progress=False)\n"
+        "from latebloomer import simulate\n"
+        "from latebloomer.core.kernel import cpu_jit\n"
+        "from latebloomer.core.moves import moves_of\n"
+        "from latebloomer.policies import RisingSR\n"
+        "from latebloomer.simulation.cpu import play, play_many\n"
         "simulate('paper-a', 'r-sr', 100, 2, progress=False, method='pulls')\n"
-        "print({'numba', 'scipy'} & set(sys.modules))"
+        "found = moves_of(RisingSR, play_many, cpu_jit(), play=play).stats\n"
+        "print(len(found.cache_hits), len(found.cache_misses))"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True) for _ in range(2)]
-    assert runs[1].stdout.strip() == b"set()", runs[1].stderr.decode()
+    assert runs[1].stdout.split() == [b"1", b"0"], runs[1].stderr.decode()
 
 
 def test_code_that_is_in_no_file_is_compiled_all_the_same():

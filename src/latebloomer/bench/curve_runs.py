@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer.bench.curve_sets import Curves
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import ANY, OVER, Ledger, reset
-from latebloomer.core.machine_code import compiled_moves
 from latebloomer.core.moves import (
     Game,
     advance,
     arrays_for,
     game_arrays,
+    moves_of,
     observe,
     recommend,
 )
@@ -98,7 +98,7 @@ def _run(
     game = game_arrays(policy, arms, budget, horizon, key(seed))
     ledger = arrays_for(policy, arms, min(budget, horizon))
     picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    compiled_moves(type(policy), play_tables)(game, ledger, tables, picks, spent)
+    moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
     return picks, spent
 
 

@@ -11,7 +11,7 @@ import typer
 from latebloomer.cli.journal_commands import races, repair, report, show
 from latebloomer.cli.paper_commands import cite, reproduce
 from latebloomer.cli.race_commands import extend, race, resume
-from latebloomer.cli.simulation_commands import bench, download, plan, simulate
+from latebloomer.cli.simulation_commands import bench, download, plan, policies, simulate
 from latebloomer.cli.terminal_output import say, say_error
 from latebloomer.cli.watch_commands import watch
 from latebloomer.errors import Interrupted, LatebloomerError
@@ -19,7 +19,7 @@ from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    plan, simulate, download, cite, race, resume, extend, races, show, watch, report, repair,
+    plan, policies, simulate, download, cite, race, resume, extend, races, show, watch, report, repair,
     reproduce, bench,
 )  # fmt: skip
 

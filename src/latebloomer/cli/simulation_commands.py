@@ -1,7 +1,8 @@
-"""The commands plan, simulate, bench and download: policies on curves, where nothing trains."""
+"""The commands plan, policies, simulate, bench and download: policies on curves, where nothing trains."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,14 +13,14 @@ import typer
 from latebloomer._util.atomic_files import make_folder, need_folder, write_file
 from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.errors import SettingError, unknown
-from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
+from latebloomer.policies.registry import MAIN, REGISTRY, policy_for, split_policies
 from latebloomer.racing.training_share import PULLS, units_of
 
 Number = TypeVar("Number", int, float)
 
-KNOWN = f"auto, {', '.join(REGISTRY)}"
-POLICY_HELP = f"Name, or name:setting=value,...: {KNOWN}."
-SEVERAL_HELP = f"Names with commas between, each perhaps name:setting=value,...: {KNOWN}."
+KNOWN = f"auto, {', '.join(MAIN)}. `latebloomer policies` lists all."
+POLICY_HELP = f"Policy: NAME or NAME:SETTING=VALUE,...: {KNOWN}"
+SEVERAL_HELP = f"Policies, separated by commas, each NAME or NAME:SETTING=VALUE,...: {KNOWN}"
 OUT_HELP = "Keep all counts in this file; if it exists, play what it lacks and show the whole."
 ADDRESS_HELP = "Of a Ray cluster: auto, ray://host:10001; without one, Ray is started here."
 PROBLEM_HELP = (
@@ -50,6 +51,12 @@ Horizon = Annotated[
     int | None, typer.Option(help="Pulls at which arms are compared; the budget if not given.")
 ]
 Seed = Annotated[int, typer.Option(help="Another seed is another luck.")]
+
+
+def policies() -> None:
+    """List all policies, the comparators from related work included."""
+    for name, cls in REGISTRY.items():
+        say(f"{name:<17} {(inspect.getdoc(cls) or '').splitlines()[0]}")
 
 
 def plan(

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.core.kernel import kernel, lower
+from latebloomer.core.kernel import lower
+from latebloomer.core.kernel import numpy_kernel as kernel
 from latebloomer.errors import CurveError, LatebloomerError, extra
 from latebloomer.paper import drawing
 from latebloomer.paper import live_networks as networks

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # names can be listed without NumPy
 AUTO = "auto"  # no policy by itself: which one it is may depend on K, T and H
 DEFAULT = "foresight"  # what "auto" is
 # By name, the file of a policy and its class, in the order in which tables and figures show them.
+# Comparators that only research needs are in `related/`; help texts list the others, `MAIN`.
 POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
@@ -34,12 +35,13 @@ POLICIES = {
     "foresight": "foresight.Foresight",
     "asha": "asha.ASHA",
     "hyperband": "hyperband.Hyperband",
-    "i-epoch": "i_epoch.IEpoch",
-    "rising-bandits": "rising_bandits.RisingBandits",
-    "max-ucb": "max_ucb.MaxUCB",
-    "ptrr": "ptrr.PTRR",
-    "hybrid": "hybrid.Hybrid",
+    "i-epoch": "related.i_epoch.IEpoch",
+    "rising-bandits": "related.rising_bandits.RisingBandits",
+    "max-ucb": "related.max_ucb.MaxUCB",
+    "ptrr": "related.ptrr.PTRR",
+    "hybrid": "related.hybrid.Hybrid",
 }
+MAIN = tuple(name for name, home in POLICIES.items() if not home.startswith("related."))
 NOT_CAPITALS = {  # as their papers print them
     "prob-1": "Prob-1", "rest-sure": "Rest-Sure", "i-epoch": "i-Epoch", "max-ucb": "MaxUCB",
     "rising-bandits": "Rising Bandits", "hybrid": "Hybrid",

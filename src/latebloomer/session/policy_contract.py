@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.compiling import cpu_jit
+from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.ledger import ANY
 from latebloomer.core.moves import (
     arrays_for,

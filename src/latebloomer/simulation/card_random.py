@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import numpy_kernel as kernel
 from latebloomer.core.random import MASK, Words, normal_beyond, place_in_layer
 
 _RUN_HIGH = 0xFFFF

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import ANY, OVER, Floats, Ledger, reset
-from latebloomer.core.machine_code import compiled_moves
 from latebloomer.core.moves import (
     Game,
     advance,
@@ -132,7 +131,7 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
         for _ in range(lanes_of(experiment, policy))
     ]
     loop, bound, memory = _loop(experiment, lanes)
-    return compiled_moves(type(policy), loop, **bound).with_first(game, *memory)
+    return partial(moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:

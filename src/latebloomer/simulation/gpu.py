@@ -37,17 +37,9 @@ SHARE = 0.6  # of the card's free memory that stored prefix sums may take
 ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
 
 
-def _cuda() -> Any:
-    """numba's CUDA target."""
-    if not hasattr(np, "row_stack"):
-        # numba-cuda up to 0.30 touches numpy.row_stack at import, which NumPy 2.5 removed; it
-        # was another name of vstack.
-        np.row_stack = np.vstack
-    return extra("numba.cuda", "simulations on a GPU", "gpu")
-
-
 config = extra("numba", "simulations on a GPU", "gpu").config
-cuda = _cuda()  # a global of this module: numba's simulator swaps it for its own
+# A global of this module, because numba's simulator replaces it by its own.
+cuda = extra("numba.cuda", "simulations on a GPU", "gpu")
 
 
 def need_device() -> None:

@@ -38,6 +38,6 @@ def _advice(race: RaceState) -> str:
             "(full_steps=), or race those apart that cost so much"
         )
     return (
-        "If steps are unlike, trainings=3 with full_steps={...} makes a pull the same share of each "
-        "learner's full training"
+        "If steps differ, trainings=3 with full_steps={...} makes a pull the same share of "
+        "each learner's full training"
     )
