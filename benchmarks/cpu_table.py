@@ -18,8 +18,8 @@ from time import process_time
 
 from benchmarks.race_overhead import learners, resume_seconds
 from benchmarks.simulator import cost, experiment_with, two_threads
+from latebloomer import race
 from latebloomer.problems import problem
-from latebloomer.racing import race
 from latebloomer.simulation.cpu import compiled_player
 
 INDEX = "r-ucbe:exploration=151.05,noise=0.01"

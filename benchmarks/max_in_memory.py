@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from latebloomer.racing import race, read_verdict
+from latebloomer import race, read_verdict
 from latebloomer.session.events import Saved
 
 PULLS = 10  # per learner, on average

@@ -18,8 +18,7 @@ from itertools import repeat
 from pathlib import Path
 from time import perf_counter, process_time
 
-from latebloomer.policies import RisingSR
-from latebloomer.racing import race, read_verdict
+from latebloomer import RisingSR, race, read_verdict
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings

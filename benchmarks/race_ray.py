@@ -23,9 +23,8 @@ from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 
+from latebloomer import RisingSR, race
 from latebloomer.cluster import Cluster
-from latebloomer.policies import RisingSR
-from latebloomer.racing import race
 from latebloomer.racing.runners.ray import RayRunner
 
 LEARNERS = 8

@@ -21,7 +21,7 @@ from time import process_time
 from typing import Any
 
 from latebloomer.page.html_document import stylesheet
-from latebloomer.policies import make_policy
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings

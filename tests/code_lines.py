@@ -15,6 +15,7 @@ SKIP = {
     tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
+CODE_LINES, SOURCE_FILES, TEST_LINES = 21_000, 180, 22_000  # at most: test_architecture.py
 OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -36,16 +37,25 @@ def code_lines(text):
     return len(used - docstring_lines(ast.parse(text)))
 
 
+def tracked(pattern):
+    """Return the path and the text of each file that git tracks."""
+    listed = subprocess.run(
+        ["git", "ls-files", pattern], capture_output=True, text=True, check=True
+    )
+    for file in listed.stdout.split():
+        with open(file, encoding="utf-8") as opened:
+            yield file, opened.read()
+
+
 if __name__ == "__main__":
-    files = subprocess.run(
-        ["git", "ls-files", "src/*.py"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    packages = collections.Counter()
-    for file in files:
-        with open(file) as opened:
-            packages[file.split("/")[2] if file.count("/") > 2 else "top"] += code_lines(
-                opened.read()
-            )
-    print(f"{sum(packages.values())} code lines in {len(files)} files")
+    packages, files = collections.Counter(), 0
+    for file, text in tracked("src/*.py"):
+        packages[file.split("/")[2] if file.count("/") > 2 else "top"] += code_lines(text)
+        files += 1
+    print(
+        f"{packages.total()} code lines in {files} files (at most {CODE_LINES} in {SOURCE_FILES})"
+    )
     for name, count in packages.most_common():
         print(f"  {name:14}{count:6}")
+    lines = sum(text.count("\n") for _, text in tracked("tests/*.py"))
+    print(f"{lines} lines in tests (at most {TEST_LINES})")

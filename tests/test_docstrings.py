@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from latebloomer import errors, integrations
+from latebloomer.policies.registry import POLICIES
 
 PACKAGES = (
-    "latebloomer", "latebloomer.racing", "latebloomer.session.session", "latebloomer.policies",
-    "latebloomer.problems", "latebloomer.simulation", "latebloomer.bench", "latebloomer.theory",
-    "latebloomer.integrations.sklearn", "latebloomer.integrations.optuna",
+    "latebloomer", "latebloomer.session.session", "latebloomer.problems", "latebloomer.bench",
+    "latebloomer.theory", "latebloomer.integrations.sklearn", "latebloomer.integrations.optuna",
+)  # fmt: skip
+NAMES = (  # what else users import, by its module
+    "policies.registry.choose_policy", "policies.registry.make_policy",
+    "policies.registry.split_policies", "racing.learner_contract.LearnerCheck",
+    "racing.verdict.verdict.LearnerResult", "simulation.results.Comparison",
 )  # fmt: skip
 # What is made for a library, each in a module that can be imported without it.
 ADAPTERS = tuple(
@@ -41,6 +46,9 @@ def public():
             thing = getattr(import_module(package), name)
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 found[thing] = f"{package}.{name}"
+    for path in (*NAMES, *(f"policies.{home}" for home in POLICIES.values())):
+        module, _, name = f"latebloomer.{path}".rpartition(".")
+        found[getattr(import_module(module), name)] = f"{module}.{name}"
     return found
 
 

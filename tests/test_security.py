@@ -15,9 +15,9 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.racing import race, read_verdict, resume
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"

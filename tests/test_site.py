@@ -4,7 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-from latebloomer.policies import REGISTRY
+from latebloomer.policies.registry import REGISTRY
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from policy_pages import BUDGET, INK, NAMES, play
 
-from latebloomer.policies import choose_policy, make_policy
+from latebloomer.policies.registry import choose_policy, make_policy
 from latebloomer.problems import problem
 
 

@@ -10,8 +10,8 @@ from leftovers import remove_others
 from policy_notes import NOTES
 
 from latebloomer import Session, cite
-from latebloomer.policies import REGISTRY, Policy
-from latebloomer.policies.registry import make_policy
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.problems import problem
 
 NAMES = ("late", "second", "early", "weak", "slow")

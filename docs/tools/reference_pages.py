@@ -12,18 +12,17 @@ from types import ModuleType
 from leftovers import remove_others
 from policy_pages import write
 
-from latebloomer.policies import Policy
+from latebloomer.policies.base import Policy
 
 PACKAGES = {  # in the order of the reference, with what a reader looks for there
     "latebloomer": "what most programs need",
-    "latebloomer.racing": "races of real learners",
     "latebloomer.session.session": "ask and tell",
     "latebloomer.session.events": "what can happen to a race",
     "latebloomer.integrations.sklearn": "scikit-learn",
     "latebloomer.integrations.optuna": "Optuna",
-    "latebloomer.policies": "policies and their registry",
+    "latebloomer.policies.registry": "policies by name",
     "latebloomer.problems": "curves and noise to simulate with",
-    "latebloomer.simulation": "simulations and their results",
+    "latebloomer.simulation.results": "simulations and their results",
     "latebloomer.bench": "policies on recorded curves",
     "latebloomer.theory": "bounds, budgets, certificates",
     "latebloomer.errors": "errors",

@@ -11,54 +11,56 @@
 'tortoise'
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from latebloomer.core.lazy_names import lazy_names
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from latebloomer.citation import cite
     from latebloomer.errors import LatebloomerError
     from latebloomer.integrations.sklearn import RaceRandomSearchCV, RaceSearchCV
-    from latebloomer.policies import (
-        UCBE,
-        AdaptiveRejects,
-        ExploreThenCommit,
-        Foresight,
-        ProbOne,
-        RestSure,
-        RisingSR,
-        RisingUCBE,
-        RoundRobin,
-        RoundRobinWindow,
-        SuccessiveHalving,
-        SuccessiveRejects,
-    )
+    from latebloomer.policies.adaptive_rejects import AdaptiveRejects
+    from latebloomer.policies.asha import ASHA
+    from latebloomer.policies.explore_then_commit import ExploreThenCommit
+    from latebloomer.policies.foresight import Foresight
+    from latebloomer.policies.hyperband import Hyperband
+    from latebloomer.policies.prob_one import ProbOne
+    from latebloomer.policies.rest_sure import RestSure
+    from latebloomer.policies.rising_sr import RisingSR
+    from latebloomer.policies.rising_ucbe import RisingUCBE
+    from latebloomer.policies.round_robin import RoundRobin
+    from latebloomer.policies.round_robin_window import RoundRobinWindow
+    from latebloomer.policies.successive_halving import SuccessiveHalving
+    from latebloomer.policies.successive_rejects import SuccessiveRejects
+    from latebloomer.policies.ucbe import UCBE
     from latebloomer.problems import Problem
-    from latebloomer.racing import (
-        Verdict,
-        check_learner,
-        full_training,
-        race,
-        read_verdict,
-        resume,
-    )
+    from latebloomer.racing.api import race, read_verdict, resume
+    from latebloomer.racing.callbacks import RaceView
+    from latebloomer.racing.learner_contract import check_learner
+    from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.ray import RayRunner
+    from latebloomer.racing.runners.runner_contract import check_runner
+    from latebloomer.racing.training_share import full_training
+    from latebloomer.racing.verdict.verdict import Verdict
     from latebloomer.session.policy_contract import check_policy
     from latebloomer.session.session import Session
     from latebloomer.simulation.results import Results
     from latebloomer.simulation.simulate import simulate
 
 __all__ = [
+    "ASHA",
     "UCBE",
     "AdaptiveRejects",
     "ExploreThenCommit",
     "Foresight",
+    "Hyperband",
     "LatebloomerError",
     "ProbOne",
     "Problem",
     "RaceRandomSearchCV",
     "RaceSearchCV",
+    "RaceView",
     "RayRunner",
     "RestSure",
     "Results",
@@ -66,6 +68,7 @@ __all__ = [
     "RisingUCBE",
     "RoundRobin",
     "RoundRobinWindow",
+    "Runner",
     "Session",
     "SuccessiveHalving",
     "SuccessiveRejects",
@@ -73,6 +76,7 @@ __all__ = [
     "__version__",
     "check_learner",
     "check_policy",
+    "check_runner",
     "cite",
     "full_training",
     "race",
@@ -82,36 +86,48 @@ __all__ = [
 ]
 
 
-# Where each name lives.
-HOMES = {
-    "cite": "latebloomer.citation",
-    "LatebloomerError": "latebloomer.errors",
-    "RaceRandomSearchCV": "latebloomer.integrations.sklearn",
-    "RaceSearchCV": "latebloomer.integrations.sklearn",
-    "UCBE": "latebloomer.policies",
-    "AdaptiveRejects": "latebloomer.policies",
-    "ExploreThenCommit": "latebloomer.policies",
-    "Foresight": "latebloomer.policies",
-    "ProbOne": "latebloomer.policies",
-    "RestSure": "latebloomer.policies",
-    "RisingSR": "latebloomer.policies",
-    "RisingUCBE": "latebloomer.policies",
-    "RoundRobin": "latebloomer.policies",
-    "RoundRobinWindow": "latebloomer.policies",
-    "SuccessiveHalving": "latebloomer.policies",
-    "SuccessiveRejects": "latebloomer.policies",
-    "Problem": "latebloomer.problems",
-    "Verdict": "latebloomer.racing",
-    "check_learner": "latebloomer.racing",
-    "full_training": "latebloomer.racing",
-    "read_verdict": "latebloomer.racing",
-    "race": "latebloomer.racing",
-    "resume": "latebloomer.racing",
-    "RayRunner": "latebloomer.racing.runners.ray",
-    "check_policy": "latebloomer.session.policy_contract",
-    "Session": "latebloomer.session.session",
-    "Results": "latebloomer.simulation.results",
-    "simulate": "latebloomer.simulation.simulate",
+# Where each name lives. It is loaded when it is first used: importing the package loads NumPy alone.
+_HOMES = {
+    "citation": "cite",
+    "errors": "LatebloomerError",
+    "integrations.sklearn": "RaceRandomSearchCV RaceSearchCV",
+    "policies.adaptive_rejects": "AdaptiveRejects",
+    "policies.asha": "ASHA",
+    "policies.explore_then_commit": "ExploreThenCommit",
+    "policies.foresight": "Foresight",
+    "policies.hyperband": "Hyperband",
+    "policies.prob_one": "ProbOne",
+    "policies.rest_sure": "RestSure",
+    "policies.rising_sr": "RisingSR",
+    "policies.rising_ucbe": "RisingUCBE",
+    "policies.round_robin": "RoundRobin",
+    "policies.round_robin_window": "RoundRobinWindow",
+    "policies.successive_halving": "SuccessiveHalving",
+    "policies.successive_rejects": "SuccessiveRejects",
+    "policies.ucbe": "UCBE",
+    "problems": "Problem",
+    "racing.api": "race read_verdict resume",
+    "racing.callbacks": "RaceView",
+    "racing.learner_contract": "check_learner",
+    "racing.runners.contract": "Runner",
+    "racing.runners.ray": "RayRunner",
+    "racing.runners.runner_contract": "check_runner",
+    "racing.training_share": "full_training",
+    "racing.verdict.verdict": "Verdict",
+    "session.policy_contract": "check_policy",
+    "session.session": "Session",
+    "simulation.results": "Results",
+    "simulation.simulate": "simulate",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, HOMES)
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names.split():
+            globals()[name] = found = getattr(import_module(f"latebloomer.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

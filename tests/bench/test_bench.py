@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from latebloomer import RisingSR, SuccessiveHalving
 from latebloomer.bench import COMPARED, Curves, bench, curve_sets, names_of, read_folder, read_sets
 from latebloomer.bench.bench_report import line_styles
 from latebloomer.bench.compared_policies import LEFT_OUT
@@ -16,7 +17,7 @@ from latebloomer.bench.curve_runs import Played, play, play_all, playable, shuff
 from latebloomer.bench.losses import Losses, costs
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
-from latebloomer.policies import REGISTRY, RisingSR, SuccessiveHalving, make_policy
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.session.session import Session
 
 NEEDS_DATA = pytest.mark.skipif(

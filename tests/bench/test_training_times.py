@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from latebloomer import RisingSR
 from latebloomer.bench import training_times
 from latebloomer.bench.training_times import (
     SHARES,
@@ -18,7 +19,6 @@ from latebloomer.bench.training_times import (
     report,
     without_start,
 )
-from latebloomer.policies import RisingSR
 from latebloomer.problems.paper_settings import DATA
 
 LENGTH = 100

@@ -15,7 +15,7 @@ TOKEN = "0123456789abcdef"
 RACE = """
 import random, sys
 from threading import Semaphore, Thread
-from latebloomer.racing import race
+from latebloomer import race
 
 allowed = Semaphore(0)
 def listen():

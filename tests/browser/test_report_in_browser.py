@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from page_checks import check_page
 
-from latebloomer.racing import race
+from latebloomer import race
 
 
 def curve(slow, best, end=None, fail=None):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import latebloomer
 from latebloomer.cli import app
-from latebloomer.policies import REGISTRY
+from latebloomer.policies.registry import REGISTRY
 
 COMMANDS = [
     "plan", "policies", "simulate", "download", "cite", "race", "resume", "extend", "races", "show",

@@ -9,9 +9,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import race, simulate
+from latebloomer import race, read_verdict, simulate
 from latebloomer.cli import app, race_commands, simulation_commands
-from latebloomer.racing import read_verdict
 
 MODULE = """
 class Counter:

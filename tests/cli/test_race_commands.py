@@ -113,9 +113,9 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
 def test_a_share_for_the_winner_from_the_command_line(run):
     ran = run("race", "mine:learners", "--budget", 40, "--winner-share", 0.5)
     assert ran.exit_code == 0, ran.stderr
-    assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
-    assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
-    assert "then trained on for 20 pulls" in run("show", "race.db", "--verbose").stdout
+    assert "Selected quick at race pull 20 (estimate 1.53846 after 10 pulls)." in ran.stdout
+    assert "Final score 1.81818 after 30 pulls, 20 of them after selection." in ran.stdout
+    assert "then trained for 20 more pulls" in run("show", "race.db", "--verbose").stdout
 
 
 MORE = """
@@ -512,7 +512,7 @@ def test_a_bare_generator_does_not_keep_the_others_from_racing(run, tmp_path, mo
     ran = run("race", "generators:one_bare", "--budget", 40, "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep c: ") and "wrote w.pkl" in ran.stdout
-    assert "a: out, pull 1 failed twice" in ran.stderr
+    assert "a: failed (pull 1 failed twice" in ran.stderr
 
 
 def test_a_model_of_a_generator_is_saved(run, tmp_path, monkeypatch):

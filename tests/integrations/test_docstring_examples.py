@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 from libraries import library
 
-from latebloomer.racing import Verdict
+from latebloomer import Verdict
 
 os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
 

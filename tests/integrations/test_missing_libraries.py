@@ -6,9 +6,8 @@ from importlib import import_module
 import pytest
 
 from latebloomer import race
-from latebloomer.errors import MissingExtra
+from latebloomer.errors import LearnerError, MissingExtra
 from latebloomer.integrations import full_training
-from latebloomer.racing import LearnerError
 from latebloomer.racing.learner import ADAPTERS
 
 DATA = ([[0.0], [1.0]], [0, 1])

@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from latebloomer import race
-from latebloomer.errors import MissingExtra, SettingError
+from latebloomer import check_learner, race
+from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations.optuna import TunerLearner
-from latebloomer.racing import LearnerError, check_learner
 
 try:
     import optuna

@@ -21,9 +21,17 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from latebloomer.errors import BudgetError, MissingExtra, SettingError, UnknownName
+from latebloomer import read_verdict
+from latebloomer.errors import (
+    AllFailed,
+    BudgetError,
+    JournalMismatch,
+    LearnerError,
+    MissingExtra,
+    SettingError,
+    UnknownName,
+)
 from latebloomer.integrations.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
-from latebloomer.racing import AllFailed, JournalMismatch, LearnerError, read_verdict
 from latebloomer.session.events import ScoreReported
 
 X, Y = load_iris(return_X_y=True)
@@ -175,9 +183,13 @@ def test_a_race_by_the_clock_sets_time_aside():
         ({"extra_refit": 2}, SettingError, "extra_refit must be True or False"),
         ({"refit": False, "extra_refit": True}, SettingError, "without a refit nothing is spent"),
         ({"trainings": 3}, SettingError, "trainings=3, but a search has one budget"),
-        ({"budget": None, "trainings": 1}, BudgetError, "one training is set aside to refit"),
+        (
+            {"budget": None, "trainings": 1},
+            BudgetError,
+            "leaves nothing for the race: refit=True reserves one",
+        ),
         ({"budget": None, "trainings": 3, "horizon": 9}, SettingError, "that is for budget="),
-        ({"budget": 40, "horizon": 40}, BudgetError, "40 pulls are set aside to refit"),
+        ({"budget": 40, "horizon": 40}, BudgetError, "refit=True reserves 40 pulls"),
         ({"budget": None, "trainings": "3"}, SettingError, "trainings='3', but trainings must be"),
     ],
 )
@@ -384,7 +396,7 @@ class Fails(ClassifierMixin, BaseEstimator):
             "2 estimators are called 'a'",
         ),
         ({"a__b": GaussianNB(), "c": GaussianNB()}, SettingError, "called 'a__b', but a name"),
-        ({"budget": GaussianNB(), "c": GaussianNB()}, SettingError, "no setting of the search"),
+        ({"budget": GaussianNB(), "c": GaussianNB()}, SettingError, "not a setting of the search"),
         ({"a": SVC(), "b": GaussianNB()}, LearnerError, "estimator 'a': .* no partial_fit and no"),
         ({"a": SGDRegressor(), "b": GaussianNB()}, SettingError, "a is a regressor, b is a class"),
     ],
@@ -400,7 +412,7 @@ def test_wrong_estimators_are_named(estimators, error, words):
         ({"budget": 2}, BudgetError, "budget=2 for 3 arms"),
         ({"policy": "r-st"}, UnknownName, "did you mean 'r-sr'"),
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
-        ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be from 1 on, or from -"),
+        ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be at least 1, or from -"),
         ({"n_jobs": 1.5}, SettingError, "n_jobs=1.5, but n_jobs must be a whole number"),
         ({"cv": (X, Y)}, SettingError, "a split must be two lists of row numbers below 150"),
         ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),

@@ -3,12 +3,13 @@
 import pytest
 
 from latebloomer.core.statistics import share
-from latebloomer.paper import AS_WRITTEN, Workbench, claim_results, series
+from latebloomer.paper import claim_results, series
 from latebloomer.paper.claim_results import CLAIMS
 from latebloomer.paper.claims import Claim
 from latebloomer.paper.evidence import Evidence, Finding, above, less, measured
 from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A
-from latebloomer.paper.figure import Row
+from latebloomer.paper.figure import Row, Workbench
+from latebloomer.paper.modes import AS_WRITTEN
 
 
 def row(**changed) -> Row:

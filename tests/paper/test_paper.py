@@ -14,12 +14,10 @@ from scipy import stats
 from test_claims import row
 from typer.testing import CliRunner
 
+from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.paper import (
-    AS_WRITTEN,
-    FIGURES,
-    Workbench,
     as_published,
     as_written,
     claim_results,
@@ -28,13 +26,12 @@ from latebloomer.paper import (
     live_imdb,
     live_networks,
     published_algorithms,
-    reproduce,
 )
 from latebloomer.paper import lower_bound_figures as lower_bound
 from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
-from latebloomer.paper.figure import PARTS, Row, read_rows, write_rows
-from latebloomer.paper.reproduction import chosen
-from latebloomer.policies import RoundRobin
+from latebloomer.paper.figure import PARTS, Row, Workbench, read_rows, write_rows
+from latebloomer.paper.modes import AS_WRITTEN
+from latebloomer.paper.reproduction import FIGURES, chosen, reproduce
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.paper import AS_PUBLISHED, FIGURES, Workbench, as_published, series
+from latebloomer.paper import as_published, series
 from latebloomer.paper.experiments import ALGORITHMS, IMDB, IMDB_BUDGETS, SETTING_A, SETTING_B
-from latebloomer.paper.figure import Row
+from latebloomer.paper.figure import Row, Workbench
+from latebloomer.paper.modes import AS_PUBLISHED
+from latebloomer.paper.reproduction import FIGURES
 
 FOLDER = os.environ.get("LATEBLOOMER_DATA")
 REFERENCE = Path(FOLDER or "", "reference", "figures")

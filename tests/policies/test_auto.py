@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import Session, simulate
+from latebloomer import AdaptiveRejects, Foresight, Session, race, read_verdict, resume, simulate
 from latebloomer.bench import bench
 from latebloomer.cli import app
-from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies import (
-    AdaptiveRejects,
-    Foresight,
-    choose_policy,
-    make_policy,
-)
-from latebloomer.policies.registry import label_of
-from latebloomer.racing import JournalMismatch, race, read_verdict, resume
+from latebloomer.errors import BudgetError, JournalMismatch, SettingError
+from latebloomer.policies.registry import choose_policy, label_of, make_policy
 from latebloomer.racing.journal import files as journals
 
 DEFAULT = Foresight()

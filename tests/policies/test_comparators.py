@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies import PTRR, Hybrid, IEpoch, MaxUCB, RisingBandits
 from latebloomer.policies.registry import label_of, make_policy, title
+from latebloomer.policies.related.hybrid import Hybrid
+from latebloomer.policies.related.i_epoch import IEpoch
+from latebloomer.policies.related.max_ucb import MaxUCB
+from latebloomer.policies.related.ptrr import PTRR
+from latebloomer.policies.related.rising_bandits import RisingBandits
 from latebloomer.problems import problem
 from latebloomer.session.session import Session
 

@@ -111,7 +111,7 @@ def test_every_policy_of_the_library_is_listed():
 
 def test_a_policy_is_loaded_when_it_is_asked_for():
     code = (
-        "import sys\nfrom latebloomer.policies import REGISTRY, make_policy\n"
+        "import sys\nfrom latebloomer.policies.registry import REGISTRY, make_policy\n"
         "assert 'r-sr' in REGISTRY and list(REGISTRY)\nmake_policy('r-sr')\n"
         "files = ['rising_sr', 'rising_ucbe', 'foresight', 'asha']\n"
         "print([file for file in files if f'latebloomer.policies.{file}' in sys.modules])"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from latebloomer import AdaptiveRejects, Foresight
 from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import SettingError
-from latebloomer.policies import AdaptiveRejects, Foresight
 from latebloomer.policies.adaptive_window import WINDOW, late_noise
 from latebloomer.policies.foresight import BELIEF, advised_power, exponent, gain
 from latebloomer.session.events import FINISHED, LearnerLeft

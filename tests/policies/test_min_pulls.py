@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from latebloomer import AdaptiveRejects, RisingSR, SuccessiveHalving, race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies import REGISTRY, AdaptiveRejects, RisingSR, SuccessiveHalving
 from latebloomer.policies.base import cost_of
-from latebloomer.racing import race, read_verdict, resume
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
 from latebloomer.session.session import Session
 

@@ -8,8 +8,8 @@ from math import ceil, floor, sqrt
 import numpy as np
 import pytest
 
+from latebloomer import RisingSR, SuccessiveHalving
 from latebloomer.core.phases import log_bar, phase_lengths
-from latebloomer.policies import RisingSR, SuccessiveHalving
 from latebloomer.session.session import Session
 
 NAMES = ["late", "second", "early", "weak", "slow"]

@@ -15,11 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from latebloomer.core.kernel import cpu_jit
-from latebloomer.core.ledger import ANY
-from latebloomer.core.phases import log_bar
-from latebloomer.policies import (
-    REGISTRY,
+from latebloomer import (
     UCBE,
     ExploreThenCommit,
     ProbOne,
@@ -31,6 +27,10 @@ from latebloomer.policies import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
+from latebloomer.core.kernel import cpu_jit
+from latebloomer.core.ledger import ANY
+from latebloomer.core.phases import log_bar
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.policy_contract import check_policy, played, rising_rewards
 from latebloomer.session.session import Session
 from latebloomer.theory import rising_sr_bounds as rising_sr
@@ -157,7 +157,7 @@ def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp
     """numba's cache names types by module; a policy that others lack must not stand in theirs."""
     (tmp_path / "own.py").write_text(OWN)
     mine = f"{PULL}\nimport sys\nsys.path.append({str(tmp_path)!r})\nimport own\npull(own.Own())"
-    theirs = f"{PULL}\nfrom latebloomer.policies import RoundRobin\npull(RoundRobin())"
+    theirs = f"{PULL}\nfrom latebloomer import RoundRobin\npull(RoundRobin())"
     cache = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for code in (mine, theirs):
         ran = subprocess.run(
@@ -261,7 +261,7 @@ def test_rising_ucbe_estimates_the_noise_it_is_not_told(rng):
     rewards = rising_rewards(rng, 5, 3000)  # noise .02; the curves bend little in three pulls
     session = play(RisingUCBE(), rewards, 3000)
     # The estimate's relative sd from about 2990 differences is sqrt(3.9/2990)/2 = .018.
-    assert session._turns.ledger.pool[2] == pytest.approx(0.02, rel=4.9 * 0.018)
+    assert session._play.ledger.pool[2] == pytest.approx(0.02, rel=4.9 * 0.018)
 
 
 def test_rising_ucbe_finds_the_late_bloomer_of_setting_a(rng):
@@ -326,7 +326,7 @@ def test_prob_one_draws_ranks_like_one_over_rank(seed):
 def test_prob_one_weighs_rewards_by_their_probability():
     session = Session(ProbOne(), 3, 10)
     arm = session.ask()
-    rank = session._turns.ledger.work[:3].index(arm) + 1
+    rank = session._play.ledger.work[:3].index(arm) + 1
     session.tell(arm, 0.6)
     assert session.recommend().estimates[arm] == pytest.approx(0.6 * rank * 11 / 6)
 

@@ -23,9 +23,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
 from latebloomer.errors import JournalError, NoScoresYet
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.learner import seed_of
 from latebloomer.session.events import ScoreReported

@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.session.events import Extended, Joined, Restored
 
 

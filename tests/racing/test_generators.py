@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer.racing import race, read_verdict, resume
+from latebloomer import race, read_verdict, resume
 from latebloomer.racing.checkpoints.kept_models import is_bare, is_model
 
 

@@ -12,8 +12,8 @@ from time import monotonic
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import SettingError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.runners.isolated import IsolatedRunner
 from latebloomer.racing.runners.runner_contract import check_runner
 

@@ -12,15 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.policies import REGISTRY, UCBE, make_policy
-from latebloomer.racing import (
-    JournalError,
-    JournalInUse,
-    JournalMismatch,
-    race,
-    read_verdict,
-    resume,
-)
+from latebloomer import UCBE, race, read_verdict, resume
+from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals

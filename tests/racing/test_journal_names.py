@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalMismatch, SettingError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import RACES, files, names
 from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
 from latebloomer.session.events import Created

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from latebloomer import resume
 from latebloomer.racing import api as races
-from latebloomer.racing import resume
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.session.events import Saved as SavedEvent

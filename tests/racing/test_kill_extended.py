@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import test_kill as kill
 
-from latebloomer.racing import race, resume
+from latebloomer import race, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.session.events import Extended, Joined
 

@@ -5,7 +5,9 @@ from itertools import repeat
 
 import pytest
 
-from latebloomer.racing import Learner, LearnerError, check_learner
+from latebloomer import check_learner
+from latebloomer.errors import LearnerError
+from latebloomer.racing.learner import Learner
 
 
 class Noisy:

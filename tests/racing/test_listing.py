@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from latebloomer import race, resume
 from latebloomer.errors import JournalError
-from latebloomer.racing import race, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import clean, list_races
 

@@ -6,10 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from latebloomer import Session
-from latebloomer.policies import REGISTRY
-from latebloomer.racing import race
-from latebloomer.racing.progress import Progress
+from latebloomer import Session, race
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, check_curves
 from latebloomer.session.events import ScoreReported
 
@@ -52,12 +50,11 @@ def test_every_number_of_a_verdict_is_a_loss(policy, tmp_path):
 
 def test_the_live_table_shows_losses():
     names = list(LEARNERS)
-    session, progress = Session("r-sr", names, 30, maximize=False), Progress(names, show=False)
+    session = Session("r-sr", names, 30, maximize=False)
     while not session.over:
         arm = session.ask()
         told = ScoreReported(arm, 2 - (arm + 1) / 5)
         session.apply(told)
-        progress.on_event(told, session)
     rows = session.standings()
     assert rows[0].name == names[-1]
     assert all(1 < row.estimate < 2 for row in rows if row.pulls)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError, LatebloomerError
-from latebloomer.racing import race, read_verdict, resume, time_budget
+from latebloomer.racing import time_budget
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
 from latebloomer.racing.journal.schema import checksum

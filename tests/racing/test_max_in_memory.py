@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from latebloomer import check_runner, race, read_verdict, resume
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing import check_runner, race, read_verdict, resume
 from latebloomer.racing.runners.isolated import IsolatedRunner
 from latebloomer.racing.runners.local import LocalRunner
 

@@ -6,8 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from latebloomer.policies import RisingSR
-from latebloomer.racing import race
+from latebloomer import RisingSR, race
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 

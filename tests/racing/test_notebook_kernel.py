@@ -15,7 +15,7 @@ CELLS = {
 from functools import partial
 from itertools import repeat
 from latebloomer import Session, race, simulate
-from latebloomer.policies import RisingSR
+from latebloomer import RisingSR
 
 def slow():
     for n in range(1, 999):

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import RewardError, SettingError
-from latebloomer.racing import race, read_verdict, resume
-from latebloomer.racing.live_table import table
+from latebloomer.policies.registry import make_policy
+from latebloomer.racing.live_display import table
 from latebloomer.racing.progress import Progress
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Created
 from latebloomer.session.session import Session
 
 
@@ -142,11 +146,11 @@ def test_names_are_shown_as_they_are_without_control_characters(tmp_path, capfd)
 
 
 def test_the_live_table_shows_them_as_they_are():
-    session = Session("r-sr", NAMES, 100)
-    progress = Progress(NAMES, True)
+    settings = Settings(policy=make_policy("r-sr"), budget=100)
+    progress = Progress(RaceState(Created("race", settings.as_dict(), tuple(NAMES))), True)
     progress.mode = "live"
     console = Console(file=io.StringIO(), width=120)
-    with progress.shown(session, None):
+    with progress.shown(None):
         progress.say("[/bold] says :smile:")
         console.print(table(progress, console.size))
     shown = console.file.getvalue()

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import race
+from latebloomer import race, read_verdict, resume
 from latebloomer.cluster import Cluster
-from latebloomer.errors import ClusterError, Interrupted, SettingError
-from latebloomer.racing import LearnerError, read_verdict, resume
+from latebloomer.errors import ClusterError, Interrupted, LearnerError, SettingError
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.progress import Progress

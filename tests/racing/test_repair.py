@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.race_state import RaceState
 

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.errors import ContractError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.runners.runner_contract import check_runner

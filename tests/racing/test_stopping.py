@@ -9,11 +9,10 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from latebloomer import Session
+from latebloomer import Session, race, read_verdict, resume
 from latebloomer.errors import SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV
-from latebloomer.policies import make_policy
-from latebloomer.racing import race, read_verdict, resume
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
 from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
@@ -50,7 +49,7 @@ def test_a_clear_race_ends_when_its_winner_is_certified(policy):
         f"stopped after {verdict.spent} of 2000 pulls: b is certified the best, "
         f"{verdict.unspent:,} of 2,000 pulls were not needed"
     )
-    assert verdict.reason in verdict.details() and verdict.reason[1:] in str(verdict)
+    assert verdict.reason[1:] in verdict.details() and verdict.reason[1:] in str(verdict)
     assert f'"unspent": {verdict.unspent}' in verdict.to_json()
     assert whole.spent + whole.unspent == 2000 and whole.unspent < 5
 

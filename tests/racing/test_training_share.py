@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latebloomer
+from latebloomer import race, resume
 from latebloomer.core.ledger import SWEEPS, remember_rises
 from latebloomer.core.moves import lists_for
 from latebloomer.errors import SettingError
 from latebloomer.policies.adaptive_window import late_noise
 from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
-from latebloomer.racing import race, resume
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import Share, shares_of, units_of
-from latebloomer.racing.verdict.costs import unequal_costs
+from latebloomer.racing.verdict.verdict_text import unequal_costs
 from latebloomer.session.events import Created, ScoreReported
 from latebloomer.session.session import Session
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from latebloomer import race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.errors import AllFailed, JournalError
-from latebloomer.racing import race, read_verdict, resume
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import list_races
 

@@ -6,8 +6,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from latebloomer import race
 from latebloomer.errors import SettingError
-from latebloomer.racing import race, watch_process
+from latebloomer.racing import watch_process
 from latebloomer.racing.watch_process import start_watching
 
 LEARNERS = {

@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
+from latebloomer import ExploreThenCommit, RisingSR
 from latebloomer.errors import MOST, ChunkError
-from latebloomer.policies import REGISTRY, ExploreThenCommit, RisingSR
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 

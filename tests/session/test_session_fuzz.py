@@ -16,17 +16,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from latebloomer.errors import (
-    ArmError,
-    LatebloomerError,
-    NoScoresYet,
-    RewardError,
-    SettingError,
-    TellError,
-)
-from latebloomer.policies import (
+from latebloomer import (
     ASHA,
-    REGISTRY,
     UCBE,
     AdaptiveRejects,
     ExploreThenCommit,
@@ -41,6 +32,15 @@ from latebloomer.policies import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
+from latebloomer.errors import (
+    ArmError,
+    LatebloomerError,
+    NoScoresYet,
+    RewardError,
+    SettingError,
+    TellError,
+)
+from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
 
 windows = st.sampled_from([0.1, 0.25, 1 / 3, 0.5]) | st.floats(0.08, 0.5)
@@ -193,7 +193,7 @@ class Calls(RuleBasedStateMachine):
         assert sum(session.pulls) == session.spent == len(self.told) <= session.budget
         assert max(session.pulls) <= session.horizon
         for arm in (0, len(session.names) - 1):
-            assert session.rewards(arm) == [x for i, x in self.told if i == arm]
+            assert session.scores(arm) == [x for i, x in self.told if i == arm]
 
     @invariant()
     def a_racing_arm_is_recommended(self):

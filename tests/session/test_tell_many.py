@@ -6,8 +6,7 @@ from random import Random
 import pytest
 
 from latebloomer.errors import LatebloomerError
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import label_of
+from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
 
@@ -17,7 +16,7 @@ every_policy = pytest.mark.parametrize("policy", POLICIES)
 
 def state_of(session):
     """All that the next decisions rest on."""
-    turns = session._turns
+    turns = session._play
     return turns.ledger, turns.due, session.history, session.recommend(), session.racing
 
 
@@ -86,7 +85,7 @@ def test_where_one_is_refused_those_before_it_count(arm, score, place):
         batched.tell_many(arms, scores)
     assert str(found.value) == str(expected.value)
     assert batched.history == one_by_one.history == list(zip(arms, scores, strict=True))[:place]
-    assert batched._turns.ledger == one_by_one._turns.ledger
+    assert batched._play.ledger == one_by_one._play.ledger
 
 
 def test_an_arm_beyond_its_share_of_the_phase_is_refused():

@@ -12,8 +12,8 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
+from latebloomer import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.errors import OutputError, SettingError
-from latebloomer.policies import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.problems.paper_settings import paper_a
 from latebloomer.simulation.plots import COLOURS, MORE_STYLES, STYLES, styles_of
 from latebloomer.simulation.results import Results

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from latebloomer.policies import make_policy
+from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings

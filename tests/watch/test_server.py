@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from latebloomer import race
 from latebloomer.errors import JournalError, MissingExtra, SettingError
-from latebloomer.racing import race
 from latebloomer.watch import serve
 from latebloomer.watch.server import TOKEN, Watch, app_of
 

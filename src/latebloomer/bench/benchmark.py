@@ -13,7 +13,7 @@ from latebloomer.bench.curve_runs import Player, play_all
 from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
 from latebloomer.bench.losses import Losses
 from latebloomer.errors import need_whole, require
-from latebloomer.policies import Policy
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto, label_of
 from latebloomer.simulation.local_runs import cores
 

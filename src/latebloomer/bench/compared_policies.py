@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from latebloomer.policies import REGISTRY
-from latebloomer.policies.registry import AUTO
+from latebloomer.policies.registry import AUTO, REGISTRY
 
 # The best on the public sets of the 13 settings in docs/research-log.md.
 TUNED_ASHA = "asha:eta=2,grace=4,workers=1000"

@@ -2,6 +2,5 @@
 
 `ledger`, `moves`, `phases`: the rewards of a run and its moves; `estimators`, `recurrences`,
 `statistics`, `prefix_sums`: what they say; `random`: where simulated ones come from; `kernel`,
-`compiling`: one text for plain Python, CPU and GPU; `memory`: how much is left; `text`: other
-people's objects in words; `lazy_names`: packages that load what is asked for.
+`compiling`: one text for plain Python, CPU and GPU.
 """

@@ -20,7 +20,6 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing import Verdict
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Journal
 from latebloomer.racing.journal.names import Place, names_folder
@@ -31,6 +30,7 @@ from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.time_budget import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
@@ -212,7 +212,7 @@ class HostedRace:
 
     def next_of(self, arm: int) -> str:
         """What a trial is to do: go on, wait for the others of its phase, or end."""
-        if self.session.over or not self.session.is_racing(arm):
+        if self.session.over or arm not in self.session.racing:
             return END
         return GO_ON if self.session.accepts(arm) else WAIT
 
@@ -249,7 +249,7 @@ class HostedRace:
 
     def __str__(self) -> str:
         session, settings = self.session, self.settings
-        left = f"{session.racing_count} of {len(self.names)} trials race"
+        left = f"{len(session.racing)} of {len(self.names)} trials race"
         return f"latebloomer, {settings.rule}: {left}; {session.reason}"
 
 

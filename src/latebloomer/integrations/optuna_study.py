@@ -17,8 +17,8 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, SettingError, need_whole, require
 from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction
-from latebloomer.racing import Callback, RaceView, Verdict, race
-from latebloomer.racing.callbacks import check_callbacks
+from latebloomer.racing.api import race
+from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal import RACES, RESUME, files
 from latebloomer.racing.journal.names import (
     Place,
@@ -28,6 +28,7 @@ from latebloomer.racing.journal.names import (
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.same_race import holds_race, race_in
 from latebloomer.racing.training_share import declared
+from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import (
     FAILED,
     Began,

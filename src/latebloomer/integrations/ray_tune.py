@@ -20,8 +20,8 @@ from latebloomer.integrations.hosted_race import (
     need_maximize,
     need_reported,
 )
-from latebloomer.racing import Verdict
 from latebloomer.racing.journal.names import Place
+from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
 __all__ = ["RaceScheduler"]

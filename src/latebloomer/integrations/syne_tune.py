@@ -21,8 +21,8 @@ from latebloomer.integrations.hosted_race import (
     need_count,
     need_reported,
 )
-from latebloomer.racing import Verdict
 from latebloomer.racing.journal.names import Place
+from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
 __all__ = ["RaceCallback", "RaceScheduler"]

@@ -9,38 +9,3 @@ paper's settings, `series.py` the runs that several figures share, `section_8_cl
 `appendix_claims.py` each sentence of the paper beside its check, and `claim_results.py` decides
 them, with more runs where these leave one open. To add a figure, make a `Figure` and list it.
 """
-
-from typing import TYPE_CHECKING
-
-from latebloomer.core.lazy_names import lazy_names
-
-if TYPE_CHECKING:
-    from latebloomer.paper.figure import Figure, Made, Workbench
-    from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, MODES, PUBLISHED_RUNS
-    from latebloomer.paper.reproduction import FIGURES, reproduce
-
-__all__ = [
-    "AS_PUBLISHED",
-    "AS_WRITTEN",
-    "FIGURES",
-    "MODES",
-    "PUBLISHED_RUNS",
-    "Figure",
-    "Made",
-    "Workbench",
-    "reproduce",
-]
-
-HOMES = {  # where each name lives
-    "AS_PUBLISHED": "latebloomer.paper.modes",
-    "AS_WRITTEN": "latebloomer.paper.modes",
-    "FIGURES": "latebloomer.paper.reproduction",
-    "MODES": "latebloomer.paper.modes",
-    "PUBLISHED_RUNS": "latebloomer.paper.modes",
-    "Figure": "latebloomer.paper.figure",
-    "Made": "latebloomer.paper.figure",
-    "Workbench": "latebloomer.paper.figure",
-    "reproduce": "latebloomer.paper.reproduction",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, HOMES)

@@ -8,19 +8,17 @@ from latebloomer.core.statistics import Estimate, mean
 from latebloomer.paper.experiments import THEORY, Setting
 from latebloomer.paper.figure import Row
 from latebloomer.paper.modes import AS_WRITTEN
-from latebloomer.policies import (
-    UCBE,
-    ExploreThenCommit,
-    Policy,
-    ProbOne,
-    RestSure,
-    RisingSR,
-    RisingUCBE,
-    RoundRobin,
-    RoundRobinWindow,
-    SuccessiveRejects,
-)
+from latebloomer.policies.base import Policy
+from latebloomer.policies.explore_then_commit import ExploreThenCommit
+from latebloomer.policies.prob_one import ProbOne
 from latebloomer.policies.registry import label_of
+from latebloomer.policies.rest_sure import RestSure
+from latebloomer.policies.rising_sr import RisingSR
+from latebloomer.policies.rising_ucbe import RisingUCBE
+from latebloomer.policies.round_robin import RoundRobin
+from latebloomer.policies.round_robin_window import RoundRobinWindow
+from latebloomer.policies.successive_rejects import SuccessiveRejects
+from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.simulation.counts import Histogram
 from latebloomer.simulation.simulate import simulate

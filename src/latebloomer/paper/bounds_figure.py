@@ -13,7 +13,10 @@ from latebloomer.paper import drawing
 from latebloomer.paper.experiments import SETTING_A, SETTING_B, WINDOW
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.paper.modes import AS_WRITTEN
-from latebloomer.policies import Policy, RisingSR, RisingUCBE, RoundRobinWindow
+from latebloomer.policies.base import Policy
+from latebloomer.policies.rising_sr import RisingSR
+from latebloomer.policies.rising_ucbe import RisingUCBE
+from latebloomer.policies.round_robin_window import RoundRobinWindow
 from latebloomer.problems import Problem, lower_bound
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.plots import Style, say_in_corner

@@ -9,7 +9,7 @@ import numpy as np
 from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
 from latebloomer.paper.experiments import SETTING_B, WINDOW
 from latebloomer.paper.figure import Figure, Made, Workbench
-from latebloomer.policies import RisingUCBE
+from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems.curves import Floats
 from latebloomer.session.session import Session
 from latebloomer.theory import optimistic_width

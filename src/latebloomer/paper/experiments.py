@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from latebloomer.policies import UCBE
+from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
 from latebloomer.problems.curves import Floats
 from latebloomer.theory import NoExploration, exploration_limit, gaps

@@ -10,7 +10,7 @@ from latebloomer.paper import as_written as written
 from latebloomer.paper import drawing
 from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
 from latebloomer.paper.modes import AS_WRITTEN
-from latebloomer.policies import SuccessiveHalving
+from latebloomer.policies.successive_halving import SuccessiveHalving
 from latebloomer.problems import FAMILIES, random_problem
 
 ARMS, SIGMA, INSTANCES = 10, 0.01, 12

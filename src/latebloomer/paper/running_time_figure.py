@@ -9,7 +9,7 @@ from latebloomer.paper import drawing
 from latebloomer.paper.as_written import policies_of
 from latebloomer.paper.experiments import SETTING_A, THEORY
 from latebloomer.paper.figure import Figure, Made, Workbench
-from latebloomer.policies import Policy
+from latebloomer.policies.base import Policy
 from latebloomer.simulation.simulate import simulate
 
 BUDGET = 3200

@@ -21,7 +21,7 @@ from latebloomer.paper.experiments import (
 )
 from latebloomer.paper.figure import Row, Workbench, select
 from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
-from latebloomer.policies import RisingUCBE
+from latebloomer.policies.rising_ucbe import RisingUCBE
 
 FACTORS = {
     "R-UCBE 0.02": 0.02,

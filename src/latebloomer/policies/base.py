@@ -179,6 +179,10 @@ class Policy(ABC):
         """The fields as a named tuple of numbers: what `self` is inside kernels."""
         return numbers_of(self)
 
+    def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
+        """Return what `settings` gave for some of the arms only, where it has an entry per arm."""
+        return rule
+
     @classmethod
     def examples(cls) -> list[Self]:
         """Policies of this kind that can be played as they are; tests play every one of them."""
@@ -209,7 +213,8 @@ class Policy(ABC):
     def most_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
         """The most pulls that one arm can have: how long a past must have room.
 
-        >>> from latebloomer.policies import RisingSR, RoundRobin
+        >>> from latebloomer.policies.rising_sr import RisingSR
+        >>> from latebloomer.policies.round_robin import RoundRobin
         >>> RoundRobin().most_pulls(100, 2000, 2000), RisingSR().most_pulls(100, 2000, 2000)
         (20, 251)
         """

@@ -268,7 +268,8 @@ def is_auto(policy: object) -> bool:
 def label_of(policy: Policy) -> str:
     """The name of a policy with the settings that are not the default: what `make_policy` reads.
 
-    >>> from latebloomer.policies import RisingSR, RisingUCBE
+    >>> from latebloomer.policies.rising_sr import RisingSR
+    >>> from latebloomer.policies.rising_ucbe import RisingUCBE
     >>> label_of(RisingSR()), label_of(RisingUCBE(exploration=100, noise=0.01))
     ('r-sr', 'r-ucbe:exploration=100,noise=0.01')
     """

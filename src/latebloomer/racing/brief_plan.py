@@ -13,7 +13,7 @@ SHOWN = 6  # phases; of more, the first and the last
 def plan_in_pulls(plan: Description, what: str, set_aside: int = 0) -> str:
     """The plan, by the pulls that each phase brings learners to; `latebloomer plan` says more.
 
-    >>> from latebloomer.policies import Foresight
+    >>> from latebloomer.policies.foresight import Foresight
     >>> print(plan_in_pulls(Foresight().describe(4, 150, 200), "auto: foresight", 50))
     auto: foresight over 4 learners with 200 pulls, compared at 200 pulls each
       4 learners to 23 pulls each, 3 to 31, 2 to 48, then 50 pulls for the winner
@@ -35,7 +35,7 @@ def plan_in_trainings(
 ) -> str:
     """The plan, by the share of a full training that each phase brings learners to.
 
-    >>> from latebloomer.policies import Foresight
+    >>> from latebloomer.policies.foresight import Foresight
     >>> print(plan_in_trainings(Foresight().describe(4, 200, 100), 2, "auto: foresight"))
     auto: foresight over 4 learners for 2 full trainings: 200 pulls, each 1/100 of a training
       4 learners to 24 % of their training, 3 to 38 %, 2 to 69 %

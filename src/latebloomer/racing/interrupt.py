@@ -7,7 +7,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-from latebloomer.racing.notebook_display import print_aside
+from latebloomer.racing.live_display import print_aside
 
 
 class Interrupt:

@@ -111,7 +111,7 @@ def start(
     state.started = next(opened.read()).at
     if options.watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, runner, Progress(names, options.progress), functions)
+    return _run(state, opened, entries, runner, Progress(state, options.progress), functions)
 
 
 # --- a race that has begun ---
@@ -139,7 +139,7 @@ def go_on(
         raise
     if options.watch:
         start_watching(opened.path)
-    progress = Progress(names, options.progress)
+    progress = Progress(state, options.progress)
     return _run(state, opened, entries, runner, progress, functions, extension)
 
 

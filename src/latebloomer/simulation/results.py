@@ -20,7 +20,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
 from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
-from latebloomer.simulation.mean_table import Changes, MeanTable
+from latebloomer.simulation.experiment import Changes, MeanTable
 from latebloomer.simulation.tally import Tally
 from latebloomer.version import __version__
 
@@ -64,7 +64,8 @@ class Results:
 
     Examples
     --------
-    >>> from latebloomer.policies import RisingSR, RoundRobin
+    >>> from latebloomer.policies.rising_sr import RisingSR
+    >>> from latebloomer.policies.round_robin import RoundRobin
     >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
     >>> tally = Tally({"r-sr": RisingSR(), "rr": RoundRobin()}, problem.means(2), budget=2)
     >>> tally.add(0, np.array([[1, 0, 1], [0, 0, 1]]), np.ones((2, 3, 2), int))
@@ -89,7 +90,7 @@ class Results:
         """The results in these tallies; one without runs adds nothing."""
         made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
         for tally in tallies:
-            if tally.runs:
+            if tally.ranges:
                 made = made.with_counts(tally.counts(), tally.means.changes)
         return made
 

@@ -1,74 +1,107 @@
-"""From a session and its journal to a verdict."""
+"""From a race's state to its verdict."""
 
 from __future__ import annotations
 
-from math import inf, isinf, nan
+from math import inf, isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
-from latebloomer.racing.verdict.costs import unequal_costs
-from latebloomer.racing.verdict.curve_tests import check_curves
-from latebloomer.racing.verdict.hindsight import hindsight
+from latebloomer.racing.verdict.curve_tests import Finding, check_curves
+from latebloomer.racing.verdict.hindsight import Hindsight, hindsight
 from latebloomer.racing.verdict.history import History
-from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.racing.verdict.verdict import WINNER, LearnerResult, Selection, Training, Verdict
-from latebloomer.session.events import FAILED, FINISHED, Extended, LearnerLeft
-from latebloomer.session.reasons import DROPPED, RACING
+from latebloomer.racing.verdict.learner_views import learner_views
+from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
+from latebloomer.racing.verdict.verdict_text import warnings_of
+from latebloomer.session.events import FAILED
 from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate, shape_of
 
-NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
-CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
+
+class Assessment(NamedTuple):
+    """The part of a verdict that needs every pull: slow, so a live page reuses it for a while."""
+
+    certified: bool
+    certificate: str
+    intervals: dict[int, tuple[float, float]]  # of each learner's score at the horizon
+    findings: tuple[Finding, ...]
+    hindsight: tuple[Hindsight, ...]
+    half_time: str | None
+    as_of: int  # pulls that were known; 0: nothing was assessed
 
 
-def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) -> Verdict:
-    """The verdict by what is known now."""
+NOT_ASSESSED = Assessment(False, "", {}, (), (), None, 0)
+
+
+def build_verdict(
+    race: RaceState,
+    journal: Path | None,
+    learner: Any = None,
+    assessment: Assessment | None = None,
+) -> Verdict:
+    """Return the verdict by what is known now; an assessment of earlier pulls can be reused."""
     race.need_one_learner()
-    session = race.session
-    naming, history = session.naming, History.of(session)
-    best = naming.arm
-    decided = history.upto(naming.at)  # half-time and hindsight are about who was named
-    proof = certificate_of(session, race.settings)
-    arms = _arms(race, history, proof, best)
-    # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
-    findings = check_curves(session.names, curves, session.maximize)
-    leader = decided.leader_at_half(swept=not session.decides_every_pull)
-    departed = [naming.departed.get(i) for i in range(len(arms))]
-    named, delivered = _named_and_delivered(session, arms[best])
+    session, history = race.session, History.of(race.session)
+    known = assess(race) if assessment is None else assessment
+    views = learner_views(race, known.intervals)
+    best, naming = views[0], session.selection
+    over = session.over and not session.selection_pending
+    final = over or session.winner is not None
     return Verdict(
-        name=session.names[best],
+        name=best.name,
         learner=learner,
-        score=delivered.score,
-        selected=named,
-        trained=delivered,
-        estimate=arms[best].estimate,
-        learners=tuple(arms),
+        score=best.score,
+        estimate=best.estimate,
+        selected=Selection(best.name, best.estimate, naming.pulls, naming.at, final),
+        trained=Training(best.score, best.pulls, best.pulls - naming.pulls, over),
+        learners=tuple(sorted(views, key=lambda view: view.arm)),
         spent=session.spent,
         budget=session.budget,
         horizon=session.horizon,
-        over=delivered.final,
+        over=over,
         reason=_reason(session, race.settings),
-        certified=proof is not None and proof.certified(best),
-        certificate=_missing(session, proof, best),
-        half_time=None if leader is None else session.names[leader],
-        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
-        findings=findings,
-        warnings=(*_warnings(race), *map(str, findings)),
+        certified=known.certified,
+        certificate=known.certificate,
+        half_time=known.half_time,
+        hindsight=known.hindsight,
+        findings=known.findings,
+        warnings=(*warnings_of(race), *map(str, known.findings)),
         settings=race.settings.as_dict(),
         versions=versions(),
         journal=None if journal is None else str(journal),
         started=race.started,
         seconds=race.trained_until,
         history=history,
+        assessed_at=known.as_of,
+    )
+
+
+def assess(race: RaceState) -> Assessment:
+    """Certify, test and replay the curves of a race as they are now."""
+    session, history = race.session, History.of(race.session)
+    naming = session.selection
+    decided = history.upto(naming.at)  # half-time and hindsight are about the selection
+    proof = certificate_of(session, race.settings)
+    # Certificate and tests are about the curves: they use the winner's later pulls too.
+    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
+    departed = [naming.departed.get(i) for i in range(len(session.names))]
+    failed = {i for i, how in enumerate(departed) if how == FAILED}
+    leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
+    return Assessment(
+        certified=proof is not None and proof.certified(naming.arm),
+        certificate=_certificate(session, proof, naming.arm),
+        intervals={i: _interval(proof, i, history.sign) for i in range(len(session.names))},
+        findings=check_curves(session.names, curves, session.maximize),
+        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
+        half_time=None if leader is None else session.names[leader],
+        as_of=session.spent,
     )
 
 
 def _reason(session: Session, settings: Settings) -> str:
-    """Why the race is over; what was set aside for the winner is spent after an early end too."""
+    """Why the race is over; the pulls reserved for the winner are spent after an early end too."""
     text, budget = session.reason, settings.budget or 0
     early = settings.stop is not None and session.winner is not None
     if not (early and session.over and session.budget < budget):
@@ -76,52 +109,7 @@ def _reason(session: Session, settings: Settings) -> str:
     return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
 
 
-def _named_and_delivered(session: Session, best: LearnerResult) -> tuple[Selection, Training]:
-    naming, over = session.naming, session.over and not session.delivery_pending
-    final = over or session.winner is not None
-    since = best.pulls - naming.pulls
-    return (
-        Selection(best.name, best.estimate, naming.pulls, naming.at, final),
-        Training(best.score, best.pulls, since, over),
-    )
-
-
-def _arms(
-    race: RaceState, history: History, proof: Certificate | None, best: int
-) -> list[LearnerResult]:
-    session = race.session
-    rows = {row.arm: row for row in session.standings()}
-    results = []
-    for i, name in enumerate(session.names):
-        scores = history.scores_of(i)
-        lower, upper = _interval(proof, i, history.sign)
-        results.append(
-            LearnerResult(
-                name=name,
-                state=_state(session, i, best),
-                pulls=len(scores),
-                score=float(scores[-1]) if len(scores) else nan,
-                estimate=rows[i].estimate,
-                lower=lower,
-                upper=upper,
-                left_at=rows[i].left_at,
-                why=why_it_stands_there(session, i, race.departures.get(i)),
-                seconds=race.seconds[i],
-                steps=race.steps[i] if race.shares else None,
-            )
-        )
-    return results
-
-
-def _state(session: Session, i: int, best: int) -> str:
-    if i == best:
-        return WINNER
-    how = session.departure(i)
-    if how == FAILED:
-        return FAILED
-    if not session.is_racing(i) and how is None:
-        return DROPPED
-    return FINISHED if how == FINISHED else RACING
+# --- the certificate in words ---
 
 
 def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, float]:
@@ -131,8 +119,8 @@ def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, fl
     return (lower, upper) if sign > 0 else (-upper, -lower)
 
 
-def _missing(session: Session, proof: Certificate | None, best: int) -> str:
-    """That the winner is certified, or what stands in the way, by name."""
+def _certificate(session: Session, proof: Certificate | None, best: int) -> str:
+    """That the winner is certified, or what is missing, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
     tied = _tied(session, best)
@@ -151,8 +139,7 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
 
 
 def _tied(session: Session, best: int) -> str:
-    """The other learners that were judged exactly alike."""
-    estimates = session.naming.estimates
+    estimates = session.selection.estimates
     alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     return " and ".join(session.names[i] for i in alike)
 
@@ -176,68 +163,13 @@ def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str
         few = best if isinf(sure) else rival
         if few in session.repeats_scores:
             return (
-                f"not certified: pulls of {session.names[few]} repeat scores: nothing is measured"
+                f"not certified: pulls of {session.names[few]} repeat scores, so their noise is "
+                "unknown"
             )
         return (
             f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
         )
     return (
-        f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
-        f"sure of {sign * sure:.4g}"
+        f"not certified: within its 95 % bounds, {other} could still reach {sign * reach:.4g} "
+        f"{at}, while {name} is only guaranteed {sign * sure:.4g}"
     )
-
-
-def _warnings(race: RaceState) -> list[str]:
-    session, settings = race.session, race.settings
-    found = []
-    for note in race.notes:
-        if isinstance(note, Extended):
-            found.append(f"{note.why}; {NO_BOUND}")
-            continue
-        name = "" if note.arm is None else session.names[note.arm]
-        if isinstance(note, LearnerLeft):
-            found.append(f"{name} failed: {note.why}" if note.how == FAILED else
-                         f"{name}: {note.why}")  # fmt: skip
-        else:
-            found.append(f"{name}: {note.text}" if name else note.text)
-    lost = {arm for arm, left in race.departures.items() if left.how == FAILED}
-    for arm, n in sorted({(failure.arm, failure.n) for failure in race.failures}):
-        if arm not in lost:
-            found.append(f"{session.names[arm]}: pull {n} failed and was made again")
-    if settings.seconds is not None:
-        found += _by_the_clock(settings.seconds, race)
-    return found + _small_budget(race) + unequal_costs(race)
-
-
-def _small_budget(race: RaceState) -> list[str]:
-    session, budget = race.session, race.session.naming.budget
-    least, why = session.policy.advised_budget(len(session.names))
-    if race.settings.horizon is not None or least <= budget:
-        return []
-    aside = f" to name the best of {session.budget}" if race.settings.winner_share else ""
-    return [f"the budget of {budget}{aside} is small: {least} make sense ({why})"]
-
-
-def _by_the_clock(seconds: float, race: RaceState) -> list[str]:
-    """Where the race was not held to its time, by how much, and what took it."""
-    if not race.session.over or abs(race.elapsed - seconds) <= CLOSE * seconds:
-        return _long_pull(seconds, race.longest_pull)
-    failing = sum(failure.seconds for failure in race.failures)
-    spent = {
-        "counted pulls": sum(race.seconds), "building learners": race.building_seconds,
-        "failed pulls": failing,
-    }  # fmt: skip
-    took = ", ".join(f"{what} {time:.3g} s" for what, time in spent.items() if time > 0)
-    return [
-        f"the race took {race.elapsed:.3g} s of the {seconds:g} s given ({took}; the longest pull "
-        f"{race.longest_pull:.3g} s): it was not held to {CLOSE:.0%} of its time"
-    ]
-
-
-def _long_pull(seconds: float, longest: float) -> list[str]:
-    if longest <= CLOSE * seconds:
-        return []
-    return [
-        f"one pull took {longest:.3g} s, {longest / seconds:.0%} of the {seconds:g} s given: the "
-        f"race cannot be held to {CLOSE:.0%} of its time"
-    ]
