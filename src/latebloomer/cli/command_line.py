@@ -19,8 +19,8 @@ from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    plan, policies, simulate, download, cite, race, resume, extend, races, show, watch, report, repair,
-    reproduce, bench,
+    plan, policies, simulate, download, cite, race, resume, extend, races, show, watch, report,
+    repair, reproduce, bench,
 )  # fmt: skip
 
 app = typer.Typer(

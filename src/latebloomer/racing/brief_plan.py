@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from latebloomer.policies.plan_text import Description, Phase
+from latebloomer.policies.plan_text import Description, Phase, first_drop_text
 from latebloomer.racing.share_text import percent
 
 SHOWN = 6  # phases; of more, the first and the last
@@ -17,7 +17,7 @@ def plan_in_pulls(plan: Description, what: str, set_aside: int = 0) -> str:
     >>> print(plan_in_pulls(Foresight().describe(4, 150, 200), "auto: foresight", 50))
     auto: foresight over 4 learners with 200 pulls, compared at 200 pulls each
       4 learners to 23 pulls each, 3 to 31, 2 to 48, then 50 pulls for the winner
-    Whoever is last after 23 pulls is dropped; a take-off after that is not seen.
+    First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot be seen.
     """
     lines = [
         f"{what} over {plan.arms} learners with {plan.budget + set_aside} pulls, compared at "
@@ -26,7 +26,7 @@ def plan_in_pulls(plan: Description, what: str, set_aside: int = 0) -> str:
         *plan.outlook,
     ]
     if plan.budget < plan.advised_budget:
-        lines.append(f"Smallest budget that makes sense: {plan.advised_budget} ({plan.why}).")
+        lines.append(plan.advice)
     return "\n".join(lines)
 
 
@@ -39,7 +39,7 @@ def plan_in_trainings(
     >>> print(plan_in_trainings(Foresight().describe(4, 200, 100), 2, "auto: foresight"))
     auto: foresight over 4 learners for 2 full trainings: 200 pulls, each 1/100 of a training
       4 learners to 24 % of their training, 3 to 38 %, 2 to 69 %
-    Whoever is last after 24 % is dropped; a take-off after that is not seen.
+    First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
     """
     one, pulls = plan.horizon, plan.budget + set_aside
     whole = pulls / one if trainings is None else trainings
@@ -48,13 +48,9 @@ def plan_in_trainings(
         f"{pulls} pulls, each 1/{one} of a training",
         f"  {_phases(plan, lambda n: percent(n, one), ' of their training', set_aside)}",
     ]
-    if plan.last_seen is not None:
-        n, dropped, arms = plan.last_seen
-        who = "last" if dropped == 1 else f"among the last {dropped} of {arms}"
-        lines.append(
-            f"Whoever is {who} after {percent(n, one)} is dropped; a take-off after that is not "
-            "seen."
-        )
+    if plan.first_drop is not None:
+        n, dropped, arms = plan.first_drop
+        lines.append(first_drop_text(percent(n, one), dropped, arms))
     return "\n".join(lines)
 
 

@@ -78,7 +78,7 @@ class Explanation:
 def explained(
     i: int, names: Sequence[str], state: str, pulls: int, judged: Drop, word: str, budget: int
 ) -> Explanation:
-    """An arm's explanation from the numbers that it was judged by; `word` says what came of it."""
+    """Return an arm's explanation from the numbers that decided; `word` is the outcome."""
     own = f"after {pulls} pulls of its own"
     sentence = f"{names[i]}: {word} at pull {judged.at} of {budget} {own}"
     rival = None if judged.rival == i else judged.rival
