@@ -107,7 +107,8 @@ class LocalRunner(Runner):
             yield from self._restore(arm, done)
             if arm not in self._live:  # it failed, or the race has given it up meanwhile
                 return
-        yield PullStarted(arm, done + 1, monotonic())
+        if self._context.shown:
+            yield PullStarted(arm, done + 1, monotonic())
         host = self._live[arm]
         if self._few:
             self._live[arm] = self._live.pop(arm)
