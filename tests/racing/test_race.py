@@ -355,7 +355,6 @@ def test_one_object_cannot_race_against_itself():
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
         ({"budget": 20, "timeout": -1}, SettingError, "timeout must be above 0"),
         ({"budget": 20, "retries": 1.5}, SettingError, "retries must be a whole number"),
-        ({"budget": 20, "durability": "some"}, SettingError, "'normal' or 'full'"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
         ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ],

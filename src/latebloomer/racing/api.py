@@ -14,7 +14,7 @@ from latebloomer.racing.journal import ERROR, RACES
 if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
     from latebloomer.racing.callbacks import Callback
-    from latebloomer.racing.journal.names import Place
+    from latebloomer.racing.journal import Place
     from latebloomer.racing.learner import Given
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.verdict.verdict import Verdict
@@ -39,7 +39,6 @@ def race(
     timeout: float | None = None,
     retries: int = 1,
     checkpoint_every: int | None = None,
-    durability: str = "normal",
     winner_share: float = 0.0,
     min_pulls: int = 1,
     callbacks: Sequence[Callback] | None = None,
@@ -82,7 +81,7 @@ def race(
         The pull at which learners are compared; the budget, or one full training, if None.
     journal : Place | None
         Where every pull is recorded: a folder with a slash at its end (a new file there), a file,
-        or None for memory alone.
+        a `JournalFile` that also says how durable it is, or None for memory alone.
     if_exists : str
         Where the file holds a race already: "error", "resume" it, or make a "new" file beside it.
     runner : str | Runner
@@ -101,9 +100,6 @@ def race(
     checkpoint_every : int | None
         Pulls of a learner between checkpoints; by time if None: when 20 s of training would be
         lost.
-    durability : str
-        "full" waits for the disk after every pull; "normal" outlives a killed process, not a power
-        cut.
     winner_share : float
         The share of the budget that is kept to train the winner on, once it is named.
     min_pulls : int
@@ -166,8 +162,7 @@ def race(
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
         trainings=trainings, maximize=maximize, timeout=timeout, retries=retries,
-        checkpoint_every=checkpoint_every, durability=durability, score_range=score_range,
-        stop=stop,
+        checkpoint_every=checkpoint_every, score_range=score_range, stop=stop,
     )  # fmt: skip
     options = run_race.RunOptions(
         policy, runner, isolate, max_in_memory, progress, callbacks, watch

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from latebloomer.errors import NoScoresYet
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import Place, journal_at
+from latebloomer.racing.journal.names import journal_at
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict

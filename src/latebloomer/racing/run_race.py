@@ -16,9 +16,9 @@ from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
-from latebloomer.racing.journal import RESUME, files
-from latebloomer.racing.journal.journal import Journal, near
-from latebloomer.racing.journal.names import Place, begin, check_journal_options, journal_at
+from latebloomer.racing.journal import RESUME, Place, files
+from latebloomer.racing.journal.journal import EventLog, near
+from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -172,7 +172,7 @@ def settings_in(journal: Place) -> Mapping[str, Any]:
 
 def _run(
     state: RaceState,
-    journal: Journal,
+    journal: EventLog,
     entries: list[Entry],
     runner: Runner,
     progress: Progress,
