@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
+from latebloomer.core.estimators import follow, projected_mean_of, recent_mean_of
 from latebloomer.paper.experiments import SETTING_B, WINDOW
 from latebloomer.paper.figure import Figure, Made, Workbench
 from latebloomer.policies.rising_ucbe import RisingUCBE
