@@ -20,7 +20,7 @@ from latebloomer.session.learner_view import (
 from latebloomer.session.reasons import Standing
 from latebloomer.session.session import Session
 
-Intervals = Mapping[int, tuple[float, float]]
+Intervals = Mapping[int, tuple[float, float]]  # of each learner's score at the horizon
 
 
 def learner_views(race: RaceState, intervals: Intervals) -> list[LearnerView]:

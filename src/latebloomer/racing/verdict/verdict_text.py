@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from latebloomer._util.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.verdict.higher_scores import explanation
 from latebloomer.session.events import FAILED, Extended, LearnerLeft
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ TENFOLD = 10.0  # between the shortest pull and the longest
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """Return the result first, in at most twelve lines; the last names the place of the rest."""
-    lines = [verdict.sentence]
+    """Return the result first, in at most fourteen lines; the last names the place of the rest."""
+    lines = [verdict.sentence, *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
     lines += _table(verdict) if table else []
@@ -41,7 +42,7 @@ def brief(verdict: Verdict, table: bool = True) -> str:
 
 def details(verdict: Verdict) -> str:
     """Return all that is known, with every reason and every warning."""
-    lines = [verdict.sentence, f"{verdict.selected}. {verdict.trained}.",
+    lines = [verdict.sentence, *explanation(verdict), f"{verdict.selected}. {verdict.trained}.",
              f"{_capital(verdict.reason)}. {policy_text(verdict)}.", ""]  # fmt: skip
     width = max(len(one.name) for one in verdict.learners)
     for one in verdict.learners:
