@@ -84,7 +84,8 @@ def call(rng, session):
     elif kind < 0.84:
         session.apply(event(rng, session))
     elif kind < 0.88:
-        session.top_up(junk(rng, rng.randrange(1, 4)))
+        if (more := session.next_batch(junk(rng, rng.randrange(1, 4)))) is not None:
+            session.apply(more)
     elif kind < 0.92:
         session.explain(junk(rng, rng.randrange(len(session.names))))
     elif kind < 0.96:

@@ -78,7 +78,7 @@ def test_the_table_has_a_line_per_learner():
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
     shown = console.file.getvalue()
-    assert "pull 15 of 60 · phase 2 of 3" in shown
+    assert "pull 15 of 60 · phase 1 of 2" in shown
     rows = {line.split()[0]: line for line in shown.splitlines()[2:]}
     assert set(rows) == set("abc") and "failed" in rows["a"] and "leading" in rows["c"]
     assert "▁" in rows["a"] and "█" in rows["c"] and " 5 " in rows["b"]

@@ -105,7 +105,7 @@ def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, bud
     play(session)
     before, verdict = session.pulls, session.recommend()
     assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
-    assert session.delivery_pending and session.horizon == budget
+    assert session.selection_pending and session.horizon == budget
     session.apply(WinnerSelected(verdict.arm, session.budget))
     left = budget - sum(before)
     assert session.ask_phase(3) == ({verdict.arm: left} if left else {})
@@ -134,7 +134,7 @@ def test_who_was_named_stays_named_by_the_same_numbers(policy):
 def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
     budget = 150 - set_aside(150, share)
     alone = play(Session("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
-    assert named(policy, 150, share).naming == alone.naming
+    assert named(policy, 150, share).selection == alone.selection
 
 
 @given(

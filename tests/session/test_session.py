@@ -303,7 +303,7 @@ BAD_ARMS = [4, -1, 10**30, True, False, np.bool_(True), 1.0, None, "z", "", b"a"
 def test_an_arm_that_does_not_exist_is_refused(policy, arm):
     session = halfway(policy)
     refused(session, ArmError, lambda: session.tell(arm, 0.5), f"arm={arm!r}, but")
-    refused(session, ArmError, lambda: session.rewards(arm), f"arm={arm!r}, but")
+    refused(session, ArmError, lambda: session.scores(arm), f"arm={arm!r}, but")
     refused(session, ArmError, lambda: session.explain(arm), f"arm={arm!r}, but")
 
 
@@ -381,7 +381,7 @@ def test_looking_changes_nothing(policy):
         before = copied(session)
         conclusions(session)
         session.certificate(noise=0.1)
-        _ = session.history, session.rewards(0), session.reason, repr(session), session.ask_phase()
+        _ = session.history, session.scores(0), session.reason, repr(session), session.ask_phase()
         assert session.over or session.ask() == session.ask()
         assert session == before
 
@@ -391,7 +391,7 @@ def test_arms_go_by_number_or_by_name():
     for arm in ("slow", 1, np.int64(0), "quick"):
         session.tell(arm, 0.25)
     assert [arm for arm, _ in session.history] == [0, 1, 0, 1]
-    assert session.rewards("quick") == session.rewards(1) == [0.25, 0.25]
+    assert session.scores("quick") == session.scores(1) == [0.25, 0.25]
     assert session.recommend().name == session.names[session.recommend().arm]
 
 
@@ -565,14 +565,21 @@ def test_a_batch_may_be_told_in_any_order(policy, batch, order, arms):
     assert conclusions(sessions[0]) == conclusions(sessions[1])
 
 
+def issue_more(session, batch):
+    """Let more arms be pulled while others are under way."""
+    event = session.next_batch(batch)
+    if event is not None and event.more:
+        session.apply(event)
+
+
 @pytest.mark.parametrize("policy", [ALL["ucb-e"], ALL["r-ucbe"], "r-ucbe"])
 @settings(max_examples=30)
 @given(st.integers(2, 5), st.integers(0, 999))
 def test_arms_are_kept_busy_and_the_session_is_replayed_equal(policy, batch, order):
     session, random = Session(policy, arms=6, budget=80, horizon=25), Random(order)
     while phase := session.ask_phase(batch):
-        if session.handed_out:  # without phases from here on: one is back, another one goes out
-            session.top_up(batch)
+        if session.phase[0] == 2:  # no phases from here on: keep `batch` arms busy
+            issue_more(session, batch)
             phase = session.ask_phase(batch)
             open_arms = sum(n < 25 for n in session.pulls)
             assert len(phase) == min(batch, open_arms, session.budget - session.spent)
@@ -588,11 +595,11 @@ def test_arms_are_kept_busy_and_the_session_is_replayed_equal(policy, batch, ord
 def test_only_policies_that_choose_by_score_hand_out_more_while_others_are_out(policy):
     session = Session(policy, arms=6, budget=80)
     play(session, pulls=40)
-    session.ask_phase(3)
-    if session.handed_out:
-        session.tell(session.handed_out[0], 0.5)
+    issued = session.ask_phase(3)
+    if len(issued) == 3 and set(issued.values()) == {1}:
+        session.tell(next(iter(issued)), 0.5)
     before = dict(session.ask_phase(3))
-    session.top_up(3)
+    issue_more(session, 3)
     grown = len(session.ask_phase(3)) > len(before)
     assert grown == (session.policy.picks_by_rating and len(before) == 2)
 
@@ -766,7 +773,7 @@ def test_estimates_are_those_of_the_definitions_and_the_highest_is_recommended(
     session = Session(policy, arms=4, budget=97, horizon=horizon)
     play(session)
     verdict = session.recommend()
-    by_hand = [definition(session.rewards(arm), horizon) for arm in range(4)]
+    by_hand = [definition(session.scores(arm), horizon) for arm in range(4)]
     assert verdict.estimates == pytest.approx(by_hand, rel=1e-9)
     assert verdict.arm == by_hand.index(max(by_hand))
     assert verdict.pulls == session.pulls and sum(verdict.pulls) == verdict.spent

@@ -193,7 +193,7 @@ class Calls(RuleBasedStateMachine):
         assert sum(session.pulls) == session.spent == len(self.told) <= session.budget
         assert max(session.pulls) <= session.horizon
         for arm in (0, len(session.names) - 1):
-            assert session.rewards(arm) == [x for i, x in self.told if i == arm]
+            assert session.scores(arm) == [x for i, x in self.told if i == arm]
 
     @invariant()
     def a_racing_arm_is_recommended(self):

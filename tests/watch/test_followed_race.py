@@ -97,11 +97,11 @@ def test_it_runs_while_a_process_has_it(tmp_path, cut):
 
 def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(230, lambda: run(path, retries=0))
+    cut(270, lambda: run(path, retries=0))
     followed = watched(path)
     assert followed.page().certainty is None  # the first sight does not wait for it
     page = followed.page()
-    assert page.best == "late" and not page.final and page.spent == 230
+    assert page.best == "late" and not page.final and page.spent == 270
     said = " ".join(one.text for one in page.events)
     assert "fails: pull 12 failed once: ValueError: out of memory" in said
     assert said.count("out of memory") == 1  # the failure and the end of its race are one thing
@@ -111,7 +111,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cu
     assert late.forecast.score > late.forecast.level and late.forecast.at > late.pulls
     said = RaceDrawing(page).note()
     assert re.search(r"Forecasts explained \d+ % of the change up to pull \d+", said)
-    assert page.certainty.as_of == 230 and len(page.certainty.hindsight) == 2
+    assert page.certainty.as_of == 270 and len(page.certainty.hindsight) == 2
     assert "resume(" in page.resume_code
 
 

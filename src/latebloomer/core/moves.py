@@ -29,7 +29,6 @@ from latebloomer.core.ledger import (
     SWEEPS,
     Ledger,
     Plan,
-    close_ranks,
     keep_best,
     remember_levels,
     remember_nothing,
@@ -240,17 +239,6 @@ def lists_for(arms: int) -> Ledger:
         pool=[0.0] * POOL,
         cursor=cursor,
     )
-
-
-def grown(old: Ledger, arms: int) -> Ledger:
-    """A ledger of lists with rows for more arms, all of which race from the first phase on."""
-    new, size = lists_for(arms), len(old.n)
-    for name in ("n", "last", "rating", "memo", "S", "Q", "out"):
-        getattr(new, name)[:size] = getattr(old, name)
-    new.pool[:] = old.pool
-    new.cursor[PULLS] = old.cursor[PULLS]
-    close_ranks(new)
-    return new
 
 
 def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:

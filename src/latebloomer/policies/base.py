@@ -179,6 +179,10 @@ class Policy(ABC):
         """The fields as a named tuple of numbers: what `self` is inside kernels."""
         return numbers_of(self)
 
+    def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
+        """Return what `settings` gave for some of the arms only, where it has an entry per arm."""
+        return rule
+
     @classmethod
     def examples(cls) -> list[Self]:
         """Policies of this kind that can be played as they are; tests play every one of them."""

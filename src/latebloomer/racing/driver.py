@@ -82,7 +82,7 @@ class Driver:
         self._unsavable: set[int] = set()  # noted once
         self._unreleased = set(range(len(entries)))
         self._rescued = False  # whether the journal was lost once
-        self._racers = self.session.racing_count  # after the newest event
+        self._racers = len(self.session.racing)  # after the newest event
         self._racers_changed = False  # by the events that are being recorded
 
     # --- the race ---
@@ -155,7 +155,7 @@ class Driver:
             self.schedule.on_event(event)
             if self.clock is not None:
                 self.clock.on_event(event)
-            racers = self.session.racing_count
+            racers = len(self.session.racing)
             if racers != self._racers:
                 self._racers, self._racers_changed = racers, True
         for event in events:  # when all have happened, as in a replay
@@ -253,7 +253,7 @@ class Driver:
             self.record(Stopped(why, final=not self.settings.winner_share))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
-        if self.settings.winner_share and self.session.delivery_pending:
+        if self.settings.winner_share and self.session.selection_pending:
             self._name_winner()
 
     def _keep_time(self, clock: TimeBudget) -> None:
@@ -272,7 +272,7 @@ class Driver:
 
     def _name_winner(self) -> None:
         """Once the best is named, what was set aside of the budget or of the time is its own."""
-        session, naming = self.session, self.session.naming
+        session, naming = self.session, self.session.selection
         budget = session.budget
         if self.settings.budget is not None:  # what was set aside is its own, however early
             aside = set_aside(self.settings.budget, self.settings.winner_share)

@@ -102,7 +102,7 @@ def plan_extension(more: More, race: RaceState) -> Extension | None:
     ]
     extended = Extended(budget, budget - aside, horizon, more.revive)
     after = _after(session, [*joined, extended], race)
-    back = tuple(i for i in after.racing if i < len(session.names) and not session.is_racing(i))
+    back = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
     why = _in_words(session, after, back, new)
     extended = Extended(budget, budget - aside, horizon, more.revive, why)
     return Extension((*joined, extended), back, shares)
@@ -202,7 +202,7 @@ def _in_words(before: Session, after: Session, back: Sequence[int], new: Sequenc
         pulls = _listed([str(before.pulls_of(i)) for i in back])
         word = "comes back" if len(back) == 1 else "come back"
         said.append(f"{_listed([names[i] for i in back])} {word} (from pull {pulls})")
-    elif before.racing_count < len(names):
+    elif len(before.racing) < len(names):
         said.append("nobody comes back")
     if new:
         said.append(f"{_listed(new)} {'joins' if len(new) == 1 else 'join'} (from pull 0)")

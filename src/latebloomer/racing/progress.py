@@ -57,7 +57,7 @@ class Progress:
         self._waited_for: tuple[int, ...] = ()
         self._long: RunningPull | None = None  # the latest that was reported as long
         self._next = 0.0  # when to draw again
-        self._racing = race.session.racing_count
+        self._racing = len(race.session.racing)
         self._printed = self._began = time.monotonic()
         self._replan_printed = -EVERY
         self._start = race.session.spent
@@ -75,7 +75,7 @@ class Progress:
         """Show the race while it runs."""
         self._clock, self._start = clock, self.race.session.spent
         self._began = time.monotonic()
-        self._racing = self.race.session.racing_count
+        self._racing = len(self.race.session.racing)
         if self.mode == "silent":
             yield
             return
@@ -186,7 +186,7 @@ class Progress:
 
     def _print_lines(self, now: float) -> None:
         session = self.race.session
-        racing = session.racing_count
+        racing = len(session.racing)
         if racing < self._racing:
             self._racing = racing
             for one in learner_views(self.race, {}):
@@ -227,7 +227,7 @@ class Progress:
         name = short_name(session.names[arm]) if arm is not None else ""
         match event:
             case WinnerSelected():
-                naming = session.naming
+                naming = session.selection
                 return (
                     f"{name}: selected at pull {naming.at:,} with estimate "
                     f"{naming.estimates[naming.arm]:.6g}; training it further with the remaining "

@@ -145,7 +145,12 @@ class TimeBudget:
 
     def _due(self, session: Session, fits: int) -> bool:
         if self._phase is None or session.phase[0] != self._phase[0]:
-            return session.is_even
+            return _is_even(session)
         waited = self.watch.elapsed - self._planned_at >= PAUSE * self.seconds
         off = abs(fits - self._planned(session)) > SLACK * fits
-        return waited and off and session.is_even
+        return waited and off and _is_even(session)
+
+
+def _is_even(session: Session) -> bool:
+    """Return whether the arms that take pulls have had equally many, or need not have."""
+    return session.decides_every_pull or len({*map(session.pulls_of, session.trainable)}) <= 1

@@ -52,8 +52,8 @@ def build_verdict(
     session, history = race.session, History.of(race.session)
     known = assess(race) if assessment is None else assessment
     views = learner_views(race, known.intervals)
-    best, naming = views[0], session.naming
-    over = session.over and not session.delivery_pending
+    best, naming = views[0], session.selection
+    over = session.over and not session.selection_pending
     final = over or session.winner is not None
     verdict = Verdict(
         name=best.name,
@@ -92,7 +92,7 @@ def build_verdict(
 def assess(race: RaceState) -> Assessment:
     """Certify, test and replay the curves of a race as they are now."""
     session, history = race.session, History.of(race.session)
-    naming = session.naming
+    naming = session.selection
     decided = history.upto(naming.at)  # half-time and hindsight are about the selection
     proof = certificate_of(session, race.settings)
     intervals = _intervals(proof, history, race.settings)
@@ -165,7 +165,7 @@ def _certificate(
 
 
 def _tied(session: Session, best: int) -> str:
-    estimates = session.naming.estimates
+    estimates = session.selection.estimates
     alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     return " and ".join(session.names[i] for i in alike)
 

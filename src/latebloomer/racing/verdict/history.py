@@ -27,7 +27,8 @@ class History:
     @classmethod
     def of(cls, session: Session) -> History:
         """What a session has been told."""
-        return cls(session.names, *session.history_arrays(), 1.0 if session.maximize else -1.0)
+        pulls = np.fromiter(session.history, dtype=[("arm", np.int64), ("score", np.float64)])
+        return cls(session.names, pulls["arm"], pulls["score"], 1.0 if session.maximize else -1.0)
 
     def upto(self, pulls: int) -> History:
         """The first so many pulls of the race."""

@@ -53,13 +53,13 @@ def _view(
 
 
 def _state(session: Session, arm: int, best: int | None) -> str:
-    final = session.winner is not None or (session.over and not session.delivery_pending)
+    final = session.winner is not None or (session.over and not session.selection_pending)
     if arm == best:
         return WINNER if final else LEADING
     how = session.departure(arm)
     if how == FAILED:
         return FAILED
-    if not session.is_racing(arm) and how is None:
+    if arm not in session.racing and how is None:
         return DROPPED
     return FINISHED if how == FINISHED else NOT_SELECTED if final else RACING
 

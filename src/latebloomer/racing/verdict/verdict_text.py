@@ -147,7 +147,7 @@ def warnings_of(race: RaceState) -> list[str]:
 
 
 def _small_budget(race: RaceState) -> list[str]:
-    session, budget = race.session, race.session.naming.budget
+    session, budget = race.session, race.session.selection.budget
     least, why = session.policy.advised_budget(len(session.names))
     if race.settings.horizon is not None or least <= budget:
         return []
