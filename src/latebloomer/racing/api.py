@@ -116,7 +116,8 @@ def race(
     max_in_memory : int | None
         At most so many learners in memory at once, for policies with phases.
     score_range : tuple[float | None, float | None] | None
-        What a score cannot leave, (0, 1) for an accuracy: no certificate then speaks of more.
+        Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
+        Certificates stay inside it. Default: the `score_range` attribute of the learners.
     stop : str | None
         "certified" ends the race once its winner is certified; the verdict says what was not
         needed.
@@ -163,6 +164,8 @@ def race(
     entries, units = run_race.entries_and_units(
         learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
     )
+    if score_range is None:
+        score_range = run_race.declared_range(learners)
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
         trainings=trainings, maximize=maximize, timeout=timeout, retries=retries,

@@ -25,10 +25,11 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.runners.memory_limit import limit_memory
 from latebloomer.racing.same_race import holds_race, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import Units, units_of
 from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.load import LearnerLoader
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
@@ -37,6 +38,7 @@ __all__ = [
     "More",
     "RunOptions",
     "check_places",
+    "declared_range",
     "entries_and_units",
     "go_on",
     "look_at",
@@ -193,7 +195,8 @@ def _run(
         driver.check_journal()
         verdict = build_verdict(state, driver.journal.path)
         driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
-        verdict = replace(verdict, learner=driver.winner())
+        loader = LearnerLoader(state, entries, driver.states)
+        verdict = replace(verdict, learner=driver.winner(), loader=loader)
         progress.end(verdict)
         return verdict
     finally:

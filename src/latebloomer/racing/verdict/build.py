@@ -204,4 +204,6 @@ def _finding(
             "pass score_range=(0, 1)"
         )
     only = "" if isinf(certain) else f", while {name} is only guaranteed {certain:.4g}"
-    return f"not certified: within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
+    return (
+        f"not certified: within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
+    )

@@ -1,8 +1,8 @@
 """A kept learner whose last score is below another one's: why, and how certain that is.
 
 On recorded curves the winner's late mean is below that of a dropped learner in about 10 % of
-races, and by more than 4 standard errors in 1.3 %. There the dropped learner was truly better about
-half of the time, so the verdict names it and does not swap it in.
+races, and by more than 4 standard errors in 1.3 %. There the dropped learner was truly better
+about half of the time, so the verdict names it and does not swap it in.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _why(verdict: Verdict, best: LearnerView, other: LearnerView) -> list[str]:
     sign, made = verdict.history.sign, other.decision
     if sign * best.estimate > sign * other.estimate and best.forecast is not None:
         return []  # the two forecasts say why
-    if made is None or made.rival is None:
+    if made is None or made.rival is None or made.rival_estimate is None:
         return []
     rival = verdict[made.rival]
     if rival.forecast is not None and sign * rival.score < sign * made.rival_estimate:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.saved_states import SavedStates
@@ -12,7 +13,8 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.object_pulls import already_had
 
 
-class LearnerLoader(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LearnerLoader:
     """Restore learners of a race that has ended, in this process."""
 
     race: RaceState

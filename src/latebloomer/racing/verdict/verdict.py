@@ -236,7 +236,8 @@ class Verdict:
     def summary(self) -> dict[str, Any]:
         """Return what the journal keeps: equal for equal races, whether interrupted or not."""
         return {
-            "name": self.name, "highest": self.highest, "score": self.score, "estimate": self.estimate,
+            "name": self.name, "score": self.score, "estimate": self.estimate,
+            "highest": self.highest,
             "selected": asdict(self.selected), "trained": asdict(self.trained),
             "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
             "certified": self.certified, "certificate": self.certificate,
