@@ -27,18 +27,12 @@ class LearnerLoader:
         entry, done = self.entries[arm], self.race.session.pulls_of(arm)
         saved = self.states.available(arm, done) if done else None
         storage = self.states.storage if saved is not None else None
-        repeated = 0
-
-        def call(pull: Any) -> Any:
-            nonlocal repeated
-            repeated += 1
-            return pull()
 
         def pulls_had(learner: Learner) -> int:
             return 0 if entry.rebuilds or not done else already_had(bare(learner), done)
 
         target = Target(entry, done, saved, self.race.session.scores(arm), storage)
-        learner, notes = restore(target, call, pulls_had)
+        learner, notes, repeated = restore(target, pulls_had)
         again = f"; {repeated:,} of them were trained again" if repeated else ""
         print_aside(f"{name}: restored to its {done:,} pulls{again}")
         for note in notes:
