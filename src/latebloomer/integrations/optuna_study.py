@@ -40,7 +40,7 @@ from latebloomer.session.events import (
     LearnerLeft,
     ScoreReported,
 )
-from latebloomer.session.reasons import DROPPED
+from latebloomer.session.learner_view import DROPPED
 
 __all__ = ["race_study"]
 

@@ -107,7 +107,7 @@ def race(
         once: after a resume, the latest score comes again.
     score_range : tuple[float | None, float | None] | None
         Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
-        Certificates stay inside it.
+        Certificates stay inside it. Default: the `score_range` attribute of the learners.
     stop : str | None
         "certified" ends the race early, once the winner is certified.
     watch : bool
@@ -154,6 +154,8 @@ def race(
     entries, units = run_race.entries_and_units(
         learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
     )
+    if score_range is None:
+        score_range = run_race.declared_range(learners)
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
         trainings=trainings, maximize=maximize, runner=made.as_dict(), durability=durability,

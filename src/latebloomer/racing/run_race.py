@@ -25,10 +25,11 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
 from latebloomer.racing.runners.memory_limit import check_memory_limit
 from latebloomer.racing.same_race import holds_race, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import Units, units_of
 from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.load import LearnerLoader
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
@@ -36,6 +37,7 @@ from latebloomer.session.events import Began, Created, Decided, Ended, WarningNo
 __all__ = [
     "check_places",
     "continue_race",
+    "declared_range",
     "entries_and_units",
     "look_at",
     "make_runner",
@@ -207,7 +209,9 @@ def _run(
         learner = driver.winner()
         if len(state.notes) > noted:  # about the winner
             verdict = build_verdict(state, driver.journal.path)
-        verdict = replace(verdict, learner=learner)
+        verdict = replace(
+            verdict, learner=learner, loader=LearnerLoader(state, entries, driver.states)
+        )
         progress.end(verdict)
         return verdict
     finally:

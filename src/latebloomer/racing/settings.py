@@ -182,6 +182,15 @@ def versions() -> dict[str, str]:
     }
 
 
+def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | None] | None:
+    """Return the range that holds all scores, if every learner has an attribute `score_range`."""
+    found = [getattr(given, "score_range", None) for given in learners.values()]
+    if not found or any(one is None or isinstance(one, property) for one in found):
+        return None
+    lows, highs = zip(*map(_range, found), strict=True)
+    return None if None in lows else min(lows), None if None in highs else max(highs)
+
+
 def _range(given: Any) -> tuple[float | None, float | None]:
     """Two numbers in order, None where an end is open; or a `SettingError`."""
     try:
