@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from latebloomer.racing.journal import JournalFile
     from latebloomer.racing.learner_contract import check_learner
     from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray import RayRunner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
@@ -58,6 +59,7 @@ __all__ = [
     "Hyperband",
     "JournalFile",
     "LatebloomerError",
+    "LocalRunner",
     "ProbOne",
     "Problem",
     "RaceRandomSearchCV",
@@ -113,6 +115,7 @@ _HOMES = {
     "racing.journal": "JournalFile",
     "racing.learner_contract": "check_learner",
     "racing.runners.contract": "Runner",
+    "racing.runners.local": "LocalRunner",
     "racing.runners.ray": "RayRunner",
     "racing.runners.runner_contract": "check_runner",
     "racing.training_share": "full_training",

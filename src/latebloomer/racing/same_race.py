@@ -14,7 +14,7 @@ from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
 
 # The policy is compared when the journal is replayed; the others change no decision.
-NOT_COMPARED = {"policy", "auto", "timeout", "retries", "checkpoint_every"}
+NOT_COMPARED = {"policy", "auto", "runner"}
 MORE = ("trainings", "budget")  # looked at first: the second follows from the first
 
 

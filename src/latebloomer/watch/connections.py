@@ -16,7 +16,7 @@ def limited_protocol() -> Any:
     """Return uvicorn's protocol with a limit on connections and on the time that a head takes."""
     protocol = extra("uvicorn.protocols.http.h11_impl", "live pages", "watch").H11Protocol
 
-    class LimitedProtocol(protocol):  # type: ignore[misc]
+    class LimitedProtocol(protocol):  # type: ignore[misc, valid-type]
         """One connection; between two requests uvicorn's own keep-alive time holds."""
 
         deadline: Any = None
