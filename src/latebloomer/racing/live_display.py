@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.html_table import html_table
+from latebloomer._util.tables import html_table
 from latebloomer._util.text import NAME, one_line, short_name, short_seconds, shortened
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latebloomer._util.html_table import html_table
+from latebloomer._util.tables import html_table
 from latebloomer._util.text import brief
 from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.errors import (
