@@ -1,4 +1,4 @@
-"""Learners whose training costs differ, at the same share of their training and after the same time."""
+"""Learners whose training costs differ, at the same share of their training and the same time."""
 
 import os
 from pathlib import Path
