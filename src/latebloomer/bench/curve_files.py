@@ -58,7 +58,7 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
         try:
             found.append(_problem(folder, name, paths, sigma))
         except LatebloomerError as error:
-            why = str(error).removeprefix(f"{paths[0]}: ")
+            why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
     if not found:
         shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5]) or "it is empty"
