@@ -43,7 +43,7 @@ def house(tmp_path_factory):
         shutil.copy(ROOT / file, copy / file)
     for what, file in FILES.items():
         (package / file).write_text(blocks(what)[0], encoding="utf-8")
-    enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.FIGURE",
+    enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.lead",
           "from latebloomer.paper import lead_figure")  # fmt: skip
     append(package / "cli" / "journal_commands.py", blocks("a command")[0])
     enter(package / "cli" / "command_line.py", "COMMANDS", "pulls",
@@ -123,7 +123,7 @@ def test_a_figure(house, tmp_path):
 def test_a_command(house, tmp_path):
     said = run(house, "-c", blocks("a command")[1], cwd=tmp_path)
     assert re.search(r" +\d+ slow\n +\d+ flat\n", said)
-    assert "JournalError: there is no journal none.db" in said
+    assert "JournalError: There is no journal none.db" in said
     assert "each learner of a race" in run(house, "-m", "latebloomer", "pulls", "--help")
 
 

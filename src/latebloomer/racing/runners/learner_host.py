@@ -44,6 +44,7 @@ class Ready(NamedTuple):
     """The learner is restored; the verdict should mention the notes."""
 
     notes: list[str]
+    repeated: int = 0  # pulls that were trained again
 
 
 class LearnerHost:
@@ -69,11 +70,11 @@ class LearnerHost:
         self._states.enter(self)
         try:
             target = Target(self.entry, done, saved, recorded, storage)
-            self.learner, notes = restore(target, self._pull_of, pulls_had)
+            self.learner, *rest = restore(target, self._pull_of, pulls_had)
         except BaseException as error:
             return self._failure(done + 1, error, "restore")
         self.done = done
-        return Ready(notes)
+        return Ready(*rest)
 
     def _pull_of(self, learner: Any) -> Any:
         self._states.enter(self)
