@@ -36,7 +36,7 @@ from latebloomer.session.events import (
     ScoreReported,
 )
 
-LONGEST = 16_000  # characters of a traceback that are kept
+LONGEST = 12_000  # characters of a traceback that are kept
 DOES = {"prepare": "building it", "pull": "a pull", "save": "saving it"}
 
 
@@ -70,11 +70,11 @@ class LearnerHost:
         self._states.enter(self)
         try:
             target = Target(self.entry, done, saved, recorded, storage)
-            self.learner, *rest = restore(target, self._pull_of, pulls_had)
+            self.learner, notes, repeated = restore(target, self._pull_of, pulls_had)
         except BaseException as error:
             return self._failure(done + 1, error, "restore")
         self.done = done
-        return Ready(*rest)
+        return Ready(notes, repeated)
 
     def _pull_of(self, learner: Any) -> Any:
         self._states.enter(self)
