@@ -3,10 +3,11 @@
 import json
 import random
 import re
+from functools import partial
 
 import pytest
 
-from latebloomer import race
+from latebloomer import race, resume
 
 
 def curve(best, slow):
@@ -92,3 +93,61 @@ def test_a_learner_may_know_the_range_of_its_scores():
     assert tuple(found.settings["score_range"]) == (0, 1)
     mixed = race({"a": Bounded, "b": curve(1, 2)}, 40, journal=None, progress=False)
     assert mixed.settings["score_range"] is None  # of the other nothing is known
+
+
+# --- advice, and models as users train them ---
+
+
+def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_path):
+    told = {}
+    for trainings in (1.5, 2, 2.25):
+        path = tmp_path / f"{trainings}.db"
+        found = race(LEARNERS, trainings=trainings, full_steps=60, pulls_per_training=60,
+                     journal=path, progress=False)  # fmt: skip
+        told[trainings] = found.advice
+        assert found.highest == "quick" != found.name
+        assert ("resume(" in str(found)) == bool(found.advice)
+        if found.advice:
+            assert f"learners, trainings={trainings + 1:g})." in found.advice
+        before = found.pulls["quick"]
+        after = resume(path, LEARNERS, trainings=trainings + 1, progress=False)
+        assert (after.pulls["quick"] > before) == bool(found.advice)
+    assert any(told.values()), "the claim is about advice that is given"
+    noise = race({"a": noisy(0.6), "b": noisy(0.6)}, trainings=2, full_steps=60, seed=5,
+                 pulls_per_training=60, journal=tmp_path / "noise.db", progress=False)  # fmt: skip
+    assert noise.name != noise.highest and noise.pulls[noise.highest] == 60 == noise.horizon
+    assert noise.advice == "" and f"{noise.highest} scored higher" in str(noise)
+
+
+@pytest.mark.slow  # 8 s of training
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_verdict_on_real_models_agrees_with_their_scores(seed, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm", exc_type=(ImportError, OSError))
+    from sklearn.datasets import make_classification
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.neural_network import MLPClassifier
+
+    from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
+
+    X, y = make_classification(
+        3000, 20, n_informative=8, n_classes=3, flip_y=0.05, random_state=seed
+    )
+    boost = partial(lightgbm.LGBMClassifier, n_estimators=120, verbose=-1, n_jobs=1)
+    models = {
+        "sgd": SGDClassifier(max_iter=30),
+        "mlp s": MLPClassifier((32,), max_iter=30),
+        "lgbm mid": boost(learning_rate=0.05, num_leaves=15),
+        "lgbm fast": boost(learning_rate=0.2, num_leaves=7),
+    }
+    learners = {
+        name: SklearnLearner(model, X, y, random_state=0) for name, model in models.items()
+    }
+    found = race(learners, trainings=2, journal=tmp_path / "race.db", progress=False)
+    last = {name: found.curve(name)[-1] for name in models}
+    assert last[found.highest] == max(last.values()) and last[found.name] == found.score
+    top = " ".join(str(found).splitlines()[:3])
+    assert (f"{found.highest} scored higher" in top) == (found.score < max(last.values()))
+    assert f"Keep {found.name}: score {found.score:.5g} at " in top
+    again = found.load(found.highest)
+    assert again.pull(steps=1) == pytest.approx(last[found.highest], abs=0.05)

@@ -16,9 +16,9 @@ from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
-from latebloomer.racing.journal import RESUME, files
-from latebloomer.racing.journal.journal import Journal, near
-from latebloomer.racing.journal.names import Place, begin, check_journal_options, journal_at
+from latebloomer.racing.journal import RESUME, Place, files
+from latebloomer.racing.journal.journal import EventLog, near
+from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -105,7 +105,9 @@ def start(
     return _run(state, opened, entries, runner, Progress(state, progress), functions)
 
 
-def _begin_unless_there(journal: Place | None, created: Created, if_exists: str) -> Journal | None:
+def _begin_unless_there(
+    journal: Place | None, created: Created, if_exists: str
+) -> EventLog | None:
     """Return the journal of a new race; None if there is a race that is to be resumed."""
     if if_exists != RESUME:
         return begin(journal, created, if_exists)
@@ -184,7 +186,7 @@ def settings_in(journal: Place) -> Mapping[str, Any]:
 
 def _run(
     state: RaceState,
-    journal: Journal,
+    journal: EventLog,
     entries: list[Entry],
     runner: Runner,
     progress: Progress,
