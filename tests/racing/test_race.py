@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_the_winner_and_the_report_that_were_there(tmp_path, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_steps)
-    with pytest.raises(OutputError, match="No space left on device; what was there is as it was"):
+    with pytest.raises(OutputError, match="No space left on device; what was there is unchanged"):
         write(file)
     assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
 
