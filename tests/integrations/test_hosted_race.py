@@ -194,5 +194,5 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
     race.close()
     with pytest.raises(JournalMismatch, match=r"n_trials was 6, is 7"):
         HostedRace(7, tmp_path / "race.db", **ASKED).state  # noqa: B018
-    with pytest.raises(JournalMismatch, match="budget=151, but the race"):
+    with pytest.raises(JournalMismatch, match="budget was 150, is 151"):
         hosted(tmp_path, budget=151).state  # noqa: B018
