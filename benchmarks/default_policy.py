@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
+from latebloomer.bench.losses import Losses
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer import AdaptiveRejects, Foresight
 from latebloomer.bench.bench_report import decimals, table
 from latebloomer.bench.curve_runs import Player, play_all
 from latebloomer.bench.curve_sets import Curves, lcdb10, read_sets, taskset, yahpo
-from latebloomer.bench.losses import Losses
 from latebloomer.policies.base import Policy
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats

@@ -9,12 +9,12 @@ of the range between the problem's worst and best arm. LATEBLOOMER_DATA names th
 from __future__ import annotations
 
 import numpy as np
+from latebloomer.bench.losses import ALL, Line, Losses
 
 from latebloomer import Foresight
 from latebloomer.bench.bench_report import decimals, table
 from latebloomer.bench.curve_runs import play, playable, shuffled
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
-from latebloomer.bench.losses import ALL, Line, Losses
 from latebloomer.problems.curves import Floats
 from latebloomer.session.winner_training import set_aside
 
