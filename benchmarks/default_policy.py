@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
+from latebloomer.bench.losses import Losses
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer import AdaptiveRejects, Foresight

@@ -24,7 +24,7 @@ from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
 from latebloomer.racing.runners.memory_limit import check_memory_limit
-from latebloomer.racing.same_race import holds_race, need_same_settings
+from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
 from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import Units, units_of
@@ -41,7 +41,6 @@ __all__ = [
     "entries_and_units",
     "look_at",
     "make_runner",
-    "settings_in",
     "settings_of",
     "start",
 ]
@@ -171,19 +170,6 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     return build_verdict(state, opened.path)
 
 
-def settings_in(journal: Place) -> Mapping[str, Any]:
-    """Return the settings of a journal's race, as plain values."""
-    opened = files.read(journal)
-    try:
-        return next(
-            dict(entry.event.settings)
-            for entry in opened.read()
-            if isinstance(entry.event, Created)
-        )
-    finally:
-        opened.close()
-
-
 def _run(
     state: RaceState,
     journal: EventLog,
@@ -284,13 +270,6 @@ def _repeats(driver: Driver) -> str:
 def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
     """The learners in the journal's order."""
     given = {entry.name: entry for entry in entries}
-    missing = [name for name in names if name not in given]
-    more = [name for name in given if name not in names]
-    if missing or more:
-        parts = [f"{', '.join(missing)} missing"] if missing else []
-        parts += [f"{', '.join(more)} not in it"] if more else []
-        raise JournalMismatch(
-            f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
-            f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
-        )
+    advice = "Give the same names, or start a new race in another file."
+    need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
     return [given[name] for name in names]
