@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from latebloomer.bench.losses import Losses
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer import AdaptiveRejects, Foresight

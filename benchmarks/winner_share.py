@@ -10,7 +10,6 @@ LATEBLOOMER_DATA names the recorded curves.
 from __future__ import annotations
 
 import numpy as np
-from latebloomer.bench.losses import ALL, Line, Losses
 
 from latebloomer import Foresight
 from latebloomer.bench.bench_report import decimals, table
