@@ -128,7 +128,8 @@ def main(quick: bool) -> None:
              [per_pull(pulls // 10, folder, full=True) for _ in range(times)],
              "µs")  # fmt: skip
         show("race, timeout= (a thread per pull)",
-             [per_pull(pulls, folder, runner=LocalRunner(timeout=60)) for _ in range(times)], "µs")  # fmt: skip
+             [per_pull(pulls, folder, runner=LocalRunner(timeout=60)) for _ in range(times)],
+             "µs")  # fmt: skip
         theirs = optuna_per_report(200, folder)
         if theirs is None:
             print("Optuna is not installed: not compared")
