@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import LearnerError
-from latebloomer.integrations import catboost, lightgbm, xgboost
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.integrations import boosters, catboost, lightgbm, xgboost
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.training_mode import TrainingMode
-
-STOPPING = ("early_stopping_rounds", *lightgbm.STOPPING)
 
 
 def booster_mode(model: Any, step: int) -> TrainingMode | None:
@@ -33,7 +31,7 @@ def booster_mode(model: Any, step: int) -> TrainingMode | None:
     if found is None:
         return None
     params = {name: value for name, value in model.get_params().items() if value is not None}
-    early = next((name for name in STOPPING if name in params), None)
+    early = next((name for name in boosters.STOPPING if name in params), None)
     if early is not None and found is not CatBoostRounds:  # which has it only with an eval_set
         raise LearnerError(
             f"{type(model).__name__} has {early}={params[early]}, but in a race the race decides "
@@ -122,7 +120,7 @@ class LightGBMRounds(ContinuedFit):
 class CatBoostRounds(Rounds):
     """Of `CatBoostClassifier` and `CatBoostRegressor`: snapshots keep all its random states."""
 
-    names, usual = catboost.ITERATIONS, catboost.MOST
+    names, usual = boosters.ROUNDS, catboost.MOST
 
     def __init__(self, params: Mapping[str, Any], step: int) -> None:
         super().__init__(params, step)
@@ -142,7 +140,7 @@ class CatBoostRounds(Rounds):
     ) -> bool:
         last = self._step * (done + steps)
         model.fit(
-            X, y, **params, callbacks=[catboost.StopAt(last)], save_snapshot=True,
+            X, y, **params, callbacks=[StopAt(last)], save_snapshot=True,
             snapshot_file=str(self._snapshot), snapshot_interval=catboost.NEVER,
         )  # fmt: skip
         return bool(model.tree_count_ < last)
@@ -157,6 +155,17 @@ class CatBoostRounds(Rounds):
         place = model.get_params().get("train_dir")  # of the process that saved it
         if place not in (None, str(self._folder)):
             weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+
+
+class StopAt:
+    """Ends a training after so many rounds, those of earlier pulls among them."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+
+    def after_iteration(self, info: Any) -> bool:
+        """Return whether to continue; CatBoost asks after each round."""
+        return bool(info.iteration < self._rounds)
 
 
 MODES: dict[str, type[Rounds]] = {

@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.data_splits import (
     Fold,
