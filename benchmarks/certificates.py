@@ -54,7 +54,7 @@ def one_look(session: Session, means: Floats) -> tuple[Floats, Floats]:
     (arms, horizon), lower, upper = means.shape, [], []
     z = norm.isf(0.05 / (2 * arms))
     for arm in range(arms):
-        told = np.array(session.rewards(arm))
+        told = np.array(session.scores(arm))
         newest = [told[-m:] for m in {max(2, len(told) // k) for k in (4, 2, 1)}]
         lower.append(max(x.mean() - z * NOISE / len(x) ** 0.5 for x in newest))
         upper.append(min(line_at(x, len(told), horizon, z) for x in newest if len(x) > 1))

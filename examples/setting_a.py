@@ -58,7 +58,7 @@ def show(console: Console, policy: str) -> None:
     for column in ("arm", "pulls", "estimate", "state", "what it showed"):
         table.add_column(column)
     for row in session.standings():
-        picture = sparkline(session.rewards(row.arm), max(session.pulls))
+        picture = sparkline(session.scores(row.arm), max(session.pulls))
         style = "bold green" if row.arm == verdict.arm else ""
         table.add_row(
             row.name, str(row.pulls), f"{row.estimate:.3f}", row.state, picture, style=style

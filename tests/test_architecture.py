@@ -183,22 +183,17 @@ ALLOWED = {
     ("integrations/hosts/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
     ("integrations/transformers.py", "_load_from_checkpoint"): "a Trainer loads no other way",
     (
+        "integrations/sklearn/base_search.py",
+        "_init_callback_context",
+    ): "scikit-learn documents it for those who write estimators",
+    (
         "integrations/sklearn/checkpoint_formats.py",
         "sklearn.neural_network._stochastic_optimizers",
     ): "a type in the files of MLP estimators",
     (
-        "integrations/sklearn/fit_params.py",
-        "_accept_sample_weight",
-    ): "no public way to ask a scorer",
-    ("integrations/sklearn/fit_params.py", "_estimator"): "scorers before scikit-learn 1.7",
-    ("integrations/sklearn/fit_params.py", "_score_func"): "scorers before scikit-learn 1.7",
-    ("integrations/sklearn/fit_params.py", "_scorers"): "scorers before scikit-learn 1.7",
-    (
-        "integrations/sklearn/fit_tasks.py",
-        "_init_callback_context",
-    ): "callbacks of scikit-learn 1.9",
-    ("integrations/sklearn/fit_tasks.py", "_skl_callbacks"): "callbacks of scikit-learn 1.9",
-    ("racing/runners/isolated.py", "_exit"): "ends a forked process without its parent's clean-up",
+        "racing/runners/child_process.py",
+        "_exit",
+    ): "ends a forked process without its parent's clean-up",
     ("racing/runners/packing.py", "path"): "a learner's module is found where its race found it",
     (
         "racing/watch_process.py",

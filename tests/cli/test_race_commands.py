@@ -113,9 +113,9 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
 def test_a_share_for_the_winner_from_the_command_line(run):
     ran = run("race", "mine:learners", "--budget", 40, "--winner-share", 0.5)
     assert ran.exit_code == 0, ran.stderr
-    assert "Named the best: quick, by " in ran.stdout and " after 10 pulls of its" in ran.stdout
-    assert "Delivered: score 1.81818 after 30 pulls, 20 of them since it was named" in ran.stdout
-    assert "then trained on for 20 pulls" in run("show", "race.db", "--verbose").stdout
+    assert "Selected quick at race pull 20 (estimate 1.53846 after 10 pulls)." in ran.stdout
+    assert "Final score 1.81818 after 30 pulls, 20 of them after selection." in ran.stdout
+    assert "then trained for 20 more pulls" in run("show", "race.db", "--verbose").stdout
 
 
 MORE = """
@@ -131,9 +131,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
     assert run("race", "mine:learners", "--budget", 20, "--quiet").exit_code == 0
     ran = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new")
     assert ran.exit_code == 0, ran.output
-    assert (
-        "extends from 20 to 90 pulls: " in ran.output and "new joins (from pull 0)" in ran.output
-    )
+    assert "Extending the budget from 20 to 90 pulls. " in ran.output and "New: new." in ran.output
     assert "Keep new" in ran.output
     again = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new", "--quiet")
     assert again.exit_code == 0 and "Keep new" in again.output  # repeated as it is
@@ -147,7 +145,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
 @pytest.mark.parametrize(
     "words, text",
     [
-        (["--budget", 10], "budget=10, but 20 pulls are spent already"),
+        (["--budget", 10], "budget=10 is below the 20 pulls already spent"),
         (["--budget", 40, "--add", "none"], "--add none, but the learners given are slow, quick"),
         (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
         (["--budget", 40, "--max-in-memory", 0], "max_in_memory=0"),
@@ -171,7 +169,7 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     (tmp_path / "interrupt").touch()
     ran = run("race", "mine:learners", "--budget", 40, "--quiet")
     assert ran.exit_code == 130
-    assert "stopped after pull 13 of 40" in ran.stderr
+    assert "Stopped after pull 13 of 40" in ran.stderr
     assert "go on with: latebloomer resume race.db mine:learners" in ran.stderr
     (tmp_path / "interrupt").unlink()
     assert run("resume", "race.db", "mine:learners", "--quiet").stdout.startswith("Keep quick")
@@ -512,7 +510,7 @@ def test_a_bare_generator_does_not_keep_the_others_from_racing(run, tmp_path, mo
     ran = run("race", "generators:one_bare", "--budget", 40, "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep c: ") and "wrote w.pkl" in ran.stdout
-    assert "a: out, pull 1 failed twice" in ran.stderr
+    assert "a: failed (pull 1 failed twice" in ran.stderr
 
 
 def test_a_model_of_a_generator_is_saved(run, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""docs/hosts.md: every example runs and ends in a verdict."""
+"""docs/tuners.md: every example runs and ends in a verdict."""
 
 import os
 import re
@@ -11,13 +11,13 @@ from latebloomer import read_verdict
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "hosts.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "tuners.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def block(word):
     """The example that imports our part for a tool."""
-    (found,) = (text for text in BLOCKS if f"from latebloomer.integrations.{word} " in text)
+    (found,) = (text for text in BLOCKS if f"from latebloomer.integrations.hosts.{word} " in text)
     return found
 
 

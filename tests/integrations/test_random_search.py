@@ -374,9 +374,9 @@ def test_it_is_cloned_pickled_tuned_and_cross_validated():
     [
         ({"n_candidates": 0}, SettingError, "n_candidates=0, but n_candidates must be at least 2"),
         ({"n_candidates": 1}, SettingError, "at least 2: with one there is nothing to choose"),
-        ({"n_candidates": "many"}, SettingError, "n_candidates must be a whole number, or 'all'"),
+        ({"n_candidates": "many"}, SettingError, "n_candidates must be an integer, or 'all'"),
         ({"n_candidates": "all"}, SettingError, "'all', but param_distributions has a distrib"),
-        ({"space": GRID, "n_candidates": 9}, SettingError, "but there are 8 settings in all"),
+        ({"space": GRID, "n_candidates": 9}, SettingError, "but there are 8 settings in total"),
         ({"space": {"alhpa": [1]}}, UnknownName, "SGDClassifier is called 'alhpa'; did you mean"),
         ({"space": {"alpha": 1}}, SettingError, "alpha=1, but its values must be a list, or a d"),
         ({"space": {"alpha": []}}, SettingError, "its values must be a list"),
@@ -389,12 +389,12 @@ def test_it_is_cloned_pickled_tuned_and_cross_validated():
         ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
         ({"scoring": ["accuracy", "r2"]}, SettingError, "refit must be 'accuracy' or 'r2'"),
         ({"scoring": ["accuracy"], "refit": "f1"}, SettingError, "refit='f1' with 1 metrics"),
-        ({"scoring": ["accuracy"], "refit": False}, SettingError, "a race goes by one of them"),
+        ({"scoring": ["accuracy"], "refit": False}, SettingError, "one of them must decide the"),
         ({"scoring": [], "refit": "f1"}, SettingError, "refit must be the name of one"),
         ({"scoring": [len], "refit": "len"}, SettingError, "a list must have metrics' names"),
         ({"scoring": 3}, SettingError, "scoring=3, but scoring must be one metric's name"),
         ({"refit": "accuracy"}, SettingError, "a name is for several metrics"),
-        ({"cv": 1}, SettingError, "cv=1, but cv must be at least 2: a whole number is how many"),
+        ({"cv": 1}, SettingError, "cv=1, but cv must be at least 2: an integer is the number"),
         ({"cv": 1.5}, SettingError, r"cv=1.5, but cv must be in \(0, 1\)"),
         ({"cv": "kfold"}, SettingError, "cv='kfold', but cv must be a share of the rows, such"),
         ({"cv": True}, SettingError, "cv=True, but cv must be a share of the rows"),
@@ -412,7 +412,9 @@ def test_what_is_wrong_is_said_in_one_line(settings, error, words):
 
 
 def test_a_function_that_names_no_such_metric_is_told_what_there_is():
-    with pytest.raises(NoneLearns, match="scoring returns 'a', but a race goes by one of them"):
+    with pytest.raises(
+        NoneLearns, match="scoring returns 'a', but one of them must decide the race"
+    ):
         search(scoring=lambda model, X, y: {"a": 1.0}).fit(X, Y)
 
 
@@ -423,12 +425,12 @@ def test_regression_targets_for_classifiers_are_refused():
         search(SGDRegressor()).fit(X)
 
 
-# --- docs/scikit-learn-settings.md ---
+# --- docs/scikit-learn.md ---
 
 
 def test_the_example_of_the_guide_runs():
     docs = Path(__file__).parents[2] / "docs"
-    guide = (docs / "scikit-learn-settings.md").read_text(encoding="utf-8")
+    guide = (docs / "scikit-learn.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
     said: dict = {}
     exec(example, said)

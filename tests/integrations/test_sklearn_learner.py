@@ -1,6 +1,5 @@
 """`SklearnLearner`: honest scores, exact resumes, and clear refusals."""
 
-import pickle
 import subprocess
 import sys
 
@@ -33,8 +32,9 @@ from threadpoolctl import threadpool_limits
 from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.integrations.sklearn.checkpoint_formats import OLD_BATCHES, PickleFormat
-from latebloomer.integrations.sklearn.data_splits import (
+from latebloomer.integrations.sklearn.checkpoint_formats import PickleFormat
+from latebloomer.integrations.sklearn.scoring import ONE, Metrics
+from latebloomer.integrations.sklearn.splits import (
     Fold,
     indexable_data,
     split_rows,
@@ -325,37 +325,6 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
             other.load(tmp_path)
 
 
-class Batches:
-    """As older checkpoints have it: an object, by the name that its class had then."""
-
-    def __init__(self, rows, size, rng, left):
-        self.rows, self.size, self._rng, self._left = rows, size, rng, left
-
-
-def test_a_checkpoint_from_before_the_class_of_its_batches_went_is_read(tmp_path, monkeypatch):
-    def learner():
-        return SklearnLearner(SGDClassifier(), *IRIS, batch=9, random_state=0)
-
-    calm, saved = learner(), learner()
-    scores = [calm.pull() for _ in range(20)]
-    for _ in range(7):
-        saved.pull()
-    saved.save(tmp_path)
-    name, rows, [(model, batches, pulls)] = pickle.loads(
-        (tmp_path / PickleFormat.file).read_bytes()
-    )
-    module = type(sys)(OLD_BATCHES[0])
-    monkeypatch.setitem(sys.modules, OLD_BATCHES[0], module)
-    monkeypatch.setattr(Batches, "__module__", OLD_BATCHES[0])
-    module.Batches = Batches
-    old = (name, rows, [(model, Batches(**batches), pulls)])
-    (tmp_path / PickleFormat.file).write_bytes(pickle.dumps(old))
-    monkeypatch.undo()
-    resumed = learner()
-    resumed.load(tmp_path)
-    assert [resumed.pull() for _ in range(13)] == scores[7:]
-
-
 # --- full trainings ---
 
 
@@ -408,7 +377,7 @@ def test_an_epoch_of_a_net_is_an_epoch_of_its_own_fit():
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "modified_huber", "squared_hinge",
                                   "perceptron"])  # fmt: skip
 def test_a_linear_model_has_finished_where_its_own_rule_says_so(loss):
-    model = SGDClassifier(loss=loss, max_iter=1000, alpha=0.1, random_state=0)
+    model = SGDClassifier(loss=loss, learning_rate="constant", eta0=0.001, random_state=0)
     learner = SklearnLearner(
         make_pipeline(StandardScaler(), model), *IRIS, batch=None, random_state=0
     )
@@ -440,10 +409,10 @@ def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
 
 def test_a_fold_without_rows_held_out_has_no_score():
     X, y = IRIS
+    settings = TrainingSettings(np.unique(y), 10, 1, 0)
     learner = SklearnLearner.on_folds(
-        GaussianNB(), [Fold(X, y)], lambda *_: 0.0,
-        TrainingSettings(np.unique(y), 10, 1, 0), PickleFormat(),
-    )  # fmt: skip
+        GaussianNB(), [Fold(X, y)], settings, lambda *_: 0.0, Metrics(None, ONE), PickleFormat()
+    )
     with pytest.raises(LearnerError, match="no rows are held out: call train"):
         learner.pull()
 

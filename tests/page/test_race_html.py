@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from latebloomer import race, read_verdict
-from latebloomer.page import LearnerOnPage, RacePage, race_html
-from latebloomer.page.race_page import RUNNING, Certainty, ForecastFan, Level, PageEvent
+from latebloomer.page import RacePage, race_html
+from latebloomer.page.race_page import RUNNING, Certainty, Level, PageEvent
 from latebloomer.page.svg import ticks
 from latebloomer.page.thinned_curve import POINTS, ThinnedCurve, points_for
 from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.session.learner_view import ForecastView, LearnerView
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -84,10 +85,10 @@ def test_it_is_one_file_that_loads_nothing(verdict):
 def test_it_says_all_that_a_reader_needs(verdict):
     html = page(verdict)
     for part in (
-        "Keep late", "led at half-time", "ertified", "Learning curves", "dropped at pull",
+        "Keep late", "led at half-time", "ertified", "Learning curves", "dropped at race pull",
         "How sure is this?", "What would others have kept?", "seconds", "took ",
         "at 900 pulls", "false alarm", "Successive Halving", "ASHA", "auto: foresight",
-        "resume(", "@inproceedings", "ended by itself after 29 pulls", "pull 20 failed twice",
+        "resume(", "@inproceedings", "finished after 29 pulls", "pull 20 failed twice",
         "&lt;script&gt;alert(1)&lt;/script&gt;", "early &amp; loud", "out of &lt;memory&gt;",
     ):  # fmt: skip
         assert part in html, part
@@ -116,7 +117,7 @@ def test_plain_data_are_enough_for_a_page():
     for words in (
         "Ahead so far: a", "It runs.", "0.7 to ∞", 'class="why bad"', "a &lt;warning&gt;.",
         "the best 1 to 9", "2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1 min left",
-        "half of it is believed",
+        "Forecasts explained 50 % of the change up to pull 3.",
     ):  # fmt: skip
         assert words in html, words
     assert html.count('class="ring"') == 1 and html.count('class="fan') == 1
@@ -124,20 +125,24 @@ def test_plain_data_are_enough_for_a_page():
 
 def plain_page():
     """A race as plain data, with everything that a page can show."""
-    ahead = LearnerOnPage(
-        0, "a", "racing", 3, 0.9, 0.8, 2.0, "leads", ThinnedCurve(scores=[0.0, 1.0, 2.0]),
-        lower=0.7, fan=ForecastFan(3, 0.8, 12, 1.2, 1.0),
-    )  # fmt: skip
-    behind = LearnerOnPage(
-        1, "b", "failed", 0, np.nan, np.nan, 0.0, "x", ThinnedCurve(), failed=True
+    ahead = LearnerView(
+        0,
+        "a",
+        "leading",
+        3,
+        0.9,
+        ForecastView(1.2, 12, 0.5, 0.8, 1, 3),
+        1.0,
+        seconds=2.0,
+        lower=0.7,
     )
-    sure = Certainty(False, "not certified", [], [], 0.01, [], None, False, 3)
+    behind = LearnerView(1, "b", "failed", 0, np.nan, None, np.nan, left_why="x")
+    sure = Certainty(False, "not certified", (), (), 0.01, (), None, False, 3)
     return RacePage(
         state=RUNNING, best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
-        budget=50, horizon=50, higher_is_better=True, started=0.0, seconds=1.0,
-        time_left="1 min left", named=(0.8, 2), delivered=(0.9, 3), trained_on=True,
-        levels=[Level(2, 6), Level(1, 9)], belief="half of it is believed", certainty=sure,
-        happenings=[PageEvent(2, "b fell", True)], warnings=["a <warning>"],
+        curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50, higher_is_better=True, started=0.0, seconds=1.0,
+        time_left="1 min left", selected=(0.8, 2), trained_further=True,
+        levels=[Level(2, 6), Level(1, 9)], certainty=sure, events=[PageEvent(2, "b fell", True)], warnings=["a <warning>"],
     )  # fmt: skip
 
 

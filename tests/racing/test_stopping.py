@@ -49,7 +49,7 @@ def test_a_clear_race_ends_when_its_winner_is_certified(policy):
         f"stopped after {verdict.spent} of 2000 pulls: b is certified the best, "
         f"{verdict.unspent:,} of 2,000 pulls were not needed"
     )
-    assert verdict.reason in verdict.details() and verdict.reason[1:] in str(verdict)
+    assert verdict.reason[1:] in verdict.details() and verdict.reason[1:] in str(verdict)
     assert f'"unspent": {verdict.unspent}' in verdict.to_json()
     assert whole.spent + whole.unspent == 2000 and whole.unspent < 5
 

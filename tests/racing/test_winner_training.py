@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import (
     AllFailed,
     BudgetError,
@@ -24,16 +24,19 @@ from latebloomer.errors import (
     TellError,
 )
 from latebloomer.page import race_html
-from latebloomer.policies.registry import REGISTRY, label_of
+from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
-from latebloomer.racing.live_table import table
+from latebloomer.racing.live_display import table
 from latebloomer.racing.progress import Progress
+from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
     BudgetReplanned,
+    Created,
     LearnerLeft,
     WinnerSelected,
 )
@@ -102,7 +105,7 @@ def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, bud
     play(session)
     before, verdict = session.pulls, session.recommend()
     assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
-    assert session.delivery_pending and session.horizon == budget
+    assert session.selection_pending and session.horizon == budget
     session.apply(WinnerSelected(verdict.arm, session.budget))
     left = budget - sum(before)
     assert session.ask_phase(3) == ({verdict.arm: left} if left else {})
@@ -123,7 +126,8 @@ def test_who_was_named_stays_named_by_the_same_numbers(policy):
     assert (after.name, after.estimates) == (verdict.name, verdict.estimates)
     assert [row.estimate for row in session.standings()] == [row.estimate for row in rows]
     for then, now in zip(why, [session.explain(i) for i in range(ARMS)], strict=True):
-        assert (now.at, now.rating, now.pulls) == (then.at, then.rating, then.pulls)
+        numbers = [(view.decision, view.estimate, view.forecast) for view in (now, then)]
+        assert numbers[0] == numbers[1]
 
 
 @pytest.mark.parametrize("policy", SPECS)
@@ -131,7 +135,7 @@ def test_who_was_named_stays_named_by_the_same_numbers(policy):
 def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
     budget = 150 - set_aside(150, share)
     alone = play(Session("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
-    assert named(policy, 150, share).naming == alone.naming
+    assert named(policy, 150, share).selection == alone.selection
 
 
 @given(
@@ -268,7 +272,7 @@ def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, cut, at, policy):
     seen = read_verdict(path)
     assert not seen.over and seen.spent == at and seen.budget == 600
     if at > 360:
-        assert seen.selected == whole.selected and "Delivered so far" in str(seen)
+        assert seen.selected == whole.selected and "Score so far" in str(seen)
     assert resume(path, FIVE, progress=False).summary() == whole.summary()
     assert read_verdict(path).summary() == whole.summary() and changes(path) == changes(
         tmp_path / "whole.db"
@@ -294,7 +298,7 @@ def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is():
     verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, winner_share=0.5)
     assert verdict.name == "a" and verdict.pulls == {"a": 70, "b": 50} and verdict.over
     assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
-    assert "ended by itself after 70 pulls; recommended with" in verdict["a"].why
+    assert "finished after 70 pulls. Selected with" in verdict["a"].why
 
 
 def test_a_winner_that_ended_before_it_was_named_has_no_more_to_be_trained():
@@ -319,7 +323,7 @@ def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
     assert verdict.name == "a" and verdict.trained.pulls == verdict.learner.n == 70
     assert verdict["a"].state == "winner" and verdict.selected.pulls == 50
     assert "a failed: pull 71 failed twice: RuntimeError: boom" in verdict.warnings
-    assert verdict["a"].why.startswith("pull 71 failed twice: RuntimeError: boom; recommended")
+    assert verdict["a"].why.startswith("pull 71 failed twice: RuntimeError: boom. Selected")
     again = resume(path, learners, progress=False)
     assert (
         again.summary() == verdict.summary() == read_verdict(path).summary()
@@ -338,21 +342,32 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
             raise FileNotFoundError("data.csv")
         yield from curve(3, 0.9, fail=71)(seed)
 
-    with pytest.raises(LearnerError, match="'a' could not be brought back to its 70 pulls"):
-        quiet(200, {"a": once, "b": curve(3, 0.5)}, winner_share=0.5, journal=path, retries=0)
+    with pytest.raises(LearnerError, match="Could not restore learner 'a' to its 70 pulls"):
+        quiet(
+            200,
+            {"a": once, "b": curve(3, 0.5)},
+            winner_share=0.5,
+            journal=path,
+            runner=LocalRunner(retries=0),
+        )
     assert read_verdict(path).name == "a" and read_verdict(path).over
 
 
 def test_when_all_fail_there_is_nobody_to_train_on():
     with pytest.raises(AllFailed):
         quiet(
-            60, {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}, winner_share=0.5, retries=0
+            60,
+            {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)},
+            winner_share=0.5,
+            runner=LocalRunner(retries=0),
         )
 
 
 def test_a_small_budget_is_judged_without_what_is_kept():
     warnings = quiet(40, winner_share=0.5).warnings
-    assert any("the budget of 20 to name the best of 40 is small: 25 make" in w for w in warnings)
+    assert any(
+        "the budget of 20 pulls of 40 to select the winner is small: 25 are" in w for w in warnings
+    )
 
 
 # --- journals ---
@@ -381,25 +396,28 @@ def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
     race(FIVE, 600, winner_share=0.4, journal=None)
     said = capfd.readouterr().err
     assert ", then 240 pulls for the winner\n" in said
-    assert "named the best at pull 360 by " in said
-    assert "; trained on with the 240 pulls left" in said
+    assert "selected at pull 360 with estimate " in said
+    assert "; training it further with the remaining 240 pulls" in said
     monkeypatch.setattr(progress_module, "EVERY", 0.0)
     race(FIVE, 600, winner_share=0.4, journal=None)
-    assert ", named the best, is trained on; it scores " in capfd.readouterr().err
+    assert " is selected and trained further, with score " in capfd.readouterr().err
 
 
 def test_the_table_says_who_is_trained_on():
-    session = named("r-sr", 100, 0.4)
-    progress = Progress(session.names, True)
+    settings = Settings(policy=make_policy("r-sr"), budget=100, winner_share=0.4)
+    race = RaceState(Created("race", settings.as_dict(), tuple("abcde")))
+    session = play(race.session)
+    race.apply(WinnerSelected(session.recommend().arm, session.budget))
+    progress = Progress(race, True)
     progress.mode = "live"
-    with progress.shown(session, None):
+    with progress.shown(None):
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
     shown = console.file.getvalue()
     name = session.names[session.winner]
-    assert f"pull 60 of 100 · training {name} on · " in shown
+    assert f"pull 60 of 100 · training {name} further · " in shown
     (row,) = [line for line in shown.splitlines() if line.startswith(f"{name} ")]
-    assert row.rstrip().endswith("trained on")
+    assert row.rstrip().endswith("trained further")
 
 
 def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
@@ -407,7 +425,7 @@ def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
     cut(100, lambda: quiet(winner_share=0.4, journal=path))
     seen = read_verdict(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
-    assert "Named the best so far" in seen.details() and not seen.selected.final
+    assert "Leading: " in seen.details() and not seen.selected.final
 
 
 def test_the_report_marks_where_the_winner_was_named():

@@ -79,7 +79,7 @@ def test_who_the_new_plan_still_has_at_its_level_comes_back():
     assert len(session.racing) == 1 and min(session.pulls) == 7
     extend(session, 2 * BUDGET)
     # log_bar(5) = 107/60, so N_1 was ceil(60 55 / (107 5)) = 7 and is ceil(60 115 / (107 5)) = 13
-    assert session.racing == list(range(ARMS))
+    assert session.racing == tuple(range(ARMS))
     assert session.ask_phase() == {i: 13 - n for i, n in enumerate(session.pulls) if n < 13}
 
 
@@ -123,7 +123,7 @@ def test_the_certificate_covers_all_pull_counts_up_to_the_horizon():
     from latebloomer.theory.certificate import certificate
 
     session = play(extend(play(Session("r-sr", 3, 30, 200)), 60))
-    rewards = [session.rewards(i) for i in range(3)]
+    rewards = [session.scores(i) for i in range(3)]
     mine, whole = session.certificate(0.01), certificate(rewards, 0.01, 200)
     assert mine.lower.tolist() == whole.lower.tolist()
     assert mine.upper.tolist() == whole.upper.tolist()
@@ -141,7 +141,7 @@ def test_a_race_that_was_stopped_or_delivered_goes_on():
     named.apply(Extended(120, 90, 60))
     assert named.winner is None
     play(named)
-    assert named.delivery_pending and named.spent <= 90
+    assert named.selection_pending and named.spent <= 90
     named.apply(WinnerSelected(named.best_arm, 120))
     assert play(named).over and named.spent <= 120
 
@@ -166,7 +166,7 @@ def test_a_newcomer_catches_up_from_the_new_budget(policy):
     session.apply(Joined(3, "new"))
     assert session.names == ("a", "b", "c")  # not yet
     extend(session, 200)
-    assert session.names == ("a", "b", "c", "new") and session.is_racing(3)
+    assert session.names == ("a", "b", "c", "new") and 3 in session.racing
     assert session.ask() == 3
     play(session)
     assert session.spent >= 199 and session.pulls[3] >= min(min(session.pulls[:3]), 4)
@@ -285,7 +285,7 @@ def test_whatever_happens_it_is_the_same_again_and_within_its_budget(policy, hap
     assert first.over and not first.ask_phase()
     assert pickle.loads(pickle.dumps(first)) == first
     assert first.replay(first.history) == first
-    again = first.fresh()
+    again = Session(policy, ARMS, BUDGET)
     for event in first.events:
         again.apply(event)
     assert again == first
@@ -296,5 +296,32 @@ def test_whatever_happens_it_is_the_same_again_and_within_its_budget(policy, hap
 def test_arms_handed_out_before_are_not_awaited_any_more():
     session = play(Session("r-ucbe", ARMS, BUDGET), 25)
     session.apply(BatchIssued(3))
-    assert len(session.handed_out) == 3
-    assert extend(session, 90).handed_out == () and play(session).spent == 90
+    assert len(session.ask_phase()) == 3
+    assert len(extend(session, 90).ask_phase()) == 1 and play(session).spent == 90
+
+
+@pytest.mark.parametrize("policy", ["etc", "rising-bandits", "rest-sure", "hybrid"])
+@pytest.mark.parametrize("kinds", [(FAILED, FAILED), (FAILED, FINISHED), (FINISHED, FINISHED)])
+@pytest.mark.parametrize("revive", [True, False])
+def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
+    session = play(Session(policy, 2, BUDGET), 12)
+    for arm, how in enumerate(kinds):
+        session.apply(LearnerLeft(arm, how))
+    extend(session, 90, revive=revive)
+    assert session.over and session.spent == 12 and session.reason.startswith("no arm is left")
+    assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == FINISHED)
+
+
+@pytest.mark.parametrize("budget, deciding", [(-1, 66), (59, 60), (70, -1), (0, 0)])
+def test_a_session_that_has_selected_its_winner_refuses_a_budget_below_what_is_spent(
+    budget, deciding
+):
+    session = play(Session("r-sr", ARMS, BUDGET, horizon=200, winner_share=0.3))
+    session.apply(WinnerSelected(session.best_arm, BUDGET))
+    play(session)
+    before = pickle.dumps(session)
+    with pytest.raises(TellError, match="60 pulls are spent already"):
+        session.apply(BudgetReplanned(budget, deciding))
+    assert pickle.loads(before) == session
+    session.apply(BudgetReplanned(80, 42))
+    assert play(session).spent == 80

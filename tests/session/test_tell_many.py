@@ -16,7 +16,7 @@ every_policy = pytest.mark.parametrize("policy", POLICIES)
 
 def state_of(session):
     """All that the next decisions rest on."""
-    turns = session._turns
+    turns = session._play
     return turns.ledger, turns.due, session.history, session.recommend(), session.racing
 
 
@@ -85,7 +85,7 @@ def test_where_one_is_refused_those_before_it_count(arm, score, place):
         batched.tell_many(arms, scores)
     assert str(found.value) == str(expected.value)
     assert batched.history == one_by_one.history == list(zip(arms, scores, strict=True))[:place]
-    assert batched._turns.ledger == one_by_one._turns.ledger
+    assert batched._play.ledger == one_by_one._play.ledger
 
 
 def test_an_arm_beyond_its_share_of_the_phase_is_refused():

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer import RisingSR, race, read_verdict, resume
+from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import JournalError
 from latebloomer.page import race_html
 from latebloomer.page.race_html import RaceDrawing
@@ -57,7 +57,7 @@ def test_a_race_that_is_over_is_shown_as_its_report(tmp_path):
     page = watched(path).page()
     assert page.state == FINISHED
     report = page_data(read_verdict(path))
-    assert race_html(replace(page, happenings=report.happenings)) == race_html(report)
+    assert race_html(replace(page, events=report.events)) == race_html(report)
     assert race_html(report) == race_html(page_data(verdict))
 
 
@@ -68,9 +68,8 @@ def test_following_in_small_steps_is_reading_at_once(tmp_path, cut, most):
     small, whole = watched(path, most), watched(path)
     pieces = [RaceDrawing(one.page()).pieces() for one in (small, whole)]
     assert pieces[0] == pieces[1]
-    assert [one.curve.raw() for one in small.page().learners] == [
-        one.curve.raw() for one in whole.page().learners
-    ]
+    curves = [one.page().curves for one in (small, whole)]
+    assert [curves[0][k].raw() for k in range(5)] == [curves[1][k].raw() for k in range(5)]
 
 
 def test_looking_changes_nothing_and_leaves_nothing(tmp_path, cut):
@@ -98,20 +97,21 @@ def test_it_runs_while_a_process_has_it(tmp_path, cut):
 
 def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(230, lambda: run(path, retries=0))
+    cut(270, lambda: run(path, runner=LocalRunner(retries=0)))
     followed = watched(path)
     assert followed.page().certainty is None  # the first sight does not wait for it
     page = followed.page()
-    assert page.best == "late" and not page.final and page.spent == 230
-    said = " ".join(one.text for one in page.happenings)
+    assert page.best == "late" and not page.final and page.spent == 270
+    said = " ".join(one.text for one in page.events)
     assert "fails: pull 12 failed once: ValueError: out of memory" in said
     assert said.count("out of memory") == 1  # the failure and the end of its race are one thing
-    assert "weak: dropped at pull" in said
+    assert "weak: dropped at race pull" in said
     assert [tuple(level) for level in page.levels] == followed.state.session.levels_to_come
     late = next(one for one in page.learners if one.name == "late")
-    assert late.fan.expected > late.fan.level and late.fan.ahead > late.fan.pull == late.pulls
-    assert re.search(r"explained \d+% of what happened up to pull \d+", page.belief)
-    assert page.certainty.as_of == 230 and len(page.certainty.hindsight) == 2
+    assert late.forecast.score > late.forecast.level and late.forecast.at > late.pulls
+    said = RaceDrawing(page).note()
+    assert re.search(r"Forecasts explained \d+ % of the change up to pull \d+", said)
+    assert page.certainty.as_of == 270 and len(page.certainty.hindsight) == 2
     assert "resume(" in page.resume_code
 
 
@@ -167,8 +167,10 @@ def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
     page = followed.page()
     assert page.state == FINISHED and page.best == read_verdict(path).name == "new"
     assert {one.name for one in page.learners} == {*LEARNERS, "new"}
-    assert [one.curve.pulls for one in page.learners] == [one.pulls for one in page.learners]
-    assert "new" in " ".join(one.text for one in page.happenings)  # it is said that it joined
+    assert [page.curves[one.arm].pulls for one in page.learners] == [
+        one.pulls for one in page.learners
+    ]
+    assert "new" in " ".join(one.text for one in page.events)  # it is said that it joined
 
 
 def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):

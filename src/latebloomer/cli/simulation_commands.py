@@ -183,8 +183,7 @@ def download(
     folder: Annotated[Path, typer.Argument(help="Where to put them; LATEBLOOMER_DATA names it.")],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
-    from latebloomer.problems.download import download_imdb
-    from latebloomer.problems.lcdb_download import LCDB, LCDB_MEGABYTES, download_lcdb
+    from latebloomer.problems.downloads import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])

@@ -39,9 +39,7 @@ class LibraryLearner(ABC):
     full_steps: int | None = None
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
-    _random: RandomStates | None = (
-        None  # of libraries that draw from Python's or NumPy's generators
-    )
+    _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
     _settings: Any = None
     harmless: ClassVar[frozenset[str]] = frozenset()  # settings that do not change the model
 

@@ -17,7 +17,6 @@ from latebloomer.page.html_document import (
 from latebloomer.page.race_page import (
     FINISHED,
     RUNNING,
-    LearnerOnPage,
     RacePage,
 )
 from latebloomer.page.race_sections import (
@@ -39,6 +38,8 @@ from latebloomer.page.svg import (
     draw_marks,
     view_of,
 )
+from latebloomer.session.events import FAILED
+from latebloomer.session.learner_view import LearnerView
 
 WITH_RAW = 24  # learners up to which the scores themselves can be shown too
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser asks the server for one
@@ -77,12 +78,12 @@ class RaceDrawing:
         self.looks = {one.arm: self._look(one) for one in page.learners}
         self.raw = len(page.learners) <= WITH_RAW
         self._most_rows = most_rows  # None: all
-        known = before is not None and before.page.certainty is page.certainty
+        known = before is not None and before.page.certainty == page.certainty
         self.sure: str = (
             before.sure if before is not None and known else sure_html(page, self.looks)
         )
 
-    def _look(self, one: LearnerOnPage) -> str:
+    def _look(self, one: LearnerView) -> str:
         """The classes of a learner: its colour, and that it is the best."""
         slot = self.slots.get(one.arm)
         colour = "grey" if slot is None else f"c{slot}"
@@ -110,7 +111,7 @@ class RaceDrawing:
             "title": f"<h1>{escape(_title(page))}</h1>",
             "why": _why(page),
             "progress": _progress(page),
-            "feed": feed_html(page.happenings, page.state == RUNNING),
+            "feed": feed_html(page.events, page.state == RUNNING),
             "sure": self.sure,
             "others": others_html(page),
             "warnings": warnings_html(page),
@@ -151,17 +152,26 @@ class RaceDrawing:
             f"Score ({better} is better) against pulls of the learner: the mean of its newest "
             "quarter. A cross marks where a learner was dropped or failed, a dot where it stands."
         ]
-        if page.trained_on:
+        if page.trained_further:
             texts.append("A ring: from there on the winner was trained on.")
         if page.levels and page.state != FINISHED:
             texts.append(_levels(page))
-        if any(one.fan for one in page.learners):
-            texts.append("A fan is what the learner's own slope promises; its line, the part "
-                         "of that which is believed.")  # fmt: skip
+        if any(one.forecast for one in page.learners):
+            texts.append("Shaded: straight extrapolation. Dashed: the discounted forecast used "
+                         "for ranking.")  # fmt: skip
         grey = len(page.learners) - len(self.slots)
         if grey:
             texts.append(f"The {grey} lowest ranked are grey.")
-        return escape(" ".join([*texts, page.belief]).strip())
+        return escape(" ".join([*texts, self._trust()]).strip())
+
+    def _trust(self) -> str:
+        """How much of earlier forecasts proved right, in a sentence."""
+        made = [one.forecast for one in self.page.learners if one.forecast is not None]
+        if not made:
+            return ""
+        latest = max(made, key=lambda seen: seen.tested)
+        share = f"{100 * latest.trust:.0f} %"
+        return f"Forecasts explained {share} of the change up to pull {latest.tested:,}."
 
     # --- the table ---
 
@@ -183,7 +193,7 @@ class RaceDrawing:
         )
 
     @property
-    def shown(self) -> Sequence[LearnerOnPage]:
+    def shown(self) -> Sequence[LearnerView]:
         """The learners that have a row."""
         return self.page.learners[: self._most_rows]
 
@@ -198,7 +208,7 @@ def _place(name: str, text: str) -> str:
     return f'<div id="{name}"{spoken}>{text}</div>'
 
 
-def _slots(learners: Sequence[LearnerOnPage], before: dict[int, int]) -> dict[int, int]:
+def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
     """The colours of the learners that have one; who had one keeps it."""
     if len(learners) <= COLOURS:
         return {one.arm: one.arm for one in learners}
@@ -247,17 +257,16 @@ def _progress(page: RacePage) -> str:
 
 
 def _facts(page: RacePage) -> Iterable[str]:
-    if page.named is not None:
-        yield f"<b>{page.named[0]:.5g}</b><span>named by, after {page.named[1]:,} pulls</span>"
-    if page.delivered is not None:
-        yield (
-            f"<b>{page.delivered[0]:.5g}</b><span>delivered score, after "
-            f"{page.delivered[1]:,} pulls</span>"
-        )
+    if page.selected is not None:
+        estimate, pulls = page.selected
+        yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
+    if page.learners and page.state == FINISHED:
+        best = page.learners[0]
+        yield f"<b>{best.score:.5g}</b><span>final score ({best.pulls:,} pulls)</span>"
     if page.learners and page.final:
         own, cost = page.learners[0].pulls, sum(one.seconds for one in page.learners)
         yield f"<b>{own:,}</b><span>of {page.spent:,} pulls were its own</span>"
-        yield f"<b>{escape(short_seconds(cost))} s</b><span>of training in all</span>"
+        yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     sure = page.certainty
     if sure is not None and page.final:
         bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
@@ -275,23 +284,22 @@ def _levels(page: RacePage) -> str:
 # --- one learner ---
 
 
-def _row(one: LearnerOnPage, look: str, most: int) -> list[str]:
+def _row(one: LearnerView, look: str, most: int) -> list[str]:
     share = 5 * round(20 * one.pulls / most)
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
-    bad = " bad" if one.failed else ""
-    first, _, rest = one.why.partition("; ")
+    bad = " bad" if one.state == FAILED else ""
     return [
         f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
         f'<td class="num" data-is="last score">{number_text(one.score)}</td>',
         f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
         f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
         f'<td class="num" data-is="seconds">{escape(short_seconds(one.seconds))}</td>',
-        f'<td class="why{bad}">{escape(first)}{_more(one, rest)}</td>',
+        f'<td class="why{bad}">{escape(one.why)}{_more(one)}</td>',
     ]
 
 
-def _more(one: LearnerOnPage, rest: str) -> str:
-    texts = [rest] if rest else []
+def _more(one: LearnerView) -> str:
+    texts = [one.remark] if one.remark else []
     if one.pulls:
         texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
     if one.steps is not None:

@@ -13,8 +13,9 @@ from latebloomer.page.html_document import (
     section,
     sentence_list,
 )
-from latebloomer.page.race_page import Certainty, LearnerOnPage, PageEvent, RacePage
+from latebloomer.page.race_page import Certainty, PageEvent, RacePage
 from latebloomer.page.svg import draw_interval, draw_interval_axis, interval_ends
+from latebloomer.session.learner_view import LearnerView
 
 COLOURS = 10  # learners with a colour of their own; the others are grey
 MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
@@ -76,7 +77,7 @@ def _shape(page: RacePage) -> str:
     return "rise and are concave" if page.higher_is_better else "fall and are convex"
 
 
-def _interval_text(one: LearnerOnPage, page: RacePage) -> str:
+def _interval_text(one: LearnerView, page: RacePage) -> str:
     if one.lower > one.upper:
         return f"{one.name}: no curves that {_shape(page)} fit what was seen"
     return f"{one.name}: {number_text(one.lower)} to {number_text(one.upper)}"

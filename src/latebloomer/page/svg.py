@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from latebloomer.page.race_page import ForecastFan, LearnerOnPage, Level, RacePage
-from latebloomer.page.thinned_curve import Point
+from latebloomer.page.race_page import Level, RacePage
+from latebloomer.page.thinned_curve import Point, ThinnedCurve
+from latebloomer.session.learner_view import LEADING, RACING, ForecastView, LearnerView
 
 HEIGHT = 340  # of the curves, in pixels
 LINE = 15  # pixels between two names
@@ -64,7 +65,7 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """What to show of a race; the same as before as long as that fits."""
-    scores = [score for one in page.learners for score in _scores(one)] or [0.0, 1.0]
+    scores = [score for one in page.learners for score in _scores(page, one)] or [0.0, 1.0]
     low, high = min(scores), max(scores)
     longest = float(_longest(page))
     if before is not None:
@@ -78,9 +79,16 @@ def view_of(page: RacePage, before: View | None = None) -> View:
     return View(low, (high - low) / 1000, longest, low, high)
 
 
-def _scores(one: LearnerOnPage) -> list[float]:
-    ahead = [] if one.fan is None else [one.fan.expected]
-    return [*(one.curve.bounds() or ()), *(score for score in ahead if isfinite(score))]
+def _scores(page: RacePage, one: LearnerView) -> list[float]:
+    ahead = [one.forecast.score] if _has_fan(one) and one.forecast is not None else []
+    return [*(page.curves[one.arm].bounds() or ()), *ahead]
+
+
+def _has_fan(one: LearnerView) -> bool:
+    """Return whether a forecast of the learner is drawn: it can still be trained that far."""
+    seen = one.forecast
+    racing = one.state in (RACING, LEADING)
+    return racing and seen is not None and seen.trust > 0 and seen.at > one.pulls
 
 
 def _longest(page: RacePage) -> int:
@@ -119,8 +127,10 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def draw_curves(page: RacePage, view: View, looks: dict[int, str], raw: bool) -> str:
     """Learning curves with all that belongs to them."""
-    shown = [one for one in reversed(page.learners) if len(one.curve)]
-    paths = "".join(curve_paths(one, view, looks[one.arm], raw) for one in shown)
+    shown = [one for one in reversed(page.learners) if len(page.curves[one.arm])]
+    paths = "".join(
+        curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw) for one in shown
+    )
     label = escape(describe_curves(page))
     return (
         f'<div class="plot"><svg class="frame" role="img" aria-label="{label}">'
@@ -137,10 +147,10 @@ def describe_curves(page: RacePage) -> str:
     return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
 
 
-def curve_paths(one: LearnerOnPage, view: View, look: str, raw: bool) -> str:
-    """A learner's curve, below it the scores that it is the mean of."""
-    strong = f'<path d="{path_of(one.curve.smoothed(), view)}"/>'
-    faint = f'<path class="raw" d="{path_of(one.curve.raw(), view)}"/>' if raw else ""
+def curve_paths(one: LearnerView, curve: ThinnedCurve, view: View, look: str, raw: bool) -> str:
+    """Draw a learner's curve, below it the scores that it is the mean of."""
+    strong = f'<path d="{path_of(curve.smoothed(), view)}"/>'
+    faint = f'<path class="raw" d="{path_of(curve.raw(), view)}"/>' if raw else ""
     title = f"<title>{escape(one.name)}: {escape(one.state)}</title>"
     return f'<g id="c{one.arm}" class="curve {look}">{title}{faint}{strong}</g>'
 
@@ -172,42 +182,42 @@ def draw_axes(view: View) -> str:
 def draw_fans(page: RacePage, view: View, looks: dict[int, str]) -> str:
     """What is forecast, in the coordinates of paths."""
     return "".join(
-        _fan(one.fan, view, looks[one.arm])
+        _fan(one, one.forecast, view, looks[one.arm])
         for one in _marked(page.learners, looks)
-        if one.fan is not None
+        if _has_fan(one) and one.forecast is not None
     )
 
 
-def _marked(learners: Sequence[LearnerOnPage], looks: dict[int, str]) -> list[LearnerOnPage]:
+def _marked(learners: Sequence[LearnerView], looks: dict[int, str]) -> list[LearnerView]:
     few = len(learners) <= MANY
     return [one for one in learners if few or "grey" not in looks[one.arm]]
 
 
-def _fan(fan: ForecastFan, view: View, look: str) -> str:
-    start = Point(fan.pull, fan.level)
-    level, expected, believed = (
-        view.place(Point(fan.ahead, score)) for score in (fan.level, fan.expected, fan.believed)
+def _fan(one: LearnerView, seen: ForecastView, view: View, look: str) -> str:
+    level, straight, discounted = (
+        view.place(Point(seen.at, score)) for score in (seen.level, seen.score, one.estimate)
     )
-    origin = view.place(start)
+    origin = view.place(Point(one.pulls, seen.level))
     return (
-        f'<g class="fan {look}"><path class="area" d="M{origin}L{level}L{expected}Z"/>'
-        f'<path d="M{origin}L{believed}"/></g>'
+        f'<g class="fan {look}"><path class="area" d="M{origin}L{level}L{straight}Z"/>'
+        f'<path d="M{origin}L{discounted}"/></g>'
     )
 
 
 def draw_marks(page: RacePage, view: View, looks: dict[int, str]) -> str:
     """Levels to come, the ends of curves, and the names of those that have a colour."""
     shapes = list(_levels(page.levels, view))
-    shown = [one for one in _marked(page.learners, looks) if len(one.curve)]
-    shapes += [_end(one, view, looks[one.arm]) for one in reversed(shown)]
-    if page.trained_on and page.named is not None and shown:
-        point = shown[0].curve.at(page.named[1])
+    shown = [one for one in _marked(page.learners, looks) if len(page.curves[one.arm])]
+    ends = {one.arm: point for one in shown if (point := page.curves[one.arm].end) is not None}
+    shapes += [_end(one, ends[one.arm], view, looks[one.arm]) for one in reversed(shown)]
+    if page.trained_further and page.selected is not None and shown:
+        point = page.curves[shown[0].arm].at(page.selected[1])
         if point is not None:
             at = f'cx="{_percent(view.x(point.pull))}" cy="{_at(view, point)}"'
             ring = f'<circle class="ring" {at} r="5"/>'
             shapes.append(f'<g class="{looks[shown[0].arm]}">{ring}</g>')
     named = [one for one in shown if "grey" not in looks[one.arm]]
-    return "".join([*shapes, *_names(named, view, looks)])
+    return "".join([*shapes, *_names(named, ends, view, looks)])
 
 
 def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:
@@ -222,20 +232,19 @@ def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:
             last = x
 
 
-def _end(one: LearnerOnPage, view: View, look: str) -> str:
-    point = one.curve.end
-    if point is None:
-        return ""
+def _end(one: LearnerView, point: Point, view: View, look: str) -> str:
     x, y = _percent(view.x(point.pull)), _at(view, point)
-    if one.dropped or one.failed:
+    if one.left:
         cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/>'
         return f'<svg class="{look}" x="{x}" y="{y}">{cross}</svg>'
     return f'<circle class="dot {look}" cx="{x}" cy="{y}" r="3.5"/>'
 
 
-def _names(learners: Sequence[LearnerOnPage], view: View, looks: dict[int, str]) -> list[str]:
-    """Names beside the ends, pushed apart where they would overlap."""
-    ends = [(point, one) for one in learners if (point := one.curve.end) is not None]
+def _names(
+    learners: Sequence[LearnerView], at: dict[int, Point], view: View, looks: dict[int, str]
+) -> list[str]:
+    """Draw names next to the ends of curves, pushed apart if they would overlap."""
+    ends = [(at[one.arm], one) for one in learners]
     ends.sort(key=lambda end: (view.y(view.within(end[0].score)), end[1].arm))
     spots = _spread([HEIGHT * view.y(view.within(point.score)) for point, _ in ends])
     shapes = []
@@ -268,7 +277,7 @@ def _spread(wanted: Sequence[float]) -> list[float]:
 # --- intervals ---
 
 
-def interval_ends(learners: Sequence[LearnerOnPage]) -> tuple[float, float]:
+def interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
     """The scores that a picture of intervals goes from and to; arrows point at what is beyond."""
     seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
@@ -278,7 +287,7 @@ def interval_ends(learners: Sequence[LearnerOnPage]) -> tuple[float, float]:
     return _padded(min([*seen, *lows]), max([*seen, *highs]))
 
 
-def draw_interval(one: LearnerOnPage, low: float, high: float, look: str, title: str) -> str:
+def draw_interval(one: LearnerView, low: float, high: float, look: str, title: str) -> str:
     """Where a learner's curve can be, and a dot at its last score."""
 
     def x(value: float) -> str:

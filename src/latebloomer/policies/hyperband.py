@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -93,6 +94,9 @@ class Hyperband(Policy):
             upto[b, : len(bracket.upto)], keep[b, : len(bracket.keep)] = bracket
         owner = np.repeat(np.arange(len(brackets)), [bracket.keep[0] for bracket in brackets])
         return Numbers(owner, upto.ravel(), keep.ravel(), width)
+
+    def restricted(self, rule: Numbers, arms: Sequence[int]) -> Numbers:
+        return rule._replace(bracket=[rule.bracket[arm] for arm in arms])
 
     @kernel
     def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:

@@ -52,6 +52,8 @@ class ProbOne(Policy):
         pulls = ledger.cursor[PULLS]
         if pulls == 0:
             shuffle(ledger, seed, run)
+        elif pulled == ANY:
+            rank_again(ledger)
         i, probability = draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
         if i != OVER:
             ledger.memo[i] = probability
@@ -130,6 +132,19 @@ def settle(ledger: Ledger, i: int) -> None:
         place += 1
     ledger.work[place] = i
     ledger.work[arms + i] = place
+
+
+@kernel
+def rank_again(ledger: Ledger) -> None:
+    """Sort the ranking again after other arms than the pulled one have changed."""
+    arms = len(ledger.n)
+    for start in range(1, arms):
+        place, i = start, ledger.work[start]
+        while place > 0 and ledger.rating[ledger.work[place - 1]] < ledger.rating[i]:
+            hand_over(ledger, place - 1, place)
+            place -= 1
+        ledger.work[place] = i
+        ledger.work[arms + i] = place
 
 
 @kernel

@@ -1,48 +1,96 @@
-"""A race that runs in another process, followed by its journal."""
+"""Follow a race that another process runs, by reading its journal while it grows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from itertools import islice
+from pathlib import Path
 
 from latebloomer.errors import NoScoresYet
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.names import Place, journal_at
+from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import Created
 
-EVERY = 1.0  # seconds between two looks, at least
-SHARE = 0.1  # of the time at most goes into looking: a long race is looked at less often
+EVERY = 1.0  # minimum number of seconds between two reads
+SHARE = 0.1  # maximum share of the time that goes into reading: a long race is read less often
+
+
+class JournalFollower:
+    """The state of a race, brought up to date by `read`.
+
+    `on_start` is called when the first event of a race is read: the race may be a new one in the
+    place of another. `on_entry` is called after each event, with the state that includes it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        on_start: Callable[[RaceState], None] = lambda state: None,
+        on_entry: Callable[[Entry], None] = lambda entry: None,
+    ) -> None:
+        self.path = path
+        self.state: RaceState | None = None
+        self.latest = 0.0  # time of the latest event, in seconds since 1970
+        self._on_start, self._on_entry = on_start, on_entry
+        self._number = 0  # of the latest event
+
+    def read(self, most: int | None = None) -> int:
+        """Read up to `most` new events and return their number."""
+        with closing(files.read(self.path, brief=True)) as journal:
+            with closing(_first(journal.read(), 1)) as entries:
+                first = next(entries, None)
+            if first is None:
+                return 0
+            if self.state is None or _race_of(first) != self.state.id:
+                self.state = RaceState.replayed([first])
+                self._number, self.latest = first.number, first.at
+                self._on_start(self.state)
+            before = self._number
+            with closing(_first(journal.read(before), most)) as entries:
+                self.state.replay(self._noted(entries))
+        return self._number - before
+
+    def _noted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
+        for entry in entries:
+            yield entry
+            self._number, self.latest = entry.number, entry.at
+            self._on_entry(entry)
+
+
+def _first(entries: Iterator[Entry], most: int | None) -> Generator[Entry, None, None]:
+    """The first entries; closing this iterator closes the journal's cursor too."""
+    try:
+        yield from islice(entries, most)
+    finally:
+        entries.close()  # type: ignore[attr-defined]
+
+
+def _race_of(first: Entry) -> str:
+    return first.event.race if isinstance(first.event, Created) else ""
 
 
 def follow(journal: Place | None = None) -> Iterator[Verdict]:
-    """The standings whenever there is something new, until no process has the race any more.
+    """Yield the standings whenever there is something new, until no process runs the race.
 
-    Only what is new is read each time. The last one is the verdict, or how an interrupted race
-    stands.
+    The last one is the verdict, or the standings of an interrupted race.
     """
     path = journal_at(journal)
-    state: RaceState | None = None
-    seen = 0
-    with closing(files.read(path)) as opened:
-        while True:
-            held = files.is_held(path)  # before the look: what is written then is in the next one
-            began = time.perf_counter()
-            new = list(opened.read(after=seen))
-            if state is None:
-                state = RaceState.replayed(new)
-            else:
-                state.replay(new)
-            seen = new[-1].number if new else seen
-            if new and state.session.spent:
-                yield build_verdict(state, opened.path)
-            if not held:
-                break
-            time.sleep(max(EVERY, (time.perf_counter() - began) / SHARE))
-    if not state.session.spent:
-        raise NoScoresYet(
-            f"the race of {near(path.absolute())} has begun, but no pull is finished"
-        )
+    race = JournalFollower(path)
+    while True:
+        held = files.is_held(path)  # before the read: what is written later is in the next one
+        began = time.perf_counter()
+        new = race.read()
+        if new and race.state is not None and race.state.session.spent:
+            yield build_verdict(race.state, path.absolute())
+        if not held:
+            break
+        time.sleep(max(EVERY, (time.perf_counter() - began) / SHARE))
+    if race.state is None or not race.state.session.spent:
+        raise NoScoresYet(f"the race of {near(path.absolute())} has started but has no score yet")

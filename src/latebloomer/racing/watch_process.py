@@ -11,7 +11,7 @@ from threading import Thread
 
 from latebloomer.errors import SettingError
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.notebook_display import print_aside
+from latebloomer.racing.live_display import print_aside
 
 STAYS = 600  # seconds after the race and the last tab
 PATIENCE = 20.0  # seconds for the page to come up; the race begins without it then

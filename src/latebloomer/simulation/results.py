@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from latebloomer._util.atomic_files import File, write_csv, write_file
-from latebloomer._util.html_table import html_table
-from latebloomer._util.tables import data_frame
+from latebloomer._util.tables import data_frame, html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
 from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
-from latebloomer.simulation.mean_table import Changes, MeanTable
+from latebloomer.simulation.experiment import Changes, MeanTable
 from latebloomer.simulation.tally import Tally
 from latebloomer.version import __version__
 
@@ -90,7 +89,7 @@ class Results:
         """The results in these tallies; one without runs adds nothing."""
         made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
         for tally in tallies:
-            if tally.runs:
+            if tally.ranges:
                 made = made.with_counts(tally.counts(), tally.means.changes)
         return made
 

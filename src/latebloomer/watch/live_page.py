@@ -165,12 +165,12 @@ class RaceContent:
         grow: dict[int, list[str]] = {}
         draw: dict[int, str] = {}
         for one in drawn.page.learners:
-            curve, arm = one.curve, one.arm
+            arm, curve = one.arm, drawn.page.curves[one.arm]
             width, points = self._grown.get(arm, (0, 0))
             if (width, points) == (curve.width, len(curve)):
                 continue
             if width != curve.width or points < 2:
-                draw[arm] = curve_paths(one, drawn.view, drawn.looks[arm], drawn.raw)
+                draw[arm] = curve_paths(one, curve, drawn.view, drawn.looks[arm], drawn.raw)
             else:
                 faint = path_of(curve.raw(points), drawn.view, more=True) if drawn.raw else ""
                 grow[arm] = [path_of(curve.smoothed(points), drawn.view, more=True), faint]

@@ -212,7 +212,7 @@ class HostedRace:
 
     def next_of(self, arm: int) -> str:
         """Return what a trial does next: continue, wait for others of its phase, or end."""
-        if self.session.over or not self.session.is_racing(arm):
+        if self.session.over or arm not in self.session.racing:
             return END
         return GO_ON if self.session.accepts(arm) else WAIT
 
@@ -249,7 +249,7 @@ class HostedRace:
 
     def __str__(self) -> str:
         session, settings = self.session, self.settings
-        left = f"{session.racing_count} of {len(self.names)} trials race"
+        left = f"{len(session.racing)} of {len(self.names)} trials race"
         return f"latebloomer, {settings.rule}: {left}; {session.reason}"
 
 

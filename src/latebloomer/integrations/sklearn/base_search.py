@@ -1,15 +1,15 @@
-"""What searches that race have in common: one `fit`, and the best estimator's methods."""
+"""What both searches share: settings, one `fit`, and the best estimator's methods."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
@@ -17,47 +17,52 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from latebloomer.errors import AllFailed
-from latebloomer.integrations.sklearn.fit_params import (
+from latebloomer.integrations.sklearn.scoring import ONE, metrics_of
+from latebloomer.integrations.sklearn.search_race import (
+    SearchBudget,
+    SearchRace,
+    refit_is_inside,
+    runner_for,
+    search_budget,
+)
+from latebloomer.integrations.sklearn.splits import (
     RoutedParams,
+    checked_data,
     routed_params,
     router_for,
     score_params,
 )
-from latebloomer.integrations.sklearn.fit_tasks import (
-    CallbackSupportMixin,
-    FitTasks,
-    with_callbacks,
-)
-from latebloomer.integrations.sklearn.search_budget import (
-    SearchBudget,
-    refit_is_inside,
-    refit_steps,
-    search_budget,
-)
-from latebloomer.integrations.sklearn.search_learners import (
-    SearchLearners,
-    checked_data,
-    runner_for,
-)
-from latebloomer.integrations.sklearn.search_scoring import ONE, metrics_of
-from latebloomer.integrations.sklearn.sklearn_learner import batch_rows
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
+from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal.names import names_folder
-from latebloomer.racing.notebook_display import print_aside
-from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.training_share import Share
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import Event, ScoreReported
 
-BATCH = 64  # rows of a pull, where pulls are counted
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+    Method = TypeVar("Method", bound=Callable[..., Any])
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Support no callbacks."""
+
+    def with_callbacks(method: Method) -> Method:
+        """Return the method unchanged."""
+        return method
+
+
+RACE_SETTINGS = ("winner_share", "min_pulls", "stop")  # which a search passes on and compares
 
 
 class NoneLearns(AllFailed, ValueError, TypeError):
-    """Every estimator refused the data; the text has each one's reason."""
+    """Every estimator refused the data; the text has the reason of each."""
 
 
 def _best_has(method: str) -> Callable[[Any], bool]:
-    """Whether the best estimator (before `fit`: every one) has a method."""
+    """Return a check of whether the best estimator (before `fit`: every one) has a method."""
 
     def check(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
@@ -68,74 +73,49 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@dataclass(eq=False, repr=False, kw_only=True)  # `__init__` only sets attributes, as it must
 class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A race as a scikit-learn estimator."""
+    """A race as a scikit-learn estimator; `RaceSearchCV` describes its settings."""
 
-    @abstractmethod
-    def __init__(
-        self,
-        *,
-        trainings: float | None,
-        seconds: float | None,
-        budget: int | None,
-        policy: Any,
-        scoring: Any,
-        cv: Any,
-        horizon: int | None,
-        winner_share: float,
-        min_pulls: int,
-        refit: bool | str,
-        extra_refit: bool,
-        batch: int | None,
-        step: int,
-        random_state: Any,
-        n_jobs: int | None,
-        journal: Any,
-        checkpoint_format: str,
-        trusted: Any,
-        verbose: bool,
-        callbacks: Any,
-        stop: str | None,
-    ) -> None:
-        self.trainings = trainings
-        self.seconds = seconds
-        self.budget = budget
-        self.policy = policy
-        self.scoring = scoring
-        self.cv = cv
-        self.horizon = horizon
-        self.winner_share = winner_share
-        self.min_pulls = min_pulls
-        self.refit = refit
-        self.extra_refit = extra_refit
-        self.batch = batch
-        self.step = step
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.journal = journal
-        self.checkpoint_format = checkpoint_format
-        self.trusted = trusted
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.stop = stop
+    trainings: float | None = None
+    seconds: float | None = None
+    budget: int | None = None
+    policy: Any = "auto"
+    scoring: Any = None
+    cv: Any = 0.2
+    horizon: int | None = None
+    winner_share: float = 0.0
+    min_pulls: int = 1
+    refit: bool | str = True
+    extra_refit: bool = False
+    batch: int | None = None
+    step: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+    journal: Any = None
+    checkpoint_format: str = "pickle"
+    trusted: Any = None
+    verbose: bool = False
+    callbacks: Any = None
+    stop: str | None = None
 
     @abstractmethod
     def _given(self) -> dict[str, Any]:
-        """The estimators that were given, by name, as they are."""
+        """Return the given estimators by name, unchecked."""
 
     @abstractmethod
     def _raced(self) -> dict[str, Any]:
-        """What races, by name, checked."""
+        """Return what races, by name, checked."""
 
     @abstractmethod
-    def _publish(self, verdict: Verdict, learners: SearchLearners) -> None:
-        """Set the attributes that are the search's own."""
+    def _publish(self, verdict: Verdict, raced: SearchRace) -> None:
+        """Set the attributes that only this search has."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = [get_tags(estimator) for estimator in self._given().values()]
         if inner:
-            # One that cannot take the data is out; the race goes on with those that can.
+            # An estimator that cannot take the data fails; the race continues with the others.
             for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
                 setattr(tags, name, copy.deepcopy(getattr(inner[0], name)))
             tags.input_tags.sparse = any(one.input_tags.sparse for one in inner)
@@ -144,105 +124,88 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """What `fit` and `score` pass on, and to whom, for scikit-learn's metadata routing."""
-        return router_for(self, self._given(), self._first_scorer(), self.cv)
-
-    def _first_scorer(self) -> Any:
+        """Return what `fit` and `score` pass on to which part, for metadata routing."""
         first = last_step(next(iter(self._given().values())))
-        return metrics_of(self.scoring, self.refit).scorer(first)
+        scorer = metrics_of(self.scoring, self.refit).scorer(first)
+        return router_for(self, self._given(), scorer, self.cv)
 
     def _routed(self, params: Any, raced: Any, X: Any) -> RoutedParams:
-        """Who gets what; settings of one estimator all get what that asks for."""
+        """Return which part gets what; settings of one estimator all get what that asks for."""
         given = self._given()
         routes = {name: name if name in given else next(iter(given)) for name in raced}
-        return routed_params(self, params, routes, self._first_scorer(), X)
+        return routed_params(self, params, routes, X)
 
     # --- the race ---
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Race, then refit the winner on all rows where `refit` says so.
+        """Race, then refit the winner on all rows if `refit` says so.
 
         `params` are passed on as in scikit-learn's searches: `sample_weight`, `groups` for the
-        splitter, and by metadata routing where that is switched on.
+        splitter, and by metadata routing if that is switched on.
         """
-        raced, runner = self._raced(), runner_for(self.n_jobs)
-        metrics = metrics_of(self.scoring, self.refit)
+        estimators, metrics = self._raced(), metrics_of(self.scoring, self.refit)
+        runner_for(self.n_jobs)  # raises an error before anything is trained
         X, y = checked_data(self, X, y)
-        learners = SearchLearners(self, raced, metrics, X, y, self._routed(params, raced, X))
-        budget = search_budget(self, learners.full_steps)
-        if self.verbose and budget.said:
-            print_aside(budget.said)
+        routed = self._routed(params, estimators, X)
+        raced = SearchRace(self, estimators, metrics, X, y, routed)
+        budget = search_budget(self, raced.full_steps)
+        if self.verbose and budget.announcement:
+            print_aside(budget.announcement)
         tasks = FitTasks(self, X, y)
-        verdict = self._race(learners, runner, budget, tasks)
-        best = verdict.learner
+        verdict = self._race(raced, budget, tasks)
+        best, self.refit_pulls_, self.refit_time_ = verdict.learner.model, 0, 0.0
         if self.refit:
-            best = tasks.refit(lambda: self._refit(learners, verdict, budget))
-        self._become(best.model, verdict, learners)
+            best = tasks.refit(lambda: self._refit(raced, verdict, budget))
+        self.best_estimator_, self.best_score_ = best, verdict.score
+        self.best_index_ = list(estimators).index(verdict.name)
+        self.n_splits_ = raced.n_splits
+        self.multimetric_ = metrics.leading != ONE
+        self.scorer_ = metrics.scorers(best)
+        self.verdict_ = replace(verdict, learner=None)
+        self._publish(verdict, raced)
         tasks.end()
         return self
 
-    def _become(self, best: Any, verdict: Verdict, learners: SearchLearners) -> None:
-        """Set what a fitted search has."""
-        self.best_estimator_, self.best_score_ = best, verdict.score
-        self.best_index_ = list(learners.estimators).index(verdict.name)
-        self.n_splits_ = learners.n_splits
-        self.multimetric_ = learners.metrics.leading != ONE
-        self.scorer_ = learners.metrics.scorers(best)
-        self.verdict_ = replace(verdict, learner=None)
-        self._publish(verdict, learners)
-
-    def batch_rows(self) -> int | None:
-        """Rows of a batch; None where a pull is a share of a full training."""
-        if self.batch is None:
-            return None if self.budget is None else BATCH
-        return batch_rows(self.batch)
-
-    def _refit(self, learners: SearchLearners, verdict: Verdict, budget: SearchBudget) -> Any:
-        """A fresh clone of the winner, trained on all rows with what was set aside for that."""
-        name, one = verdict.name, verdict.settings["pulls_per_training"]
-        share = Share(learners.full_steps[name], one) if budget.by_trainings else None
-        steps = refit_steps(self, budget, share, verdict.horizon, verdict[name].pulls)
-        timed = self.seconds is not None and refit_is_inside(self)
-        began = perf_counter()
-        made = learners.refit(name, steps, budget.aside if timed else inf)
-        self.refit_time_ = perf_counter() - began
-        self.refit_pulls_ = (
-            made.steps if share is None else round(made.steps * one / share.full_steps)
-        )
-        if self.verbose and self.extra_refit:
-            print_aside(f"refitted {name} on all rows: {self.refit_pulls_} pulls")
-        return made
-
-    def _race(
-        self,
-        learners: SearchLearners,
-        runner: str | Runner,
-        budget: SearchBudget,
-        tasks: FitTasks,
-    ) -> Verdict:
-        made, progress = learners.factories(), bool(self.verbose)
-        callbacks = tasks.listeners(self.callbacks)
-        self.refit_pulls_, self.refit_time_ = 0, 0.0
+    def _race(self, raced: SearchRace, budget: SearchBudget, tasks: FitTasks) -> Verdict:
+        made = raced.factories()
+        how: dict[str, Any] = {
+            "policy": self.policy, "runner": runner_for(self.n_jobs),
+            "progress": bool(self.verbose), "callbacks": tasks.listeners(self.callbacks),
+        }  # fmt: skip
+        passed_on = {name: getattr(self, name) for name in RACE_SETTINGS}
         named = self.journal is not None and not names_folder(self.journal)
         if named and Path(self.journal).exists():
-            learners.need_own_journal(self.journal, budget.race)
-            return resume(
-                self.journal, made, policy=self.policy, runner=runner, progress=progress,
-                callbacks=callbacks,
-            )  # fmt: skip
+            raced.need_own_journal(self.journal, budget.race | passed_on)
+            return resume(self.journal, made, **how)
         try:
             return race(
-                made, **budget.race, policy=self.policy, winner_share=self.winner_share,
-                min_pulls=self.min_pulls, journal=self.journal, runner=runner, seed=learners.fingerprint,
-                retries=0, progress=progress, callbacks=callbacks,
-                score_range=learners.score_range, stop=self.stop,
+                made, **budget.race, **passed_on, **how, journal=self.journal,
+                seed=raced.fingerprint, score_range=raced.score_range,
             )  # fmt: skip
         except AllFailed as error:
-            reasons = list(learners.errors.values())
+            reasons = [notes.error for notes in raced.notes.values() if notes.error is not None]
             if all(isinstance(reason, ValueError | TypeError) for reason in reasons):
                 raise NoneLearns(str(error)) from next(iter(reasons), None)
             raise
+
+    def _refit(self, raced: SearchRace, verdict: Verdict, budget: SearchBudget) -> Any:
+        """Return a fresh clone of the winner, trained on all rows with what was reserved."""
+        timed = self.seconds is not None and refit_is_inside(self)
+        started = perf_counter()
+        made = raced.refit(
+            verdict.name,
+            budget.refit_steps(self, verdict),
+            budget.reserved if timed else inf,
+        )
+        self.refit_time_ = perf_counter() - started
+        self.refit_pulls_ = made.steps
+        if "full_steps" in budget.race:
+            share = Share(made.full_steps, verdict.settings["pulls_per_training"])
+            self.refit_pulls_ = round(made.steps * share.pulls / share.full_steps)
+        if self.verbose and self.extra_refit:
+            print_aside(f"refitted {verdict.name} on all rows: {self.refit_pulls_} pulls")
+        return made.model
 
     # --- the best estimator's methods ---
 
@@ -254,33 +217,32 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities by the best estimator."""
+        """Return class probabilities of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of class probabilities by the best estimator."""
+        """Return logarithms of class probabilities of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """The best estimator's decision function."""
+        """Return the best estimator's decision function."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """The score of the best estimator, by `scoring`; of several metrics, by `refit`'s.
+        """Return the score of the best estimator, by `scoring`; of several metrics, by `refit`'s.
 
-        `params` are for the scorer, where scikit-learn's metadata routing is switched on.
+        `params` are for the scorer, if scikit-learn's metadata routing is switched on.
         """
         check_is_fitted(self)
         metrics = metrics_of(self.scoring, self.refit)
         scorer = self.scorer_[metrics.leading] if metrics.several else self.scorer_
-        routed = score_params(self, params)
-        found = scorer(self.best_estimator_, X, y, **routed)
+        found = scorer(self.best_estimator_, X, y, **score_params(self, params))
         return found[metrics.leading] if isinstance(found, dict) else float(found)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -288,20 +250,77 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
     @property
     def classes_(self) -> Any:
-        """The classes, of classifiers."""
+        """The classes, if the estimators are classifiers."""
         return self._of_best("classes_")
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns in `fit`."""
+        """Number of columns in `fit`."""
         return self._of_best("n_features_in_")
 
     @property
     def feature_names_in_(self) -> Any:
-        """The names of the columns in `fit`, where they had any."""
+        """Names of the columns in `fit`, if they had any."""
         return self._of_best("feature_names_in_")
 
     def _of_best(self, name: str) -> Any:
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(f"{name} is known after fit: call fit(X, y) first")
         return getattr(self.best_estimator_, name)
+
+
+class FitTasks:
+    """The tasks of one `fit`, for callbacks of scikit-learn (from 1.9 on), such as a progress bar.
+
+    A search is a task of two: the race, whose own tasks are its pulls, and the refit. A callback
+    that asks to stop after a pull stops the race.
+    """
+
+    def __init__(self, search: Any, X: Any, y: Any) -> None:
+        self._watched = {"estimator": search, "X": X, "y": y}
+        self._root: Any = None
+        self._race: Any = None
+        # Its name begins with "_", and scikit-learn documents it for those who write estimators.
+        begin = getattr(search, "_init_callback_context", None)
+        if begin is not None:
+            self._root = begin(max_subtasks=1 + bool(search.refit))
+            self._root.call_on_fit_task_begin(**self._watched)
+
+    def listeners(self, own: Any) -> list[Callback]:
+        """Return the callbacks of the race: the user's own, and one for those of scikit-learn."""
+        return [*check_callbacks(own), *([self._after_event] if self._root is not None else [])]
+
+    def _after_event(self, event: Event, view: RaceView) -> None:
+        if not isinstance(event, ScoreReported):
+            return
+        if self._race is None:
+            left = None if view.settings.seconds is not None else view.budget - view.spent + 1
+            self._race = self._begin(self._root, "race", left)
+        pull = self._begin(self._race, f"pull of {view.names[event.arm]}", 0)
+        if pull.call_on_fit_task_end(**self._watched):
+            view.stop("a callback of scikit-learn asked for it")
+
+    def _begin(self, parent: Any, name: str, subtasks: int | None) -> Any:
+        task = parent.subcontext(task_name=name, max_subtasks=subtasks)
+        return task.call_on_fit_task_begin(**self._watched)
+
+    def refit(self, train: Callable[[], Any]) -> Any:
+        """Train the winner, as a task."""
+        self._end_race()
+        if self._root is None:
+            return train()
+        task = self._begin(self._root, "refit-with-best-params", 0)
+        trained = train()
+        task.call_on_fit_task_end(**self._watched)
+        return trained
+
+    def _end_race(self) -> None:
+        if self._race is not None:
+            self._race.call_on_fit_task_end(**self._watched)
+            self._race = None
+
+    def end(self) -> None:
+        """Report the end of `fit`."""
+        self._end_race()
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._watched)

@@ -1,57 +1,59 @@
-"""A scikit-learn estimator as a learner."""
+"""`SklearnLearner`: a scikit-learn estimator as a learner."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.base import is_classifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
+from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.sklearn.booster_training import booster_model
 from latebloomer.integrations.sklearn.checkpoint_formats import (
     CheckpointFormat,
     LearnerState,
     checkpoint_format_for,
 )
-from latebloomer.integrations.sklearn.data_splits import (
+from latebloomer.integrations.sklearn.scoring import ONE, Metrics, Notes, scorer_for
+from latebloomer.integrations.sklearn.splits import (
     Fold,
     fold_with,
     folds_of,
     indexable_data,
+    need_one_per_row,
     row_count,
     split_rows,
 )
-from latebloomer.integrations.sklearn.fit_params import need_one_per_row, takes_weights
 from latebloomer.integrations.sklearn.training import (
+    BatchModel,
     FoldModel,
     Scorer,
     TrainingSettings,
+    WarmStartModel,
+    grows_by,
+    has_head,
     last_step,
-    training_mode,
 )
+from latebloomer.racing.learner import adapter_for
 
 
 class SklearnLearner:
-    """An estimator that is trained a little more by each pull and scored on rows held out.
+    """Wrap an estimator as a learner: each pull trains it further and scores it on held-out rows.
 
     A step is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
     with `batch=None` one epoch, or a hundredth of the rows for an estimator without `max_iter`.
-    For one without `partial_fit` it is `step` more trees or iterations with `warm_start`; `how`
-    tells which. `full_steps` is how many steps the estimator itself declares: `max_iter` epochs,
-    `n_estimators` trees, or one pass over the rows. One that meets its own rule to stop (`tol`,
-    `n_iter_no_change`) has finished. `validation` is the share of rows held out, `(X_val, y_val)`,
-    or a splitter: with k folds each pull trains k models and the score is their mean.
-    `sample_weight` has a weight for each row, to train by and to score by. The estimator itself
-    stays as it is; `model` is the trained clone. Checkpoints are pickles;
-    `checkpoint_format="skops"` writes them without, and loads only types that skops or `trusted`
-    lists.
+    For an estimator without `partial_fit` a step is `step` more trees or iterations with
+    `warm_start`; `how` tells which. `full_steps` is the number of steps that the estimator itself
+    declares: `max_iter` epochs, `n_estimators` trees, or one pass over the rows. An estimator that
+    meets its own rule to stop (`tol`, `n_iter_no_change`) has finished.
+
+    The given estimator is not changed; `model` is the trained clone.
 
     Parameters
     ----------
@@ -64,19 +66,20 @@ class SklearnLearner:
     batch : int | None
         Rows of a step, for estimators with `partial_fit`; None for an epoch.
     scoring : Any
-        As in scikit-learn; the estimator's own score if None.
+        Metric's name, or function of (estimator, X, y). Default: the estimator's own score.
     validation : Any
-        A share, `(X_val, y_val)`, a number of folds, or a splitter.
+        Held-out rows: a share, `(X_val, y_val)`, a number of folds, or a splitter. With k folds
+        each pull trains k models, and the score is their mean.
     random_state : int | None
-        Of the split, the orders and the estimator.
+        Seed for the split, the order of rows and the estimator.
     step : int
-        Trees or iterations of a step.
+        Trees or iterations of a step, for estimators without `partial_fit`.
     checkpoint_format : str
-        "pickle" or "skops".
+        "pickle", or "skops" for checkpoints that are loaded without running any code.
     trusted : Iterable[str | type] | None
-        Types that skops may load.
+        Types that skops may load, in addition to those that it trusts itself.
     sample_weight : Any
-        A weight for each row, to train by and to score by.
+        A weight for each row, for training and for the score.
 
     Raises
     ------
@@ -110,7 +113,7 @@ class SklearnLearner:
         trusted: Iterable[str | type] | None = None,
         sample_weight: Any = None,
     ) -> None:
-        training_mode(estimator)  # says what cannot be trained, before anything is split
+        model_class(estimator)  # raises an error before anything is split
         checkpoints = checkpoint_format_for(checkpoint_format, trusted)
         seed = seed_from(random_state)
         batch, step = batch_rows(batch), need_positive("step", step)
@@ -124,63 +127,71 @@ class SklearnLearner:
             folds = [fold_with(X, y, validation, weights)]
         else:
             splits = split_rows(X, y, validation, is_classifier(estimator), seed, "validation")
-            folds = folds_of(X, y, splits, weights, weights if takes_weights(scorer) else {})
+            folds = folds_of(X, y, splits, weights, weights)
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
-        self._begin(estimator, folds, scorer, settings, checkpoints)
+        self._set_up(estimator, folds, settings, scorer, Metrics(scoring, ONE), checkpoints)
 
     @classmethod
     def on_folds(
         cls,
         estimator: Any,
         folds: list[Fold],
-        scorer: Scorer,
         settings: TrainingSettings,
+        scorer: Scorer,
+        metrics: Metrics,
         checkpoints: CheckpointFormat,
+        notes: Notes | None = None,
     ) -> SklearnLearner:
-        """A learner on rows that have been split already; they may lack rows to score on."""
+        """Return a learner on rows that have been split already; `notes` gets what comes of it."""
         self = cls.__new__(cls)
-        self._begin(estimator, folds, scorer, settings, checkpoints)
+        self._set_up(estimator, folds, settings, scorer, metrics, checkpoints, notes)
         return self
 
-    def _begin(
+    def _set_up(
         self,
         estimator: Any,
         folds: list[Fold],
-        scorer: Scorer,
         settings: TrainingSettings,
+        scorer: Scorer,
+        metrics: Metrics,
         checkpoints: CheckpointFormat,
+        notes: Notes | None = None,
     ) -> None:
-        self.estimator, self._scorer, self._checkpoints = estimator, scorer, checkpoints
+        self.estimator, self._scorer, self._metrics = estimator, scorer, metrics
+        self._checkpoints, self._notes = checkpoints, Notes() if notes is None else notes
         self._rows = [row_count(fold.X) for fold in folds]
-        self._models = [FoldModel(estimator, fold, settings) for fold in folds]
+        kind = model_class(estimator)
+        self._models = [kind(estimator, fold, settings) for fold in folds]
 
     def pull(self, steps: int = 1) -> float:
-        """Train so many steps more and return the score on the rows held out.
+        """Train up to `steps` more steps and return the score on the held-out rows.
 
-        An estimator that is trained by its own rule raises `StopIteration`.
+        An estimator that its own rule has stopped raises `StopIteration`.
         """
         if self.finished:
             raise StopIteration
-        self.train(steps)
-        return float(np.mean(self.fold_scores()))
-
-    def fold_scores(self) -> list[Any]:
-        """The score on each fold's rows held out; with several metrics a dict for each."""
-        return [model.score(self._scorer) for model in self._models]
+        try:
+            self.train(steps)
+            scores = self._metrics.by_fold([one.score(self._scorer) for one in self._models])
+        except Exception as error:
+            self._notes.error = error
+            raise
+        self._notes.note(scores)
+        return float(np.mean(scores[self._metrics.leading]))
 
     def train(self, steps: int = 1) -> None:
-        """Train so many steps more, without a score."""
+        """Train up to `steps` more steps, without a score."""
         for model in self._models:
             model.train(steps)
 
     @property
     def finished(self) -> bool:
-        """Whether it is trained, by its own rule."""
+        """True if the estimator's own rule has stopped its training."""
         return all(model.finished for model in self._models)
 
     @property
     def full_steps(self) -> int:
-        """Steps of a full training, by what the estimator declares."""
+        """Number of steps in a full training, by what the estimator declares."""
         return self._models[0].full_steps
 
     @property
@@ -190,16 +201,15 @@ class SklearnLearner:
 
     @property
     def steps(self) -> int:
-        """Steps so far."""
+        """Number of steps so far."""
         return self._models[0].steps
 
     @property
     def how(self) -> str:
-        """What a step is, in words."""
-        folds = len(self._models)
-        return self._models[0].describe() + (f"; {folds} folds" if folds > 1 else "")
-
-    # --- outliving the process ---
+        """What a step is, as text."""
+        head = ", after steps fitted once" if has_head(self.estimator) else ""
+        folds = f"; {len(self._models)} folds" if len(self._models) > 1 else ""
+        return f"{self._models[0].describe()}{head}{folds}"
 
     def save(self, folder: Path) -> None:
         """Write what training has changed; the data are not saved."""
@@ -209,7 +219,10 @@ class SklearnLearner:
         )
 
     def load(self, folder: Path) -> None:
-        """Become what was saved. A pickle can run any code: load only those that you trust."""
+        """Restore the state saved in `folder`.
+
+        A pickle can run any code: load only those that you trust.
+        """
         self._checkpoints.need_own(Path(folder))
         estimator, rows, states = self._checkpoints.read(Path(folder))
         if (estimator, rows) != (repr(self.estimator), self._rows):
@@ -221,50 +234,51 @@ class SklearnLearner:
             model.restore(state)
 
 
-def scorer_for(estimator: Any, scoring: Any) -> Scorer:
-    """What scores an estimator: its own `score`, a metric by name, or a function."""
-    if scoring is not None:
-        need_scoring(scoring)
-    return check_scoring(estimator, scoring=scoring)
+# --- what an estimator and its settings say ---
 
 
-def need_scoring(scoring: Any) -> None:
-    """Raise where something is no metric's name and no function."""
-    if isinstance(scoring, str) and scoring not in get_scorer_names():
-        raise unknown("scoring", scoring, get_scorer_names())
-    if not isinstance(scoring, str) and not callable(scoring):
-        raise SettingError(
-            f"scoring={brief(scoring)}, but scoring must be one metric's name, a function of "
-            "(estimator, X, y), or None: a race has one winner"
-        )
+def model_class(estimator: Any) -> type[FoldModel]:
+    """Return how an estimator is trained step by step; a `LearnerError` if it cannot be.
 
-
-SHARES = ("accuracy", "precision", "recall", "f1", "jaccard", "roc_auc")  # metrics from 0 to 1
-
-
-def score_range_of(estimator: Any, scoring: Any) -> tuple[float | None, float | None] | None:
-    """What a score cannot leave, where that is known; None for an open end.
-
-    >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
-    >>> score_range_of(SGDClassifier(), None), score_range_of(SGDRegressor(), "r2")
-    ((0, 1), (None, 1))
+    >>> from sklearn.svm import SVC
+    >>> model_class(SVC())
+    Traceback (most recent call last):
+    latebloomer.errors.LearnerError: SVC() cannot be trained a little at a time: it has no ...
     """
-    if scoring is None:
-        own = getattr(type(last_step(estimator)), "score", None)
-        if own is ClassifierMixin.score:
-            return 0, 1
-        return (None, 1) if own is RegressorMixin.score else None
-    if not isinstance(scoring, str):
-        return None
-    if scoring.startswith("neg_"):
-        return None, 0
-    if any(name in scoring for name in SHARES):
-        return 0, 1
-    return (None, 1) if scoring in ("r2", "explained_variance") else None
+    if inspect.isclass(estimator):
+        raise LearnerError(
+            f"{estimator.__name__} is a class, but a learner needs an object: "
+            f"{estimator.__name__}()"
+        )
+    model = last_step(estimator)
+    if hasattr(model, "partial_fit"):
+        return BatchModel
+    if grows_by(model) is not None:
+        return WarmStartModel
+    found = booster_model(model) if hasattr(model, "get_params") else None
+    if found is not None:
+        return found
+    raise LearnerError(_not_incremental(estimator, model))
+
+
+def _not_incremental(estimator: Any, model: Any) -> str:
+    what = "the last step of the pipeline, " if model is not estimator else ""
+    kind, home = type(model).__name__, type(model).__module__.partition(".")[0]
+    if home in ("xgboost", "lightgbm", "catboost"):
+        return f"{what}{kind} cannot be trained by rounds. {adapter_for(model)}"
+    if hasattr(model, "warm_start"):
+        lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
+    else:
+        lacks = "no partial_fit and no warm_start"
+    return (
+        f"{what}{model!r} cannot be trained a little at a time: it has {lacks}. SGDClassifier, "
+        "MLPClassifier, naive Bayes, forests, gradient boosting and their regressors can; for a "
+        "kernel machine, make_pipeline(Nystroem(), SGDClassifier()) comes near"
+    )
 
 
 def classes_of(estimator: Any, y: Any) -> Any:
-    """All classes, for the first `partial_fit`; None for a regressor."""
+    """Return all classes, for the first `partial_fit`; None for a regressor."""
     if not is_classifier(estimator):
         return None
     if isinstance(last_step(estimator), MultiOutputClassifier):
@@ -279,17 +293,17 @@ def classes_of(estimator: Any, y: Any) -> Any:
 
 
 def need_positive(name: str, value: Any) -> int:
-    """A whole number from 1 on."""
+    """Return an integer >= 1, or raise a `SettingError`."""
     number = need_whole(name, value)
     require(number >= 1, name, value, "at least 1", "each pull must train on something")
     return number
 
 
 def batch_rows(batch: Any) -> int | None:
-    """Rows of a batch, or None: by epochs."""
+    """Return the rows of a batch, or None for epochs."""
     return None if batch is None else need_positive("batch", batch)
 
 
 def seed_from(random_state: Any) -> int:
-    """A number drawn from a seed, a generator or nothing."""
+    """Return a number drawn from a seed, a generator or nothing."""
     return int(check_random_state(random_state).randint(2**31 - 1))

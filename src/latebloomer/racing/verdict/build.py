@@ -1,74 +1,119 @@
-"""From a session and its journal to a verdict."""
+"""From a race's state to its verdict."""
 
 from __future__ import annotations
 
-from math import inf, isinf, nan
+from dataclasses import replace
+from math import inf, isfinite, isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
-from latebloomer.racing.verdict.costs import unequal_costs
-from latebloomer.racing.verdict.curve_tests import check_curves
-from latebloomer.racing.verdict.hindsight import hindsight
+from latebloomer.racing.verdict.curve_tests import Finding, check_curves
+from latebloomer.racing.verdict.higher_scores import (
+    highest,
+    resume_advice,
+    warnings_of_scores,
+)
+from latebloomer.racing.verdict.hindsight import Hindsight, hindsight
 from latebloomer.racing.verdict.history import History
-from latebloomer.racing.verdict.sentences import why_it_stands_there
-from latebloomer.racing.verdict.verdict import WINNER, LearnerResult, Selection, Training, Verdict
-from latebloomer.session.events import FAILED, FINISHED, Extended, LearnerLeft
-from latebloomer.session.reasons import DROPPED, RACING
+from latebloomer.racing.verdict.learner_views import Intervals, learner_views
+from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
+from latebloomer.racing.verdict.verdict_text import warnings_of
+from latebloomer.session.events import FAILED
 from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate, shape_of
 
-NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
-CLOSE = 0.05  # a race by the clock ends within this share of its time, if pulls are shorter
+
+class Assessment(NamedTuple):
+    """The part of a verdict that needs every pull: slow, so a live page reuses it for a while."""
+
+    certified: bool
+    certificate: str
+    intervals: Intervals  # of each learner's score at the horizon
+    findings: tuple[Finding, ...]
+    hindsight: tuple[Hindsight, ...]
+    half_time: str | None
+    as_of: int  # pulls that were known; 0: nothing was assessed
 
 
-def build_verdict(race: RaceState, journal: Path | None, learner: Any = None) -> Verdict:
-    """The verdict by what is known now."""
+NOT_ASSESSED = Assessment(False, "", {}, (), (), None, 0)
+
+
+def build_verdict(
+    race: RaceState,
+    journal: Path | None,
+    learner: Any = None,
+    assessment: Assessment | None = None,
+) -> Verdict:
+    """Return the verdict by what is known now; an assessment of earlier pulls can be reused."""
     race.need_one_learner()
-    session = race.session
-    naming, history = session.naming, History.of(session)
-    best = naming.arm
-    decided = history.upto(naming.at)  # half-time and hindsight are about who was named
-    proof = certificate_of(session, race.settings)
-    arms = _arms(race, history, proof, best)
-    # Certificate and test are about the curves: what the winner showed since is welcome to both.
-    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
-    findings = check_curves(session.names, curves, session.maximize)
-    leader = decided.leader_at_half(swept=not session.decides_every_pull)
-    departed = [naming.departed.get(i) for i in range(len(arms))]
-    named, delivered = _named_and_delivered(session, arms[best])
-    return Verdict(
-        name=session.names[best],
+    session, history = race.session, History.of(race.session)
+    known = assess(race) if assessment is None else assessment
+    views = learner_views(race, known.intervals)
+    best, naming = views[0], session.selection
+    over = session.over and not session.selection_pending
+    final = over or session.winner is not None
+    verdict = Verdict(
+        name=best.name,
         learner=learner,
-        score=delivered.score,
-        selected=named,
-        trained=delivered,
-        estimate=arms[best].estimate,
-        learners=tuple(arms),
+        score=best.score,
+        estimate=best.estimate,
+        selected=Selection(best.name, best.estimate, naming.pulls, naming.at, final),
+        trained=Training(best.score, best.pulls, best.pulls - naming.pulls, over),
+        learners=tuple(sorted(views, key=lambda view: view.arm)),
         spent=session.spent,
         budget=session.budget,
         horizon=session.horizon,
-        over=delivered.final,
+        over=over,
         reason=_reason(session, race.settings),
-        certified=proof is not None and proof.certified(best),
-        certificate=_missing(session, proof, best),
-        half_time=None if leader is None else session.names[leader],
-        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
-        findings=findings,
-        warnings=(*_warnings(race), *map(str, findings)),
+        certified=known.certified,
+        certificate=known.certificate,
+        half_time=known.half_time,
+        hindsight=known.hindsight,
+        findings=known.findings,
+        warnings=(*warnings_of(race), *map(str, known.findings)),
         settings=race.settings.as_dict(),
         versions=versions(),
         journal=None if journal is None else str(journal),
         started=race.started,
         seconds=race.trained_until,
         history=history,
+        assessed_at=known.as_of,
+    )
+    if assessment is not None:
+        return verdict
+    advice = resume_advice(race, journal, highest(verdict)) if over else ""
+    warnings = (*verdict.warnings, *warnings_of_scores(verdict, race))
+    return replace(verdict, advice=advice, warnings=warnings)
+
+
+def assess(race: RaceState) -> Assessment:
+    """Certify, test and replay the curves of a race as they are now."""
+    session, history = race.session, History.of(race.session)
+    naming = session.selection
+    decided = history.upto(naming.at)  # half-time and hindsight are about the selection
+    proof = certificate_of(session, race.settings)
+    intervals = _intervals(proof, history, race.settings)
+    # Certificate and tests are about the curves: they use the winner's later pulls too.
+    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
+    departed = [naming.departed.get(i) for i in range(len(session.names))]
+    failed = {i for i, how in enumerate(departed) if how == FAILED}
+    leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
+    return Assessment(
+        certified=proof is not None and proof.certified(naming.arm),
+        certificate=_certificate(session, proof, naming.arm, intervals),
+        intervals=intervals,
+        findings=check_curves(session.names, curves, session.maximize),
+        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
+        half_time=None if leader is None else session.names[leader],
+        as_of=session.spent,
     )
 
 
 def _reason(session: Session, settings: Settings) -> str:
-    """Why the race is over; what was set aside for the winner is spent after an early end too."""
+    """Why the race is over; the pulls reserved for the winner are spent after an early end too."""
     text, budget = session.reason, settings.budget or 0
     early = settings.stop is not None and session.winner is not None
     if not (early and session.over and session.budget < budget):
@@ -76,63 +121,32 @@ def _reason(session: Session, settings: Settings) -> str:
     return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
 
 
-def _named_and_delivered(session: Session, best: LearnerResult) -> tuple[Selection, Training]:
-    naming, over = session.naming, session.over and not session.delivery_pending
-    final = over or session.winner is not None
-    since = best.pulls - naming.pulls
-    return (
-        Selection(best.name, best.estimate, naming.pulls, naming.at, final),
-        Training(best.score, best.pulls, since, over),
-    )
+# --- the certificate in words ---
 
 
-def _arms(
-    race: RaceState, history: History, proof: Certificate | None, best: int
-) -> list[LearnerResult]:
-    session = race.session
-    rows = {row.arm: row for row in session.standings()}
-    results = []
-    for i, name in enumerate(session.names):
-        scores = history.scores_of(i)
-        lower, upper = _interval(proof, i, history.sign)
-        results.append(
-            LearnerResult(
-                name=name,
-                state=_state(session, i, best),
-                pulls=len(scores),
-                score=float(scores[-1]) if len(scores) else nan,
-                estimate=rows[i].estimate,
-                lower=lower,
-                upper=upper,
-                left_at=rows[i].left_at,
-                why=why_it_stands_there(session, i, race.departures.get(i)),
-                seconds=race.seconds[i],
-                steps=race.steps[i] if race.shares else None,
-            )
-        )
-    return results
+def _intervals(proof: Certificate | None, history: History, settings: Settings) -> Intervals:
+    """The certificate's bounds, in scores.
 
-
-def _state(session: Session, i: int, best: int) -> str:
-    if i == best:
-        return WINNER
-    how = session.departure(i)
-    if how == FAILED:
-        return FAILED
-    if not session.is_racing(i) and how is None:
-        return DROPPED
-    return FINISHED if how == FINISHED else RACING
-
-
-def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, float]:
+    If no limit of the scores is known, a bound beyond the observed scores by more than their
+    spread says nothing: it becomes infinite.
+    """
     if proof is None:
-        return -inf, inf
-    lower, upper = float(proof.lower[i]), float(proof.upper[i])
-    return (lower, upper) if sign > 0 else (-upper, -lower)
+        return {}
+    seen, bounds = history.scores, settings.score_bounds or (-inf, inf)
+    spread = float(seen.max() - seen.min())
+    least = -inf if isfinite(bounds[0]) else float(seen.min()) - spread
+    most = inf if isfinite(bounds[1]) else float(seen.max()) + spread
+    found = {}
+    for i, (low, high) in enumerate(zip(proof.lower.tolist(), proof.upper.tolist(), strict=True)):
+        lower, upper = (low, high) if history.sign > 0 else (-high, -low)
+        found[i] = -inf if lower < least else lower, inf if upper > most else upper
+    return found
 
 
-def _missing(session: Session, proof: Certificate | None, best: int) -> str:
-    """That the winner is certified, or what stands in the way, by name."""
+def _certificate(
+    session: Session, proof: Certificate | None, best: int, intervals: Intervals
+) -> str:
+    """That the winner is certified, or what is missing, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
     tied = _tied(session, best)
@@ -147,12 +161,11 @@ def _missing(session: Session, proof: Certificate | None, best: int) -> str:
     rival = proof.rival(best)
     if rival is None:
         return f"not certified: no other learner is left to compare {session.names[best]} with"
-    return f"{_finding(session, proof, best, rival)} ({_conditions(session, proof)})"
+    return f"{_finding(session, proof, best, rival, intervals)} ({_conditions(session, proof)})"
 
 
 def _tied(session: Session, best: int) -> str:
-    """The other learners that were judged exactly alike."""
-    estimates = session.naming.estimates
+    estimates = session.selection.estimates
     alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     return " and ".join(session.names[i] for i in alike)
 
@@ -166,8 +179,9 @@ def _conditions(session: Session, proof: Certificate) -> str:
     )
 
 
-def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str:
-    sign = 1.0 if session.maximize else -1.0
+def _finding(
+    session: Session, proof: Certificate, best: int, rival: int, intervals: Intervals
+) -> str:
     name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
     sure, reach = float(proof.lower[best]), float(proof.upper[rival])
     if sure > reach:
@@ -176,68 +190,20 @@ def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str
         few = best if isinf(sure) else rival
         if few in session.repeats_scores:
             return (
-                f"not certified: pulls of {session.names[few]} repeat scores: nothing is measured"
+                f"not certified: pulls of {session.names[few]} repeat scores, so their noise is "
+                "unknown"
             )
         return (
             f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
         )
+    worst, top = (0, 1) if session.maximize else (1, 0)
+    could, certain = intervals[rival][top], intervals[best][worst]
+    if isinf(could):
+        return (
+            f"not certified: nothing bounds {other} {at}, as no limit is known for this score; "
+            "pass score_range=(0, 1)"
+        )
+    only = "" if isinf(certain) else f", while {name} is only guaranteed {certain:.4g}"
     return (
-        f"not certified: {other} could still reach {sign * reach:.4g} {at}, and {name} is "
-        f"sure of {sign * sure:.4g}"
+        f"not certified: within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
     )
-
-
-def _warnings(race: RaceState) -> list[str]:
-    session, settings = race.session, race.settings
-    found = []
-    for note in race.notes:
-        if isinstance(note, Extended):
-            found.append(f"{note.why}; {NO_BOUND}")
-            continue
-        name = "" if note.arm is None else session.names[note.arm]
-        if isinstance(note, LearnerLeft):
-            found.append(f"{name} failed: {note.why}" if note.how == FAILED else
-                         f"{name}: {note.why}")  # fmt: skip
-        else:
-            found.append(f"{name}: {note.text}" if name else note.text)
-    lost = {arm for arm, left in race.departures.items() if left.how == FAILED}
-    for arm, n in sorted({(failure.arm, failure.n) for failure in race.failures}):
-        if arm not in lost:
-            found.append(f"{session.names[arm]}: pull {n} failed and was made again")
-    if settings.seconds is not None:
-        found += _by_the_clock(settings.seconds, race)
-    return found + _small_budget(race) + unequal_costs(race)
-
-
-def _small_budget(race: RaceState) -> list[str]:
-    session, budget = race.session, race.session.naming.budget
-    least, why = session.policy.advised_budget(len(session.names))
-    if race.settings.horizon is not None or least <= budget:
-        return []
-    aside = f" to name the best of {session.budget}" if race.settings.winner_share else ""
-    return [f"the budget of {budget}{aside} is small: {least} make sense ({why})"]
-
-
-def _by_the_clock(seconds: float, race: RaceState) -> list[str]:
-    """Where the race was not held to its time, by how much, and what took it."""
-    if not race.session.over or abs(race.elapsed - seconds) <= CLOSE * seconds:
-        return _long_pull(seconds, race.longest_pull)
-    failing = sum(failure.seconds for failure in race.failures)
-    spent = {
-        "counted pulls": sum(race.seconds), "building learners": race.building_seconds,
-        "failed pulls": failing,
-    }  # fmt: skip
-    took = ", ".join(f"{what} {time:.3g} s" for what, time in spent.items() if time > 0)
-    return [
-        f"the race took {race.elapsed:.3g} s of the {seconds:g} s given ({took}; the longest pull "
-        f"{race.longest_pull:.3g} s): it was not held to {CLOSE:.0%} of its time"
-    ]
-
-
-def _long_pull(seconds: float, longest: float) -> list[str]:
-    if longest <= CLOSE * seconds:
-        return []
-    return [
-        f"one pull took {longest:.3g} s, {longest / seconds:.0%} of the {seconds:g} s given: the "
-        f"race cannot be held to {CLOSE:.0%} of its time"
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,8 @@ class History:
     @classmethod
     def of(cls, session: Session) -> History:
         """What a session has been told."""
-        return cls(session.names, *session.history_arrays(), 1.0 if session.maximize else -1.0)
+        pulls = np.fromiter(session.history, dtype=[("arm", np.int64), ("score", np.float64)])
+        return cls(session.names, pulls["arm"], pulls["score"], 1.0 if session.maximize else -1.0)
 
     def upto(self, pulls: int) -> History:
         """The first so many pulls of the race."""
@@ -50,11 +52,13 @@ class History:
         """Every arm's scores with the sign that makes higher better."""
         return [self.sign * self.scores_of(i) for i in range(len(self.names))]
 
-    def leader_at_half(self, swept: bool) -> int | None:
-        """Who led when half of the pulls were spent, by the mean of each arm's newest quarter.
+    def leader_at_half(self, swept: bool, without: Collection[int] = ()) -> int | None:
+        """Return the arm that led when half of the pulls were spent.
 
-        Where arms are swept evenly, that is the level at which the half is reached, so that the
-        order within a sweep, which a parallel runner does not keep, makes no difference.
+        Arms are ranked by the mean of their latest quarter; those in `without` failed and count
+        for nothing. If arms are swept evenly, the pulls of each up to the level at which the half
+        is reached count, so that the order within a sweep, which a parallel runner does not keep,
+        makes no difference.
         """
         half, rewards = len(self.arms) // 2, self.rewards()
         if swept:
@@ -63,7 +67,7 @@ class History:
         else:
             pulls = np.bincount(self.arms[:half], minlength=len(self.names))
             early = [x[:n] for x, n in zip(rewards, pulls, strict=True)]
-        means = [_late_mean(x) for x in early]
+        means = [-np.inf if i in without else _late_mean(x) for i, x in enumerate(early)]
         best = int(np.argmax(means))
         return None if means[best] == -np.inf else best
 

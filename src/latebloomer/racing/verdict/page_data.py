@@ -1,9 +1,9 @@
-"""From a verdict to what a page shows of it."""
+"""From a verdict to what a page shows of it, for the report, the live page and notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +13,44 @@ from latebloomer.page.race_page import (
 from latebloomer.page.race_page import (
     INTERRUPTED,
     Certainty,
-    LearnerOnPage,
     PageEvent,
     RacePage,
 )
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
-from latebloomer.racing.verdict.verdict import WINNER, LearnerResult, Verdict
-from latebloomer.session.events import FAILED, FINISHED
-from latebloomer.session.reasons import DROPPED, RACING
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import FAILED
+from latebloomer.session.learner_view import ranked
 
-RANK = {WINNER: 0, RACING: 1, FINISHED: 1, DROPPED: 2, FAILED: 3}
+Curves = Mapping[int, ThinnedCurve]
 
 
-def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
-    """A race's page, as plain data."""
+def page_data(
+    verdict: Verdict, state: str | None = None, curves: Curves | None = None
+) -> RacePage:
+    """Return a race's page as plain data; curves that are known already are not made again."""
     findings = set(map(str, verdict.findings))
+    selected = verdict.selected
     return RacePage(
         state=state or (OVER if verdict.over else INTERRUPTED),
         best=verdict.name,
-        final=verdict.selected.final,
+        final=selected.final,
         why=_why(verdict),
-        learners=ranked_learners(verdict),
+        learners=ranked(verdict.learners, verdict.history.sign > 0),
+        curves=curves_of(verdict) if curves is None else curves,
         spent=verdict.spent,
-        budget=verdict.budget,
+        budget=max(1, verdict.budget),
         horizon=verdict.horizon,
         higher_is_better=verdict.history.sign > 0,
         started=verdict.started,
         seconds=verdict.seconds,
-        named=(verdict.selected.estimate, verdict.selected.pulls),
-        delivered=(verdict.trained.score, verdict.trained.pulls),
-        trained_on=verdict.trained.pulls_after_selection > 0,
-        certainty=certainty_of(verdict),
-        happenings=_happenings(verdict),
+        selected=(selected.estimate, selected.pulls) if selected.final else None,
+        trained_further=verdict.trained.pulls_after_selection > 0,
+        certainty=_certainty(verdict) if verdict.assessed_at else None,
+        events=_departures(verdict),
         warnings=[text for text in verdict.warnings if text not in findings],
-        record=(*verdict.both, f"{verdict.reason}."),
+        record=(f"{selected}.", f"{verdict.trained}.", f"{verdict.reason}."),
         settings=shown_settings(verdict.settings, verdict.policy),
         versions=verdict.versions,
         resume_code=None if verdict.journal is None else resume_code(Path(verdict.journal)),
@@ -56,84 +58,58 @@ def page_data(verdict: Verdict, state: str | None = None) -> RacePage:
 
 
 def _why(verdict: Verdict) -> str:
-    """The reason in one sentence: what it was named by, against whom, and who led before."""
-    best, named = verdict[verdict.name], verdict.selected
-    sign = verdict.history.sign
-    others = [arm for arm in verdict.learners if arm is not best and arm.state != FAILED]
-    rivals = [arm for arm in others if not isnan(arm.estimate)]
-    text = f"{'Named the best' if named.final else 'Leads'} with {named.estimate:.4g}"
+    """What the best learner leads by, over which other one, and how many are still in the race."""
+    best, sign = verdict[verdict.name], verdict.history.sign
+    rivals = [one for one in verdict.learners
+              if not one.leads and one.state != FAILED and not isnan(one.estimate)]  # fmt: skip
+    text = f"{'Selected' if verdict.selected.final else 'Leads'} with estimate {best.estimate:.4g}"
     if rivals:
-        rival = max(rivals, key=lambda arm: sign * arm.estimate)
-        text += f", against {rival.estimate:.4g} of {rival.name}"
-    text += f", after {named.pulls:,} of {named.at:,} pulls"
-    if verdict.late_bloomer and named.final:
-        text += f"; {verdict.half_time} led at half-time: a late bloomer won"
-    return f"{text}."
+        rival = max(rivals, key=lambda one: sign * one.estimate)
+        text += f", ahead of {rival.name} with {rival.estimate:.4g}"
+    if verdict.selected.final:
+        bloom = f" {verdict.half_time} led at half-time: a late bloomer won."
+        pulls = f", after {verdict.selected.pulls:,} of {verdict.selected.at:,} pulls."
+        return f"{text}{pulls}{bloom if verdict.late_bloomer else ''}"
+    racing = sum(not one.left for one in verdict.learners)
+    return f"{text}. {racing:,} of {len(verdict.learners):,} learners are still in the race."
 
 
-def certainty_of(verdict: Verdict) -> Certainty:
-    """How sure a verdict is."""
+def _certainty(verdict: Verdict) -> Certainty:
     return Certainty(
         certified=verdict.certified,
         certificate=verdict.certificate,
-        contradictions=[str(f) for f in verdict.findings if f.contradicts],
-        plateaus=[str(f) for f in verdict.findings if not f.contradicts],
+        contradictions=tuple(str(f) for f in verdict.findings if f.contradicts),
+        plateaus=tuple(str(f) for f in verdict.findings if not f.contradicts),
         false_alarm=ALARM,
-        hindsight=[str(rule) for rule in verdict.hindsight],
+        hindsight=tuple(map(str, verdict.hindsight)),
         half_time=verdict.half_time,
         late_bloomer=verdict.late_bloomer,
-        as_of=verdict.spent,
+        as_of=verdict.assessed_at,
     )
 
 
-def ranked_learners(verdict: Verdict) -> list[LearnerOnPage]:
-    """The winner, those who raced to the end, then the dropped ones, the last first."""
-    sign = verdict.history.sign
-
-    def rank(arm: LearnerResult) -> tuple[float, ...]:
-        value = -sign * arm.estimate
-        place = RANK[DROPPED] if arm.state == FINISHED and arm.left_at else RANK[arm.state]
-        return place, -(arm.left_at or 0), inf if isnan(value) else value
-
-    return [_learner(verdict, arm) for arm in sorted(verdict.learners, key=rank)]
+def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
+    """Return every learner's curve in few points."""
+    points = points_for(len(verdict.learners))
+    scores = verdict.history.scores_of
+    return {one.arm: ThinnedCurve(points, scores(one.arm).tolist()) for one in verdict.learners}
 
 
-def _learner(verdict: Verdict, arm: LearnerResult) -> LearnerOnPage:
-    number = verdict.history.names.index(arm.name)
-    scores = verdict.history.scores_of(number).tolist()
-    return LearnerOnPage(
-        arm=number,
-        name=arm.name,
-        state=arm.state,
-        pulls=arm.pulls,
-        score=arm.score,
-        estimate=arm.estimate,
-        seconds=arm.seconds,
-        why=arm.why,
-        curve=ThinnedCurve(points_for(len(verdict.learners)), scores),
-        dropped=arm.state == DROPPED,
-        failed=arm.state == FAILED,
-        lower=arm.lower,
-        upper=arm.upper,
-        steps=arm.steps,
-    )
-
-
-def _happenings(verdict: Verdict) -> list[PageEvent]:
-    """Who left and why, the last first."""
-    left = [arm for arm in verdict.learners if arm.left_at and arm.name != verdict.name]
-    left.sort(key=lambda arm: -(arm.left_at or 0))
+def _departures(verdict: Verdict) -> list[PageEvent]:
+    """Which learners left and why, the last first."""
+    left = [one for one in verdict.learners if one.left_at and not one.leads]
+    left.sort(key=lambda one: -(one.left_at or 0))
     return [
-        PageEvent(arm.left_at or 0, f"{arm.name}: {arm.why}", arm.state == FAILED) for arm in left
+        PageEvent(one.left_at or 0, f"{one.name}: {one.why}", one.state == FAILED) for one in left
     ]
 
 
 def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
-    """Those that were given; whether the policy was chosen by the library stands before it."""
+    """Return the settings that were given; "auto: " before the policy if the library chose it."""
     values = {**settings, "policy": policy, "auto": None}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def resume_code(journal: Path) -> str:
-    """The lines that go on with a race."""
+    """Return the lines of Python that resume a race."""
     return f"from latebloomer import resume\nverdict = {resume_call(journal)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -13,127 +13,82 @@ from typing import TYPE_CHECKING, Any
 from latebloomer._util.atomic_files import File, need_different, write_file
 from latebloomer._util.tables import data_frame
 from latebloomer._util.text import reason_of
-from latebloomer.errors import LearnerError
+from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in
-from latebloomer.racing.share_text import percent
 from latebloomer.racing.verdict.curve_tests import Finding
+from latebloomer.racing.verdict.higher_scores import highest, standing
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
 from latebloomer.racing.verdict.verdict_text import brief, details
+from latebloomer.session.learner_view import LearnerView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINNER = "winner"  # the state of the recommended learner; the others are session states
-
 
 @dataclass(frozen=True)
 class Selection:
-    """Who is best, by the policy."""
+    """Which learner the policy selected, when, and by what estimate."""
 
     name: str
-    estimate: float  # what it was chosen by
-    pulls: int  # of its own, then
-    at: int  # pulls of the race, then
-    final: bool = True  # False while the race may still name another
+    estimate: float  # that it was selected by
+    pulls: int  # of the learner then
+    at: int  # pulls of the race then
+    final: bool = True  # False while the race may still select another
 
     def __str__(self) -> str:
-        so_far = "" if self.final else " so far"
+        word = "Selected" if self.final else "Leading:"
         return (
-            f"Named the best{so_far}: {self.name}, by {self.estimate:.6g} after {self.pulls} "
-            f"pulls of its own (pull {self.at} of the race)"
+            f"{word} {self.name} at race pull {self.at:,} (estimate {self.estimate:.6g} after "
+            f"{self.pulls:,} pull{'s' * (self.pulls != 1)})"
         )
 
 
 @dataclass(frozen=True)
 class Training:
-    """What one gets."""
+    """How far the winner is trained, and the score it has now."""
 
-    score: float  # the last one it showed
-    pulls: int  # that it has had
-    pulls_after_selection: int  # of them, after it was named
+    score: float  # last one
+    pulls: int
+    pulls_after_selection: int
     final: bool = True
 
     def __str__(self) -> str:
-        so_far = "" if self.final else " so far"
-        since = (
-            f", {self.pulls_after_selection} of them since it was named"
-            if self.pulls_after_selection
-            else ""
+        after = f", {self.pulls_after_selection:,} of them after selection"
+        return (
+            f"{'Final score' if self.final else 'Score so far'} {self.score:.6g} after "
+            f"{self.pulls:,} pull{'s' * (self.pulls != 1)}"
+            f"{after if self.pulls_after_selection else ''}"
         )
-        return f"Delivered{so_far}: score {self.score:.6g} after {self.pulls} pulls{since}"
-
-
-@dataclass(frozen=True)
-class LearnerResult:
-    """One learner's race.
-
-    Attributes
-    ----------
-    name : str
-        Of the learner.
-    state : str
-        Winner, racing (to the end), out, failed or finished.
-    pulls : int
-        That it made.
-    score : float
-        The last one; nan without any.
-    estimate : float
-        What the policy judged it by.
-    lower : float
-        Of the interval for its score at the horizon; the intervals hold together for all learners.
-    upper : float
-        Of the same interval; below `lower` where the curve contradicts the assumptions.
-    left_at : int | None
-        The pull of the race at which it was dropped or failed.
-    why : str
-        When and why, with the numbers that decided.
-    seconds : float
-        Of training, in counted pulls.
-    steps : int | None
-        Of its own, where pulls are shares of a full training.
-    """
-
-    name: str
-    state: str
-    pulls: int
-    score: float
-    estimate: float
-    lower: float
-    upper: float
-    left_at: int | None
-    why: str
-    seconds: float
-    steps: int | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The recommended learner, trained, and what is known of all of them. `print` it.
+    """Which learner to keep, why, and how certain that is. `print` it.
 
     Attributes
     ----------
     name : str
-        Of the learner to keep.
+        Name of the learner to keep.
     learner : Any
-        The trained object; None when read from a journal alone.
+        The trained learner; None if the verdict was read from a journal alone.
     score : float
-        The last one it showed: what is delivered.
+        Last score of the learner to keep.
     estimate : float
-        What it was chosen by.
+        Value that it was selected by.
     selected : Selection
-        The best, by the policy: when, and by what.
+        When the policy selected it, and by which estimate.
     trained : Training
-        What one gets: the score now, after how many pulls.
-    learners : tuple[LearnerResult, ...]
-        The learners, one by one.
+        How far it is trained, and its score.
+    learners : tuple[LearnerView, ...]
+        All learners, in the order in which they were passed.
     spent : int
-        Pulls that were made.
+        Pulls made so far.
     budget : int
-        Pulls in all, by the plan in force.
+        Total pulls of the plan in force.
     horizon : int
-        The pull at which learners are compared.
+        Number of pulls per learner at which learners are compared.
     over : bool
         False for the standings of an unfinished race.
     reason : str
@@ -141,27 +96,33 @@ class Verdict:
     certified : bool
         Whether it is proved best at the horizon, under the stated assumptions.
     certificate : str
-        That, or what is missing.
+        What is certified, or what is missing.
     half_time : str | None
-        Who led when half of the pulls were spent.
+        Learner that led when half of the pulls were spent.
     hindsight : tuple[Hindsight, ...]
-        What Successive Halving and ASHA would have kept.
+        What Successive Halving and ASHA keep on the recorded curves.
     findings : tuple[Finding, ...]
-        Of the test of assumptions.
+        Curves that contradict the assumptions, or have reached a plateau.
     warnings : tuple[str, ...]
         Failures, retries, differences.
     settings : Mapping[str, Any]
-        Of the race.
+        Settings of the race.
     versions : Mapping[str, str]
-        Of Python and the library.
+        Versions of Python and the library.
     journal : str | None
-        Its file; None for memory alone.
+        Journal file; None for a race kept in memory.
     started : float | None
-        Seconds since 1970.
+        Start of the race, in seconds since 1970.
     seconds : float
-        From the start to the last counted pull.
+        Time from the start to the last counted pull.
     history : History
         Every counted pull, in order.
+    assessed_at : int
+        Pulls that certificate, findings and hindsight are based on.
+    advice : str
+        How to train a learner with a higher last score further; empty if there is none.
+    loader : Callable[[str], Any] | None
+        Function behind `load`; None if the verdict was read from a journal alone.
     """
 
     name: str
@@ -170,7 +131,7 @@ class Verdict:
     estimate: float
     selected: Selection
     trained: Training
-    learners: tuple[LearnerResult, ...]
+    learners: tuple[LearnerView, ...]
     spent: int
     budget: int
     horizon: int
@@ -188,79 +149,100 @@ class Verdict:
     started: float | None
     seconds: float
     history: History = field(repr=False)
+    assessed_at: int
+    advice: str = ""
+    loader: Callable[[str], Any] | None = field(default=None, repr=False)
 
     @property
     def late_bloomer(self) -> bool:
-        """Whether the winner was not yet ahead at half-time."""
+        """True if another learner led at half-time."""
         return self.half_time is not None and self.half_time != self.name
 
     @property
     def unspent(self) -> int:
-        """Pulls of the budget that were not needed; 0 for a race by the clock."""
+        """Pulls of the budget left over at the end; 0 for time-based and unfinished races."""
         budget = self.settings["budget"]
         return max(0, budget - self.spent) if self.over and budget is not None else 0
 
     @property
     def pulls(self) -> dict[str, int]:
         """Pulls per learner."""
-        return {arm.name: arm.pulls for arm in self.learners}
+        return {one.name: one.pulls for one in self.learners}
 
     @property
     def estimates(self) -> dict[str, float]:
-        """What each learner was judged by."""
-        return {arm.name: arm.estimate for arm in self.learners}
+        """Value that each learner is ranked by."""
+        return {one.name: one.estimate for one in self.learners}
 
     def curve(self, name: str) -> list[float]:
-        """A learner's scores, pull by pull."""
+        """Return a learner's scores, pull by pull."""
         return [float(x) for x in self.history.scores_of(self.history.names.index(name))]
 
     @property
     def policy(self) -> str:
-        """The policy, after "auto: " where it was left to the library."""
+        """The policy, after "auto: " if the library chose it."""
         return rule_in(self.settings)
 
     @property
     def sentence(self) -> str:
-        """The verdict in one sentence."""
-        return f"{'Keep' if self.selected.final else 'Ahead so far,'} {self.name}: {self.detail}."
+        """The verdict in a sentence or two."""
+        word = "Keep" if self.selected.final else "Leading:"
+        bloom = f" Late bloomer: {self.half_time} led at half-time." if self.late_bloomer else ""
+        return f"{word} {self.name}: {standing(self[self.name], self.horizon)}.{bloom}"
+
+    @property
+    def highest(self) -> str:
+        """Name of the learner with the highest last score, which need not be the winner."""
+        return highest(self).name
+
+    def load(self, name: str) -> Any:
+        """Return any learner as it was after its last pull.
+
+        It is restored from its last checkpoint; pulls that are in none are trained again, and
+        their number is printed.
+
+        Raises
+        ------
+        LearnerError
+            The verdict was read from a journal alone, without the learners.
+        """
+        if name not in self.pulls:
+            raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
+        if name == self.name and self.learner is not None:
+            return self.learner
+        if self.loader is None:
+            call = "resume(journal, learners)"
+            raise LearnerError(
+                f"Learner {name!r} cannot be restored from a journal alone. Call "
+                f"{call}.load({name!r}) with the learners of the race."
+            )
+        return self.loader(name)
 
     @property
     def journal_line(self) -> str:
         """Where every pull is recorded."""
         return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
 
-    @property
-    def both(self) -> tuple[str, str]:
-        """Who was named the best, and what is delivered."""
-        return f"{self.selected}.", f"{self.trained}."
-
-    @property
-    def detail(self) -> str:
-        """What the sentence says about the winner."""
-        bloom = f"; a late bloomer: {self.half_time} led at half-time" if self.late_bloomer else ""
-        own, one = self[self.name].pulls, self.settings.get("pulls_per_training")
-        trained = f"{percent(own, one)} of its training" if one else f"{own} of {self.spent} pulls"
-        return f"score {self.score:.6g} after {trained}{bloom}"
-
-    def __getitem__(self, name: str) -> LearnerResult:
-        return next(arm for arm in self.learners if arm.name == name)
+    def __getitem__(self, name: str) -> LearnerView:
+        return next(one for one in self.learners if one.name == name)
 
     def __str__(self) -> str:
         return brief(self)
 
     def details(self) -> str:
-        """All that is known, with every reason and every warning."""
+        """Return all that is known, with every reason and every warning."""
         return details(self)
 
     def summary(self) -> dict[str, Any]:
-        """What the journal keeps: the same for the same race, however often it was interrupted."""
+        """Return what the journal keeps: equal for equal races, whether interrupted or not."""
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
+            "highest": self.highest,
             "selected": asdict(self.selected), "trained": asdict(self.trained),
             "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
             "certified": self.certified, "certificate": self.certificate,
             "half_time": self.half_time, "late_bloomer": self.late_bloomer,
-            "pulls": self.pulls, "estimates": {a.name: _plain(a.estimate) for a in self.learners},
+            "pulls": self.pulls, "estimates": _finite(self.estimates),
             "states": {a.name: a.state for a in self.learners},
             "why": {a.name: a.why for a in self.learners},
             "hindsight": {h.rule: h.pick for h in self.hindsight},
@@ -270,7 +252,7 @@ class Verdict:
     # --- in other forms ---
 
     def save(self, path: File) -> None:
-        """Pickle the winner; a file that is there stays until the new one is complete."""
+        """Pickle the winner; an existing file stays until the new one is complete."""
         self._need_other_than_journal(path)
         try:
             data = pickle.dumps(self.learner)
@@ -283,22 +265,22 @@ class Verdict:
         write_file(path, data)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The tidy table: a row for each learner; None where there is no number."""
-        return [_row(arm) for arm in self.learners]
+        """Return the tidy table: a row for each learner; None where there is no number."""
+        return [one.row() for one in self.learners]
 
     def to_json(self) -> str:
-        """One JSON object: what the journal keeps of the verdict, and `rows`."""
+        """Return one JSON object: what the journal keeps of the verdict, and `rows`."""
         more = {"over": self.over, "unspent": self.unspent, "policy": self.policy,
                 "warnings": list(self.warnings), "journal": self.journal, "rows": self.rows()
                 }  # fmt: skip
         return json.dumps(_finite(self.summary() | more), allow_nan=False)
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
-        """The tidy table as a pandas data frame; `index` names columns to find rows by."""
+        """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
         return data_frame(self.rows(), index)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The learning curves, with matplotlib."""
+        """Draw the learning curves with matplotlib."""
         from latebloomer.racing.verdict.curves_plot import plot
 
         return plot(self, ax)
@@ -312,7 +294,7 @@ class Verdict:
         return write_file(path, race_html(page_data(self)))
 
     def _repr_html_(self) -> str:
-        """The verdict, the curves and the learners, in a notebook."""
+        """Return the verdict, the curves and the learners, for a notebook."""
         from latebloomer.page.race_html import race_cell
         from latebloomer.racing.verdict.page_data import page_data
 
@@ -322,21 +304,10 @@ class Verdict:
         need_different({"the journal": self.journal, "the file to write": path})
 
 
-def _row(arm: LearnerResult) -> dict[str, Any]:
-    """Columns as in tables of simulations: an interval is named after what it is of."""
-    ends = {"lower": "at_horizon_low", "upper": "at_horizon_high"}
-    found: dict[str, Any] = _finite(asdict(arm))
-    return {ends.get(name, name): value for name, value in found.items()}
-
-
 def _finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
+    """Return the value with None for what JSON has no number for."""
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return None if isinstance(value, float) and not isfinite(value) else value
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else value

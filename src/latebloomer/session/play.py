@@ -1,0 +1,346 @@
+"""The plain loop of a policy: its plan, played on the arms that are left.
+
+A play is made from its terms (which arms, how many pulls, up to which horizon) and from the
+rewards reported so far. Then rewards enter one by one, and each time the next arm is due. When
+anything but a reward happens, the session makes another play from the same rewards: no ledger is
+edited in place. Arms that failed, finished or were dropped have no row in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from latebloomer.core.ledger import ANY, OVER, PHASE, PULLS, RACERS, STALE, SWEEPS
+from latebloomer.core.moves import lists_for, plain_intake, plain_moves, rows_in_use
+from latebloomer.policies.base import Policy
+from latebloomer.session.plan_in_force import Terms, game_for, share_out
+
+Rewards = Iterable[tuple[int, float]]  # (arm, reward) of all arms of the session, in order
+COPIED = ("n", "last", "rating", "memo", "S", "Q")  # lists of a ledger with an arm's past
+# What a pickle leaves out: kernels, and what follows from the rest.
+DERIVED = ("_observe", "_advance", "_recommend", "_final", "_game", "_rows", "_targets", "_row")
+
+
+class Play:
+    """The ledger of the arms in play, the plan in force, and the arm that is due.
+
+    Outside, arms have their numbers in the session; inside, their rows in the ledger.
+    """
+
+    def __init__(self, terms: Terms, reported: Rewards = (), before: Play | None = None) -> None:
+        self.terms, self.arms = terms, terms.arms
+        self.ledger = lists_for(len(self.arms))
+        for row, arm in enumerate(self.arms):
+            self.ledger.repeats_scores[row] = int(arm in terms.repeats_scores)
+        # By row, rewards reported before that the plan has not reached yet; None if there are none.
+        self.waiting: list[deque[float]] | None = None
+        self.batch: list[int] = []  # arms issued together whose scores are not reported yet
+        self.due: int = OVER
+        self._bind()
+        if before is not None:
+            self._enter_reported(reported, before)
+        if self.arms:
+            self._find_due(ANY)
+
+    def _bind(self) -> None:
+        policy = self.terms.policy
+        self._observe, self._advance, self._recommend, self._final = plain_moves(type(policy))
+        self._rows = rows_in_use(policy, self.ledger)
+        self._targets: tuple[tuple[int, ...], list[int]] | None = None
+        self._row = {arm: row for row, arm in enumerate(self.arms)}
+        self._game = game_for(self.terms)
+        # Whether every arm competes for every pull, instead of phases.
+        self.decides_every_pull = ANY in self._game.plan.keep
+
+    # --- rewards reported before this play ---
+
+    def _enter_reported(self, reported: Rewards, before: Play) -> None:
+        """Copy the rows of the play before, or enter the rewards of the arms in play again.
+
+        Copied rows would be wrong if some arms are ahead of others (arms are compared at equal
+        pulls), if arms are revived or new, and if every rating depends on a horizon that moved.
+        """
+        terms, rows = self.terms, [before.row(arm) for arm in self.arms]
+        if self.decides_every_pull:
+            same = not self._rows or terms.horizon == before.terms.horizon
+            self._enter_all(reported, before, self._copy_rows(rows, before) if same else None)
+            return
+        even = terms.own_pulls - terms.left == terms.level * len(rows)
+        if even and all(row is not None and before.ledger.n[row] == terms.level for row in rows):
+            self._copy_rows(rows, before)
+        else:
+            self._enter_evenly(reported)
+
+    def _copy_rows(self, rows: Sequence[int | None], before: Play) -> list[int]:
+        """Copy rows of the play before; return the number of rewards in each."""
+        ledger, old = self.ledger, before.ledger
+        ledger.pool[:] = old.pool
+        for name in COPIED:
+            mine, theirs = getattr(ledger, name), getattr(old, name)
+            for row, source in enumerate(rows):
+                if source is not None:
+                    mine[row] = theirs[source]
+        ledger.cursor[PULLS] = sum(ledger.n)
+        return list(ledger.n)
+
+    def _enter_all(self, reported: Rewards, before: Play, copied: list[int] | None) -> None:
+        """Enter every reward in the order reported, for policies that decide after every pull.
+
+        What `pick` has noted of an arm (a turn, a stop, a rank) is not a function of the rewards:
+        it is copied.
+        """
+        ledger, old, size = self.ledger, before.ledger, len(before.arms)
+        skip = [0] * len(self.arms) if copied is None else copied
+        had = self.terms.own_pulls - self.terms.left
+        for arm, reward in reported if sum(skip) < had else ():
+            row = self._row.get(arm)
+            if row is not None and skip[row]:
+                skip[row] -= 1
+            elif row is not None:
+                self._enter(row, reward)
+        ranks = []  # an order of arms that a policy keeps: row i's place is in `work[K + i]`
+        for row, arm in enumerate(self.arms):
+            source = before.row(arm)
+            ranks.append((size if source is None else old.work[size + source], row))
+            if copied is None and source is not None:
+                ledger.memo[row] = old.memo[source]
+        for place, (_, row) in enumerate(sorted(ranks)):
+            ledger.work[place], ledger.work[len(ranks) + row] = row, place
+        ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
+        self.batch = [arm for arm in before.batch if arm in self._row][: self.terms.left]
+
+    def _enter_evenly(self, reported: Rewards) -> None:
+        """Enter as many rewards as every arm has; the others wait until the plan reaches them."""
+        queues = [deque[float]() for _ in self.arms]
+        for arm, reward in reported:
+            if arm in self._row:
+                queues[self._row[arm]].append(reward)
+        sweeps = range(self.terms.level)
+        self._enter_unrated((row, q.popleft()) for _ in sweeps for row, q in enumerate(queues))
+        self.waiting = queues if any(queues) else None
+
+    def enter_waiting(self) -> bool:
+        """Enter what waits for the plan before its next decision; return whether anything did."""
+        if self.waiting is None or self.due == OVER:
+            return False
+        entered = False
+        for row, target in list(zip(self._racing_rows(), self._shares(), strict=True)):
+            queue = self.waiting[row]
+            while queue and self.ledger.n[row] < target:
+                self._enter(row, queue.popleft())
+                entered = True
+        if entered:
+            self._find_due(ANY)
+        if not any(self.waiting):
+            self.waiting = None
+        elif not entered and self.left <= 0:
+            self.due = OVER
+        return entered
+
+    @property
+    def overspent(self) -> bool:
+        """True if an arm was dropped with more pulls than the plan had for it.
+
+        Those pulls are missing for other arms, so the plan can no longer be paid.
+        """
+        out = self.ledger.out
+        return self.waiting is not None and any(q and out[k] for k, q in enumerate(self.waiting))
+
+    # --- a reward comes in ---
+
+    def _enter(self, row: int, reward: float) -> None:
+        for rows in self._rows:
+            rows[row].append(0.0)
+        self._observe(self._game, self.ledger, row, reward)
+
+    def _enter_unrated(self, pairs: Rewards) -> None:
+        """Enter (row, reward) pairs that no decision follows; rate each arm once if that suffices.
+
+        A rating that is a pure function of an arm's history is needed for its latest pull only.
+        """
+        policy, ledger = type(self.terms.policy), self.ledger
+        rates_later = policy.update_rating is Policy.update_rating
+        unrated, update_rating = plain_intake(policy)
+        observe, entered = unrated if rates_later else self._observe, set()
+        for row, reward in pairs:
+            for rows in self._rows:
+                rows[row].append(0.0)
+            observe(self._game, ledger, row, reward)
+            entered.add(row)
+        for row in entered if rates_later else ():
+            update_rating(self._game.rule, ledger, row, self._game.horizon)
+
+    def take(self, arm: int, reward: float) -> None:
+        """Enter a reward and find the arm that is due next."""
+        row = self._row[arm]
+        for rows in self._rows:
+            rows[row].append(0.0)
+        self._observe(self._game, self.ledger, row, reward)
+        if self.batch:
+            self.batch.remove(arm)
+            self.ledger.cursor[STALE] = 1
+        if self.batch:
+            self.due = self.batch[0]
+        else:
+            due = self._advance(self._game, self.ledger, row, 0)
+            self.due = due if due < 0 else self.arms[due]
+
+    def take_many(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        """Enter rewards that no decision follows, and find the next arm once."""
+        rows = [self._row[arm] for arm in arms]
+        self._enter_unrated(zip(rows, rewards, strict=True))
+        self._find_due(rows[-1])
+
+    def _find_due(self, pulled: int) -> None:
+        due = self._advance(self._game, self.ledger, pulled, 0)
+        self.due = self.batch[0] if self.batch else due if due < 0 else self.arms[due]
+
+    def halt(self) -> None:
+        """Request no more pulls."""
+        self.batch, self.due = [], OVER
+
+    # --- the arms and the plan ---
+
+    def row(self, arm: int) -> int | None:
+        """Return the row of an arm in the ledger; None for an arm that is not in play."""
+        return self._row.get(arm)
+
+    def _racing_rows(self) -> list[int]:
+        return list(self.ledger.racing[: self.ledger.cursor[RACERS]])
+
+    @property
+    def racing(self) -> list[int]:
+        """The arms that this play has not dropped."""
+        return [self.arms[row] for row in self._racing_rows()]
+
+    @property
+    def dropped(self) -> list[int]:
+        """The arms that this play has dropped."""
+        return [arm for arm, out in zip(self.arms, self.ledger.out, strict=True) if out]
+
+    @property
+    def left(self) -> int:
+        """Number of pulls that may still be made."""
+        waiting = 0 if self.waiting is None else sum(map(len, self.waiting))
+        return int(self._game.budget - self.ledger.cursor[PULLS] - waiting)
+
+    @property
+    def picks_now(self) -> bool:
+        """True if every arm competes for the next pull."""
+        return bool(self.arms) and self._game.plan.keep[self.ledger.cursor[PHASE]] == ANY
+
+    @property
+    def phase(self) -> tuple[int, int]:
+        """Numbers of phases done and of all phases, without the one that ends at the level."""
+        plan, level = self._game.plan, self.terms.level
+        before = int(not self.decides_every_pull and level > 0 and plan.upto[0] == level)
+        return max(0, int(self.ledger.cursor[PHASE]) - before), len(plan.keep) - before
+
+    @property
+    def levels_to_come(self) -> list[tuple[int, int]]:
+        """(arms, pulls each) of this phase and the later ones; empty if every arm competes."""
+        plan, phase = self._game.plan, int(self.ledger.cursor[PHASE])
+        levels = zip(plan.keep[phase:], plan.upto[phase:], strict=True)
+        if self.decides_every_pull:
+            return []
+        return [(int(k), int(n)) for k, n in levels if k > 1 or n > plan.upto[-2:][0]]
+
+    def estimate(self, arm: int) -> float:
+        """Return the value that the recommendation ranks an arm in play by."""
+        game, row = self._game, self._row[arm]
+        return float(self._final(game.rule, self.ledger, row, game.budget, game.horizon))
+
+    def best(self) -> int:
+        """Return the arm in play to recommend; OVER if none of them has been pulled."""
+        row = int(self._recommend(self._game, self.ledger))
+        return row if row < 0 else self.arms[row]
+
+    # --- which scores are expected ---
+
+    def _shares(self) -> list[int]:
+        """Return, for each racing arm, its pulls at the next decision.
+
+        The numbers stay the same between two decisions, so they are kept: a score that is
+        reported out of order does not cost O(K).
+        """
+        cursor, plan = self.ledger.cursor, self._game.plan
+        sweeps = cursor[RACERS] > 1 and self.terms.policy.decides_after_sweeps()
+        moment = (cursor[PHASE], cursor[RACERS], cursor[SWEEPS] if sweeps else 0)
+        if self._targets is None or self._targets[0] != moment:
+            upto = cursor[SWEEPS] + 1 if sweeps else plan.upto[cursor[PHASE]]
+            had = [min(upto, self._reported(row)) for row in self._racing_rows()]
+            self._targets = moment, share_out(had, upto, self.left)
+        return self._targets[1]
+
+    def _reported(self, row: int) -> int:
+        return self.ledger.n[row] + (0 if self.waiting is None else len(self.waiting[row]))
+
+    def accepts(self, arm: int) -> bool:
+        """Return whether a reward of an arm that is not due is expected now."""
+        row = self.row(arm)
+        if self.due == OVER or row is None or self.ledger.out[row]:
+            return False
+        if self.picks_now:
+            return arm in self.batch
+        place = bisect_left(self.ledger.racing, row, 0, self.ledger.cursor[RACERS])
+        return self._reported(row) < self._shares()[place]
+
+    def accepts_all(self, arms: Sequence[int]) -> bool:
+        """Return whether one reward for each of these arms is expected before a decision."""
+        if set(map(type, arms)) != {int}:  # True counts as 1 below
+            return False
+        asked = self.remaining()
+        return all(count <= asked.get(arm, 0) for arm, count in Counter(arms).items())
+
+    def remaining(self) -> dict[int, int]:
+        """Return the pulls per arm that may be made in any order before the next decision."""
+        if self.due == OVER:
+            return {}
+        if self.picks_now:
+            return dict.fromkeys(self.batch or [self.due], 1)
+        pairs = zip(self._racing_rows(), self._shares(), strict=True)
+        wanted = {self.arms[row]: target - self._reported(row) for row, target in pairs}
+        return {arm: pulls for arm, pulls in wanted.items() if pulls > 0}
+
+    def pulls_before_decision(self) -> int:
+        """Return the number of pulls that no decision can follow: all but the last of a phase."""
+        one_by_one = self.picks_now or self.terms.policy.decides_after_sweeps()
+        if self.due == OVER or self.waiting is not None or one_by_one:
+            return 0
+        return sum(self._shares()) - sum(self.ledger.n[row] for row in self._racing_rows()) - 1
+
+    # --- several arms at once ---
+
+    def issue_batch(self, size: int, more: bool) -> None:
+        """Choose the arms that are pulled at the same time, including those already under way."""
+        if more:
+            self.ledger.cursor[STALE] = 1
+            self._advance(self._game, self.ledger, ANY, 0)  # brings the ratings up to date
+        held = [self._row[arm] for arm in (self.batch if more else [self.due])]
+        game = self._game
+        picked = self.terms.policy.pick_batch(game.rule, self.ledger, held, size, game)
+        self.batch = [self.arms[row] for row in picked]
+
+    def can_issue_more(self, size: int) -> bool:
+        """Return whether other arms can be chosen while pulls of a batch are under way."""
+        if not self.terms.policy.picks_by_rating or not 0 < len(self.batch) < size:
+            return False
+        pairs = zip(self.arms, self.ledger.n, strict=True)
+        return any(n < self.terms.horizon and arm not in self.batch for arm, n in pairs)
+
+    # --- equality and pickles ---
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Play) and self.__getstate__() == other.__getstate__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
