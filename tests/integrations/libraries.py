@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 
 HERE = Path(__file__).parent
 BUDGET = 14  # pulls of a race that is killed
-SETTINGS = {"policy": "r-sr", "checkpoint_every": 2, "progress": False, "seed": 5}
+SETTINGS = {"policy": "r-sr", "progress": False, "seed": 5}
 
 
 def library(name, extra=None):
@@ -48,7 +48,9 @@ def two_classes(rows=300, columns=6):
 
 def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     """Race `learners(*words)`, kill the same race after 9 pulls, resume it, compare all of it."""
-    whole = race(learners(*words), BUDGET, journal=folder / "whole.db", **SETTINGS)
+    whole = race(
+        learners(*words), BUDGET, journal=folder / "whole.db", runner=runner(), **SETTINGS
+    )
     path = folder / "killed.db"
     ran = subprocess.run(
         [sys.executable, __file__, Path(file).stem, str(path), str(pulls), *words],
@@ -63,6 +65,10 @@ def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     return verdict
 
 
+def runner():
+    return LocalRunner(checkpoint_every=2)
+
+
 def told(path):
     with sqlite3.connect(path) as db:
         return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
@@ -74,7 +80,7 @@ def victim(module, path, pulls, *words):
             os.kill(os.getpid(), signal.SIGKILL)
 
     learners = import_module(module).learners(*words)
-    race(learners, BUDGET, journal=path, callbacks=[kill], **SETTINGS)
+    race(learners, BUDGET, journal=path, callbacks=[kill], runner=runner(), **SETTINGS)
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
         race_study(make_study(), 3, 6, **ASKED)
     with pytest.raises(SettingError, match="maximize is given, but it follows from the study's"):
         race_study(make_study(), objective, 6, maximize=True, **ASKED)
-    with pytest.raises(SettingError, match="runner is given, but it is this process"):
+    with pytest.raises(SettingError, match="runner is given, but trials must run in this process"):
         race_study(make_study(), objective, 6, runner="ray", **ASKED)
     study = make_study()
     race_study(study, objective, 6, journal=tmp_path / "a.db", **ASKED)

@@ -227,10 +227,14 @@ class StudyMirror:
     def __call__(self, event: Event, view: RaceView) -> None:
         if isinstance(event, Began):
             self._begin(view)
-        else:
+        elif not (isinstance(event, ScoreReported) and self._has(event, view)):
             self._show(event)
         if isinstance(event, Began | ScoreReported | LearnerLeft):
             self._end_dropped(view)
+
+    def _has(self, event: ScoreReported, view: RaceView) -> bool:
+        """Return whether a score is shown already: a resumed race repeats the latest."""
+        return self._pulls[event.arm] >= view.pulls[event.arm]
 
     def _begin(self, view: RaceView) -> None:
         """Record what the race is made of, and report what a kill has left out."""
