@@ -20,7 +20,7 @@ from latebloomer.integrations.hosts.hosted_race import (
     need_reported,
 )
 from latebloomer.integrations.library_learner import library
-from latebloomer.racing.journal.names import Place
+from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
