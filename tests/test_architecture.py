@@ -171,7 +171,7 @@ NAMED_TUPLES = {
     "_make",
     "_field_defaults",
 }  # public, whatever they look like
-# What is private to another library, or is changed there, with the reason why there is no other way.
+# What is private to another library, or is changed there, and why there is no other way.
 ALLOWED = {
     ("cluster/private_ray.py", "ENABLE_RAY_CLUSTER"): "Ray reads its variable once, when imported",
     ("cluster/private_ray.py", "ray._private.ray_constants"): "the module that has read it",
