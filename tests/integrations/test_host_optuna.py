@@ -168,9 +168,9 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
         race_study(study, objective, 6, journal=None, **ASKED)
     other = make_study()
     race_study(other, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(JournalMismatch, match=r"b\.db is of race \w+, but the study's is"):
+    with pytest.raises(JournalMismatch, match=r"b\.db holds another race: race was '"):
         race_study(study, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(JournalMismatch, match="budget=151, but the race"):
+    with pytest.raises(JournalMismatch, match="budget was 150, is 151"):
         race_study(other, objective, 6, journal=tmp_path / "b.db", **{**ASKED, "budget": 151})
 
 
