@@ -334,7 +334,7 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
     for other in others:
         with pytest.raises(JournalMismatch):
             search(journal=journal, **other).fit(X, Y)
-    with pytest.raises(JournalMismatch, match=r"of another race \(its seed differs\)"):
+    with pytest.raises(JournalMismatch, match=r"holds another race: seed was "):
         search(journal=journal).fit(X[::-1], Y)
 
 

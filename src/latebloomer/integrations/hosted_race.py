@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
-from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
+from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal
-from latebloomer.racing.journal.names import Place, names_folder
+from latebloomer.racing.journal import Place, files
+from latebloomer.racing.journal.journal import EventLog
+from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.same_race import holds_race, need_same_settings
+from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.time_budget import Stopwatch
 from latebloomer.racing.training_share import units_of
@@ -90,7 +90,7 @@ class HostedRace:
         )  # fmt: skip
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
-        self._journal: Journal | None = None
+        self._journal: EventLog | None = None
         self._clock = Stopwatch()
         self._seen: set[int] = set()  # arms whose trials were met in this process
         self._crowded = False  # whether there were more trials than arms
@@ -125,12 +125,12 @@ class HostedRace:
         need_same_settings(self.place, self.settings, self._policy)
         self._journal = files.reopen(self.place)
         state = RaceState.replayed(self._journal.read(), self._policy)
-        if state.names != self.names:
+        try:
+            known, asked = {"n_trials": len(state.names)}, {"n_trials": len(self.names)}
+            need_same(self.place, known, asked, "Give the same to resume it, or another journal=.")
+        except BaseException:
             self.close()
-            raise JournalMismatch(
-                f"n_trials={len(self.names)}, but the race of {self.place} has "
-                f"{len(state.names)}: give as many to go on with it, or another journal="
-            )
+            raise
         return state
 
     @property

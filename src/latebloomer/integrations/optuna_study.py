@@ -14,21 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
-from latebloomer.errors import JournalMismatch, SettingError, need_whole, require
+from latebloomer.errors import SettingError, need_whole, require
 from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.journal import RACES, RESUME, files
+from latebloomer.racing.journal import RACES, RESUME, Place, files
 from latebloomer.racing.journal.names import (
-    Place,
     check_journal_options,
     names_folder,
 )
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import make_runner
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import holds_race, race_in
+from latebloomer.racing.same_race import holds_race, need_same, race_in
 from latebloomer.racing.training_share import declared
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import (
@@ -272,12 +271,8 @@ def _need_journal(
             "it, or give another name="
         )
     if holds_race(place):
-        found = race_in(place).race
-        if found != known["race"]:
-            raise JournalMismatch(
-                f"the journal {place} is of race {found}, but the study's is {known['race']}: "
-                "give another journal="
-            )
+        own, studys = {"race": race_in(place).race}, {"race": known["race"]}
+        need_same(place, own, studys, "The study's race needs its own journal: give another.")
         return
     created = Created(known["race"], known["settings"], tuple(known["names"]))
     state, curves = RaceState(created, policy), _frozen(study, trials)

@@ -16,15 +16,15 @@ from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
-from latebloomer.racing.journal import RESUME, files
-from latebloomer.racing.journal.journal import Journal, near
-from latebloomer.racing.journal.names import Place, begin, check_journal_options, journal_at
+from latebloomer.racing.journal import RESUME, Place, files
+from latebloomer.racing.journal.journal import EventLog, near
+from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
 from latebloomer.racing.runners.memory_limit import check_memory_limit
-from latebloomer.racing.same_race import holds_race, need_same_settings
+from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
 from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import Units, units_of
@@ -41,7 +41,6 @@ __all__ = [
     "entries_and_units",
     "look_at",
     "make_runner",
-    "settings_in",
     "settings_of",
     "start",
 ]
@@ -105,7 +104,9 @@ def start(
     return _run(state, opened, entries, runner, Progress(state, progress), functions)
 
 
-def _begin_unless_there(journal: Place | None, created: Created, if_exists: str) -> Journal | None:
+def _begin_unless_there(
+    journal: Place | None, created: Created, if_exists: str
+) -> EventLog | None:
     """Return the journal of a new race; None if there is a race that is to be resumed."""
     if if_exists != RESUME:
         return begin(journal, created, if_exists)
@@ -169,22 +170,9 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     return build_verdict(state, opened.path)
 
 
-def settings_in(journal: Place) -> Mapping[str, Any]:
-    """Return the settings of a journal's race, as plain values."""
-    opened = files.read(journal)
-    try:
-        return next(
-            dict(entry.event.settings)
-            for entry in opened.read()
-            if isinstance(entry.event, Created)
-        )
-    finally:
-        opened.close()
-
-
 def _run(
     state: RaceState,
-    journal: Journal,
+    journal: EventLog,
     entries: list[Entry],
     runner: Runner,
     progress: Progress,
@@ -282,13 +270,6 @@ def _repeats(driver: Driver) -> str:
 def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
     """The learners in the journal's order."""
     given = {entry.name: entry for entry in entries}
-    missing = [name for name in names if name not in given]
-    more = [name for name in given if name not in names]
-    if missing or more:
-        parts = [f"{', '.join(missing)} missing"] if missing else []
-        parts += [f"{', '.join(more)} not in it"] if more else []
-        raise JournalMismatch(
-            f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
-            f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
-        )
+    advice = "Give the same names, or start a new race in another file."
+    need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
     return [given[name] for name in names]

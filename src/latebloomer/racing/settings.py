@@ -29,7 +29,6 @@ from latebloomer.racing.training_share import Share
 from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
-DURABILITIES = ("normal", "full")
 CERTIFIED = "certified"  # stop once the winner is
 
 
@@ -44,7 +43,6 @@ class Settings:
     seed: int = 0
     maximize: bool = True
     runner: Mapping[str, Any] = field(default_factory=lambda: {"name": "local"})  # where pulls run
-    durability: str = "normal"
     winner_share: float = 0.0  # share of the budget, or of the time, kept to train the winner on
     # What a score's mean cannot leave; None for an end that is open.
     score_range: tuple[float | None, float | None] | None = None
@@ -71,10 +69,6 @@ class Settings:
         require(
             self.stop in (None, CERTIFIED), "stop", self.stop,
             "'certified', or None for the whole budget", "it says when a race may end early",
-        )  # fmt: skip
-        require(
-            self.durability in DURABILITIES, "durability", self.durability,
-            "'normal' or 'full'", "'full' waits for the disk after every pull",
         )  # fmt: skip
 
     @property

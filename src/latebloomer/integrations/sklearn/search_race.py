@@ -15,7 +15,6 @@ from sklearn.base import is_classifier
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import (
     BudgetError,
-    JournalMismatch,
     SettingError,
     need_number,
     need_whole,
@@ -42,9 +41,9 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.learner import seed_of
-from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
+from latebloomer.racing.same_race import need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.simulation.local_runs import cores
 
@@ -160,15 +159,11 @@ class SearchRace:
 
     def need_own_journal(self, journal: Any, asked: dict[str, Any]) -> None:
         """Raise `JournalMismatch` unless a journal is of this search on these rows."""
-        recorded = settings_in(journal)
-        asked = {"seed": self.fingerprint} | asked
-        other = next((name for name, value in asked.items() if recorded[name] != value), None)
-        if other is not None:
-            raise JournalMismatch(
-                f"Journal {journal} is of another race (its {other} differs). With the same "
-                "estimators, data, settings and a number as random_state, fit resumes it; "
-                "otherwise give another journal."
-            )
+        need_same(
+            journal, race_in(journal).settings, {"seed": self.fingerprint} | asked,
+            "With the same estimators, data, settings and a number as random_state, fit resumes "
+            "it; otherwise give another journal.",
+        )  # fmt: skip
 
 
 def runner_for(n_jobs: Any) -> Runner:

@@ -1,4 +1,4 @@
-"""Races over the configurations of a study: `pip install "latebloomer[optuna]"`."""
+"""Race the configurations of a study: `pip install "latebloomer[optuna]"`."""
 
 from latebloomer.integrations.optuna_study import race_study
 
