@@ -147,9 +147,10 @@ def plain_page():
     sure = Certainty(False, "not certified", (), (), 0.01, (), None, False, 3)
     return RacePage(
         state=RUNNING, best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
-        curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50, higher_is_better=True, started=0.0, seconds=1.0,
+        curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,
+        higher_is_better=True, started=0.0, seconds=1.0, certainty=sure, warnings=["a <warning>"],
         time_left="1 min left", selected=(0.8, 2), trained_further=True,
-        levels=[Level(2, 6), Level(1, 9)], certainty=sure, events=[PageEvent(2, "b fell", True)], warnings=["a <warning>"],
+        levels=[Level(2, 6), Level(1, 9)], events=[PageEvent(2, "b fell", True)],
     )  # fmt: skip
 
 

@@ -267,7 +267,7 @@ def _listen(port: int) -> socket.socket:
         listening.close()
         why = getattr(error, "strerror", None) or "ports are 0 to 65535"
         raise SettingError(
-            f"port={port} cannot be used ({why}). Choose another port, or omit it to use a free one."
+            f"port={port} cannot be used ({why}). Choose another port, or omit it for a free one."
         ) from error
     return listening
 
