@@ -127,7 +127,7 @@ def test_plain_data_are_enough_for_a_page():
         "Forecasts explained 50 % of the change up to pull 3.",
     ):  # fmt: skip
         assert words in html, words
-    assert html.count('class="ring"') == 1 and html.count('class="fan') == 1
+    assert html.count('class="ring c0') == 1 and html.count('class="fan') == 1
 
 
 def plain_page():
