@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.policies.registry import make_policy
 from latebloomer.problems import problem
 from latebloomer.simulation.cpu import compiled_player

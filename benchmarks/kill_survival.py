@@ -100,12 +100,12 @@ class Learner:
 
 
 def our_race(folder: Path, checkpoint_every: int | None = 1) -> int:
-    from latebloomer import race
+    from latebloomer import LocalRunner, race
 
     learners = {str(arm): lambda arm=arm: Learner(folder, arm) for arm in range(len(CURVES))}
     verdict = race(
         learners, budget=3 * LENGTH, horizon=LENGTH, journal=folder / "race.db", progress=False,
-        if_exists="resume", checkpoint_every=checkpoint_every,
+        if_exists="resume", runner=LocalRunner(checkpoint_every=checkpoint_every),
     )  # fmt: skip
     return int(verdict.name)
 

@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from latebloomer import race, read_verdict
+from latebloomer import LocalRunner, race, read_verdict
 from latebloomer.session.events import Saved
 
 PULLS = 10  # per learner, on average
@@ -62,7 +62,7 @@ def race_once(learners: int, megabytes: int, max_in_memory: int | None) -> None:
 
         verdict = race(
             given, PULLS * learners, policy="r-sr", journal=path, progress=False,
-            max_in_memory=max_in_memory, callbacks=[on_event],
+            runner=LocalRunner(max_in_memory=max_in_memory), callbacks=[on_event],
         )  # fmt: skip
         took = perf_counter() - began
         assert read_verdict(path).spent == PULLS * learners

@@ -18,7 +18,7 @@ from itertools import repeat
 from pathlib import Path
 from time import perf_counter, process_time
 
-from latebloomer import RisingSR, race, read_verdict
+from latebloomer import LocalRunner, RisingSR, race, read_verdict
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
@@ -110,7 +110,7 @@ def main(quick: bool) -> None:
              [per_pull(pulls // 10, folder, durability="full") for _ in range(times)],
              "µs")  # fmt: skip
         show("race, timeout= (a thread per pull)",
-             [per_pull(pulls, folder, timeout=60) for _ in range(times)], "µs")  # fmt: skip
+             [per_pull(pulls, folder, runner=LocalRunner(timeout=60)) for _ in range(times)], "µs")  # fmt: skip
         theirs = optuna_per_report(200, folder)
         if theirs is None:
             print("Optuna is not installed: not compared")

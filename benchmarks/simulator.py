@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from latebloomer.core.kernel import cpu_jit  # noqa: F401 (import numba before the clock runs)
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import make_policy
 from latebloomer.problems import Problem, problem

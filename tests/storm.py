@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE))
 import test_kill as kill  # noqa: E402
 import test_kill_extended as extended  # noqa: E402
 
-from latebloomer import race, read_verdict, resume  # noqa: E402
+from latebloomer import LocalRunner, race, read_verdict, resume  # noqa: E402
 from latebloomer.racing.journal import files, migrate  # noqa: E402
 
 CREATION = ("before the tables", "before the first event", "after the first event")
@@ -63,10 +63,12 @@ def arm_all_moments():
 def live(path, settings, isolate):
     """One life: begin the race, or go on with it."""
     if path.exists() and begun(path):
-        resume(path, kill.LEARNERS, progress=False, isolate=isolate)
+        resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate))
     else:
-        race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5, isolate=isolate,
-             **settings)  # fmt: skip
+        every = settings["runner"].checkpoint_every
+        runner = LocalRunner(isolate=isolate, checkpoint_every=every)
+        race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5,
+             **settings | {"runner": runner})  # fmt: skip
 
 
 def begun(path):
@@ -101,7 +103,9 @@ def lives_of(path, settings, rng, moments):
 def judge(path, settings, calm, rng):
     """Resume to the end and compare: pulls lost, counted twice, another verdict."""
     if path.exists() and begun(path):
-        verdict = resume(path, kill.LEARNERS, progress=False, isolate=rng.random() < 0.2)
+        verdict = resume(
+            path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=rng.random() < 0.2)
+        )
     else:
         verdict = race(
             kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5, **settings

@@ -187,7 +187,10 @@ ALLOWED = {
         "integrations/sklearn/checkpoint_formats.py",
         "sklearn.neural_network._stochastic_optimizers",
     ): "a type in the files of MLP estimators",
-    ("racing/runners/isolated.py", "_exit"): "ends a forked process without its parent's clean-up",
+    (
+        "racing/runners/child_process.py",
+        "_exit",
+    ): "ends a forked process without its parent's clean-up",
     ("racing/runners/packing.py", "path"): "a learner's module is found where its race found it",
     (
         "racing/watch_process.py",

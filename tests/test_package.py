@@ -41,12 +41,13 @@ def test_importing_the_package_loads_no_heavy_one():
 
 def test_importing_the_calls_loads_none_of_what_they_do():
     """It comes with the first call; to import them should cost next to nothing."""
-    code = "from latebloomer import race, simulate, Session"
+    code = "from latebloomer import race, Session"
     others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich", "typer", "sqlite3"]
     standard = ["asyncio", "multiprocessing", "subprocess", "socket", "numpy.random"]
-    own = ["racing.run_race", "racing.verdict", "simulation.run_simulation", "simulation.results",
-           "problems", "policies.foresight", "core.random"]  # fmt: skip
+    own = ["racing.run_race", "racing.verdict", "simulation", "problems", "policies.foresight",
+           "core.random"]  # fmt: skip
     assert loaded(code, *others, *standard, *(f"latebloomer.{name}" for name in own)) == []
+    assert loaded("from latebloomer import simulate", *others[:-1], "ray", "numpy.random") == []
 
 
 def test_a_race_loads_neither_a_compiler_nor_policies_that_it_does_not_play():

@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.integrations.sklearn import SklearnLearner
 
@@ -79,7 +79,7 @@ def no_unpickling(monkeypatch):
 @pytest.fixture
 def journal(tmp_path):
     file = tmp_path / "race.db"
-    race(learners(), 20, journal=file, progress=False, checkpoint_every=1)
+    race(learners(), 20, journal=file, progress=False, runner=LocalRunner(checkpoint_every=1))
     assert list(tmp_path.rglob("sklearn.pickle"))
     return file
 
@@ -126,7 +126,14 @@ def test_a_pickled_learner_is_unpickled_where_it_is_restored_and_never_to_look(
 ):
     file, given = tmp_path / "race.db", {f"{k}": lambda k=k: Plain(k) for k in range(1, 5)}
     with pytest.raises(Unpickled):  # the third has its turn, the first comes back later
-        race(given, 60, journal=file, progress=False, policy="r-sr", max_in_memory=2)
+        race(
+            given,
+            60,
+            journal=file,
+            progress=False,
+            policy="r-sr",
+            runner=LocalRunner(max_in_memory=2),
+        )
     assert list(tmp_path.rglob("latebloomer-learner.pickle"))
     assert read_verdict(file).spent > 0
     for saved in tmp_path.glob("race.db.checkpoints"):
@@ -147,7 +154,7 @@ def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(
 
 def test_with_skops_a_race_on_this_machine_unpickles_nothing(tmp_path, no_unpickling):
     file, given = tmp_path / "race.db", learners(checkpoint_format="skops")
-    first = race(given, 20, journal=file, progress=False, checkpoint_every=1)
+    first = race(given, 20, journal=file, progress=False, runner=LocalRunner(checkpoint_every=1))
     again = resume(file, given, progress=False)
     assert again.name == first.name and again.score == first.score
     assert not list(tmp_path.rglob("*.pickle"))

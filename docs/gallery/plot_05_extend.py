@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 
 
 class Curve:
@@ -40,7 +40,7 @@ learners = {
 folder = tempfile.TemporaryDirectory()
 journal = Path(folder.name) / "race.db"
 quiet = {"progress": False}
-first = race(learners, budget=40, journal=journal, checkpoint_every=1, **quiet)
+first = race(learners, budget=40, journal=journal, runner=LocalRunner(checkpoint_every=1), **quiet)
 print(f"after {first.spent} pulls: keep {first.name}")
 second = resume(journal, learners, budget=400, horizon=400, **quiet)
 print(f"after {second.spent} pulls: keep {second.name}")

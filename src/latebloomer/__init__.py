@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from latebloomer.racing.callbacks import RaceView
     from latebloomer.racing.learner_contract import check_learner
     from latebloomer.racing.runners.contract import Runner
+    from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray import RayRunner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
@@ -56,6 +57,7 @@ __all__ = [
     "Foresight",
     "Hyperband",
     "LatebloomerError",
+    "LocalRunner",
     "ProbOne",
     "Problem",
     "RaceRandomSearchCV",
@@ -110,6 +112,7 @@ _HOMES = {
     "racing.callbacks": "RaceView",
     "racing.learner_contract": "check_learner",
     "racing.runners.contract": "Runner",
+    "racing.runners.local": "LocalRunner",
     "racing.runners.ray": "RayRunner",
     "racing.runners.runner_contract": "check_runner",
     "racing.training_share": "full_training",

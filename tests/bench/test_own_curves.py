@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import race
+from latebloomer import LocalRunner, race
 from latebloomer.bench import bench, curve_sets, read_folder, read_sets
 from latebloomer.bench.bench_report import what_is_drawn
 from latebloomer.cli import app
@@ -128,7 +128,7 @@ def test_losses_are_turned_and_learners_that_failed_are_left_out(tmp_path):
 
     learners = dict(zip("xyz", map(learner, CURVES), strict=True)) | {"w": breaks}
     race(learners, budget=60, journal=tmp_path / "race.db", policy="rr", maximize=False,
-         retries=0, progress=False)  # fmt: skip
+         runner=LocalRunner(retries=0), progress=False)  # fmt: skip
     curves = only(tmp_path)
     assert np.array_equal(curves.means, -CURVES[:, : curves.length])
     assert curves.note.endswith("without w, which failed")

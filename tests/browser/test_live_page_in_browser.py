@@ -15,7 +15,7 @@ TOKEN = "0123456789abcdef"
 RACE = """
 import random, sys
 from threading import Semaphore, Thread
-from latebloomer import race
+from latebloomer import LocalRunner, race
 
 allowed = Semaphore(0)
 def listen():
@@ -37,7 +37,7 @@ learners = {
     "late": curve(40, 1.0), "early": curve(1, 0.7), "<img src=x onerror=hacked=1>": curve(9, 0.6),
     "weak": curve(5, 0.4), "fails": curve(5, 0.5, fail=12),
 }
-race(learners, 400, journal=sys.argv[1], progress=False, retries=0)
+race(learners, 400, journal=sys.argv[1], progress=False, runner=LocalRunner(retries=0))
 """
 
 

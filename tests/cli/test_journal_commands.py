@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import race, read_verdict, simulate
+from latebloomer import LocalRunner, race, read_verdict, simulate
 from latebloomer.cli import app, race_commands, simulation_commands
 
 MODULE = """
@@ -165,8 +165,8 @@ def test_retries_and_checkpoints(run):
         words = ("--retries", retries, "--checkpoint-every", 1, "--json", "--quiet")
         raced(run, *words, learners="failing")
         found[retries] = read_verdict()
-        assert found[retries].settings["retries"] == retries
-        assert found[retries].settings["checkpoint_every"] == 1
+        runner = found[retries].settings["runner"]
+        assert runner["retries"] == retries and runner["checkpoint_every"] == 1
         assert found[retries]["fails"].state == "failed"
     assert "pull 3 failed once" in found[0]["fails"].why
     assert "pull 3 failed 3 times" in found[2]["fails"].why
@@ -222,7 +222,9 @@ def test_a_race_has_the_same_defaults_in_python_and_on_the_command_line():
     shared = set(shell) & set(python)
     assert {name: shell[name] for name in shared} == {name: python[name] for name in shared}
     output = {"report", "save", "json", "verbose"}
-    assert set(shell) - shared == {"address", "storage", "cpus", "gpus"} | output
+    ray, runner = {"address", "storage", "cpus", "gpus"}, defaults(LocalRunner)
+    assert set(shell) - shared == ray | set(runner) | output
+    assert runner == {name: shell[name] for name in runner}
     assert set(python) - shared == {"durability", "callbacks", "score_range"}
 
 

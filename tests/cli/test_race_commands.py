@@ -131,9 +131,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
     assert run("race", "mine:learners", "--budget", 20, "--quiet").exit_code == 0
     ran = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new")
     assert ran.exit_code == 0, ran.output
-    assert (
-        "extends from 20 to 90 pulls: " in ran.output and "new joins (from pull 0)" in ran.output
-    )
+    assert "Extending the budget from 20 to 90 pulls. " in ran.output and "New: new." in ran.output
     assert "Keep new" in ran.output
     again = run("extend", "race.db", "more:learners", "--budget", 90, "--add", "new", "--quiet")
     assert again.exit_code == 0 and "Keep new" in again.output  # repeated as it is
@@ -147,7 +145,7 @@ def test_a_race_is_extended_with_a_newcomer(run, tmp_path):
 @pytest.mark.parametrize(
     "words, text",
     [
-        (["--budget", 10], "budget=10, but 20 pulls are spent already"),
+        (["--budget", 10], "budget=10 is below the 20 pulls already spent"),
         (["--budget", 40, "--add", "none"], "--add none, but the learners given are slow, quick"),
         (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
         (["--budget", 40, "--max-in-memory", 0], "max_in_memory=0"),
@@ -171,7 +169,7 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     (tmp_path / "interrupt").touch()
     ran = run("race", "mine:learners", "--budget", 40, "--quiet")
     assert ran.exit_code == 130
-    assert "stopped after pull 13 of 40" in ran.stderr
+    assert "Stopped after pull 13 of 40" in ran.stderr
     assert "go on with: latebloomer resume race.db mine:learners" in ran.stderr
     (tmp_path / "interrupt").unlink()
     assert run("resume", "race.db", "mine:learners", "--quiet").stdout.startswith("Keep quick")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latebloomer.core.prefix_sums import FIRST_BLOCK, PrefixSums
+from latebloomer.core.estimators import FIRST_BLOCK, PrefixSums
 
 
 def powers(last):

@@ -20,7 +20,7 @@ from scipy import special, stats
 
 from latebloomer.core import random
 from latebloomer.core.kernel import lower
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.errors import SettingError
 
 FALSE_ALARMS = 1e-6  # of each test below, all its statistics together

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree._tree import Tree
 from threadpoolctl import threadpool_limits
 
-from latebloomer import check_learner, race, resume
+from latebloomer import LocalRunner, check_learner, race, resume
 from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
 
@@ -224,7 +224,7 @@ def test_in_a_race_what_is_not_trusted_is_a_warning_and_is_trained_again(tmp_pat
         "bayes": lambda: skops_learner(GaussianNB()),
     }
     file = tmp_path / "race.db"
-    first = race(given, 12, journal=file, progress=False, checkpoint_every=2)
+    first = race(given, 12, journal=file, progress=False, runner=LocalRunner(checkpoint_every=2))
     assert any("could not be saved" in text and TREE in text for text in map(str, first.warnings))
     again = resume(file, given, progress=False)
     assert (again.name, again.score) == (first.name, first.score)

@@ -119,7 +119,7 @@ def test_functions_report_a_counter_of_their_own_and_may_end(tmp_path):
     run.fit()
     verdict = scheduler.verdict()
     assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
-    assert any("ended by itself" in text for text in verdict.warnings)
+    assert any("finished" in text for text in verdict.warnings)
 
 
 def test_a_trial_that_fails_is_out(tmp_path):

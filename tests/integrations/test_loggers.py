@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from libraries import told
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 from latebloomer.integrations.mlflow import MLflowLogger
 from latebloomer.integrations.standard_logging import LoggingLogger
 from latebloomer.integrations.tensorboard import TensorBoardLogger
@@ -46,7 +46,13 @@ BUDGET = 30
 
 def raced(logger, path, **settings):
     return race(
-        LEARNERS, BUDGET, journal=path, progress=False, callbacks=[logger], retries=0, **settings
+        LEARNERS,
+        BUDGET,
+        journal=path,
+        progress=False,
+        callbacks=[logger],
+        runner=LocalRunner(retries=0),
+        **settings,
     )
 
 
@@ -61,7 +67,14 @@ def stopped_and_resumed(make, path):
             raise Kill
 
     with pytest.raises(Kill):
-        race(LEARNERS, BUDGET, journal=path, progress=False, callbacks=[make(), kill], retries=0)
+        race(
+            LEARNERS,
+            BUDGET,
+            journal=path,
+            progress=False,
+            callbacks=[make(), kill],
+            runner=LocalRunner(retries=0),
+        )
     return resume(path, LEARNERS, progress=False, callbacks=[make()])
 
 

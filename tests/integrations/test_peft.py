@@ -54,7 +54,7 @@ def loss_now(learner):
 @pytest.mark.xfail(strict=True, reason="load() reads model.safetensors alone")
 def test_a_winner_that_was_restored_is_the_trained_adapter():
     verdict = race(
-        {"slow": lora(1e-3), "quick": lora(3e-2)}, trainings=1.5, journal=None, isolate=True,
+        {"slow": lora(1e-3), "quick": lora(3e-2)}, trainings=1.5, journal=None, runner="isolated",
         progress=False,
     )  # fmt: skip
     assert -loss_now(verdict.learner) == pytest.approx(verdict.score, abs=1e-6)

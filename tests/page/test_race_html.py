@@ -88,7 +88,7 @@ def test_it_says_all_that_a_reader_needs(verdict):
         "Keep late", "led at half-time", "ertified", "Learning curves", "dropped at race pull",
         "How sure is this?", "What would others have kept?", "seconds", "took ",
         "at 900 pulls", "false alarm", "Successive Halving", "ASHA", "auto: foresight",
-        "resume(", "@inproceedings", "ended by itself after 29 pulls", "pull 20 failed twice",
+        "resume(", "@inproceedings", "finished after 29 pulls", "pull 20 failed twice",
         "&lt;script&gt;alert(1)&lt;/script&gt;", "early &amp; loud", "out of &lt;memory&gt;",
     ):  # fmt: skip
         assert part in html, part

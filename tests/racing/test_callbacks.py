@@ -108,11 +108,11 @@ def test_failures_are_events_too():
     assert failed[0].n == 3 and failed[2].arm == 3
 
 
-def test_on_resume_only_what_is_new_is_told(tmp_path, cut):
+def test_on_resume_the_latest_score_comes_again_and_then_what_is_new(tmp_path, cut):
     path, heard = tmp_path / "race.db", []
     cut(25, lambda: run(journal=path))
     resume(path, LEARNERS, progress=False, callbacks=[lambda event, view: heard.append(event)])
-    assert sum(isinstance(event, ScoreReported) for event in heard) == 35
+    assert sum(isinstance(event, ScoreReported) for event in heard) == 36
 
 
 @pytest.mark.parametrize("callbacks", [print, 3, [3], [print, None]])

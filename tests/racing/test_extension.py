@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError
 from latebloomer.session.events import Extended, Joined, Restored
 
@@ -60,7 +60,7 @@ def contents(path):
 
 
 def test_a_finished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path):
-    first = run(tmp_path / "race.db", checkpoint_every=1)
+    first = run(tmp_path / "race.db", runner=LocalRunner(checkpoint_every=1))
     more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
     whole = run(tmp_path / "whole.db", 150, horizon=60)
     assert first.spent == 60 and more.spent == more.budget == 150 and more.horizon == 60
@@ -82,34 +82,34 @@ def test_an_unfinished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path, c
 
 def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
     path, said = tmp_path / "race.db", []
-    first = run(path, checkpoint_every=5)
+    first = run(path, runner=LocalRunner(checkpoint_every=5))
     events = []
     resume(path, LEARNERS, budget=150, callbacks=[lambda e, view: events.append(e)])
     said = capsys.readouterr().err
     back = [name for name in LEARNERS if first[name].state == "dropped"]
-    line = next(line for line in said.splitlines() if "extends" in line)
-    listed = f"{', '.join(back[:-1])} and {back[-1]} come back (from pull"
-    assert line.startswith(f"extends from 60 to 150 pulls: {listed}")
-    assert "the horizon stays at 60 pulls" in line
-    # All are at the end of a phase, and were saved when they were dropped.
-    assert f"{sum(first.pulls[name] for name in back)} pulls of theirs are in checkpoints" in line
-    assert "trained again" not in line
+    line = next(line for line in said.splitlines() if "Extending" in line)
+    revived = ", ".join(f"{name} (at pull {first.pulls[name]})" for name in back)
+    # All are at the end of a phase, and were saved when they were dropped: nothing is retrained.
+    assert line == (
+        f"Extending the budget from 60 to 150 pulls. Revived: {revived}. "
+        "The horizon stays at 60 pulls."
+    )
     extended = next(k for k, event in enumerate(events) if isinstance(event, Extended))
     assert not any(isinstance(event, Restored) for event in events[:extended])
-    assert said.index("extends from") < said.index("resumed at pull 60 of 150")
+    assert said.index("Extending") < said.index("resumed at pull 60 of 150")
 
 
 def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
     path = tmp_path / "race.db"
     first = run(path)
     resume(path, LEARNERS, budget=150)
-    line = next(x for x in capsys.readouterr().err.splitlines() if "extends" in x)
+    line = next(x for x in capsys.readouterr().err.splitlines() if "Extending" in x)
     out = sum(arm.pulls for arm in first.learners if arm.state == "dropped")
-    assert f"; {out} pulls are trained again (about " in line
+    assert f" Retraining {out} pulls that no checkpoint covers (about " in line
 
 
 def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
-    first = run(tmp_path / "race.db", checkpoint_every=1000)
+    first = run(tmp_path / "race.db", runner=LocalRunner(checkpoint_every=1000))
     with sqlite3.connect(tmp_path / "race.db") as db:
         saved = dict(db.execute("SELECT arm, n FROM checkpoints"))
     assert saved == {i: arm.pulls for i, arm in enumerate(first.learners)}
@@ -130,13 +130,15 @@ def test_the_horizon_moves_where_it_is_given(tmp_path):
     run(path)
     more = resume(path, LEARNERS, budget=150, horizon=150, progress=False)
     assert more.horizon == 150 and more.spent == 150
-    assert any("the horizon moves from 60 to 150 pulls" in text for text in more.warnings)
+    assert any("The horizon moves from 60 to 150 pulls" in text for text in more.warnings)
 
 
 def test_the_verdict_says_what_is_not_claimed_any_more(tmp_path):
     run(tmp_path / "race.db")
     more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
-    (warning,) = [text for text in more.warnings if "extends from 60 to 150 pulls" in text]
+    (warning,) = [
+        text for text in more.warnings if "Extending the budget from 60 to 150 pulls" in text
+    ]
     assert "no bound of the policy is claimed" in warning
     assert "the certificate covers all counts of pulls" in warning
 
@@ -191,8 +193,8 @@ def test_policies_that_decide_every_pull_go_on_with_all_arms(tmp_path):
 @pytest.mark.parametrize("isolate", [False, True])
 def test_it_works_with_a_process_for_each_learner(tmp_path, isolate):
     path = tmp_path / "race.db"
-    run(path, isolate=isolate)
-    more = resume(path, LEARNERS, budget=90, progress=False, isolate=isolate)
+    run(path, runner=LocalRunner(isolate=isolate))
+    more = resume(path, LEARNERS, budget=90, progress=False)
     assert more.spent == 90 and more.learner.n == more.pulls[more.name]
 
 
@@ -231,18 +233,18 @@ def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
 @pytest.mark.parametrize(
     "more, error, text",
     [
-        ({"budget": 30}, BudgetError, "budget=30, but 60 pulls are spent already"),
-        ({"budget": 0}, BudgetError, "budget=0, but 60 pulls are spent already"),
+        ({"budget": 30}, BudgetError, "budget=30 is below the 60 pulls already spent"),
+        ({"budget": 0}, BudgetError, "budget=0 is below the 60 pulls already spent"),
         ({"budget": "90"}, SettingError, "budget='90'"),
         ({"budget": 90.5}, SettingError, "budget=90.5"),
         ({"budget": 90, "horizon": 3}, SettingError, "horizon=3, but horizon must be at least"),
-        ({"horizon": 90}, SettingError, "the horizon moves only with a larger budget"),
+        ({"horizon": 90}, SettingError, "horizon=90 also needs a larger budget"),
         ({"budget": 90, "revive": "no"}, SettingError, "revive='no'"),
         ({"budget": 90, "add": {"a": of(1, 1)}}, SettingError, "'a' is in this race already"),
         ({"budget": 90, "add": {"new": 7}}, LearnerError, "learner 'new' is 7"),
         ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
         ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
-        ({"add": NEW}, SettingError, "a newcomer is paid from a larger budget"),
+        ({"add": NEW}, SettingError, "also needs a larger budget, which pays for the new learner"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, text):
@@ -258,7 +260,9 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, te
 def test_an_unfinished_race_is_not_cut(tmp_path, cut):
     path = tmp_path / "race.db"
     cut(20, lambda: run(path))
-    with pytest.raises(BudgetError, match="the race has 60, and a race is extended, not cut"):
+    with pytest.raises(
+        BudgetError, match="budget=40 is below the race's budget of 60, which cannot be cut"
+    ):
         resume(path, LEARNERS, budget=40, progress=False)
     assert resume(path, LEARNERS, progress=False).spent == 60
 
@@ -266,7 +270,7 @@ def test_an_unfinished_race_is_not_cut(tmp_path, cut):
 def test_a_race_by_the_clock_is_not_extended_in_pulls(tmp_path):
     path = tmp_path / "race.db"
     race(LEARNERS, seconds=0.05, journal=path, progress=False)
-    with pytest.raises(SettingError, match="by the clock"):
+    with pytest.raises(SettingError, match="cannot extend a time-based race"):
         resume(path, LEARNERS, budget=10**9, progress=False)
 
 

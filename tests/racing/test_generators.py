@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.racing.checkpoints.kept_models import is_bare, is_model
 
 
@@ -55,7 +55,7 @@ def rows(path, query):
 
 @pytest.mark.parametrize("isolate", [False, True])
 def test_a_finished_race_gives_the_winner_without_training_it_again(tmp_path, capsys, isolate):
-    verdict = run(tmp_path / "race.db", isolate=isolate)
+    verdict = run(tmp_path / "race.db", runner=LocalRunner(isolate=isolate))
     assert (verdict.learner.best, verdict.learner.n) == (0.9, verdict.pulls["b"])
     BUILT.clear()
     again = resume(tmp_path / "race.db", LEARNERS)
@@ -132,10 +132,10 @@ def test_nothing_is_kept_of_a_race_in_memory_or_of_a_bare_generator(tmp_path):
 
 def test_a_bare_generator_in_a_process_of_its_own_is_told_of_at_its_first_pull(tmp_path):
     learners = {"a": bare(0.5), "b": bare(0.9), "c": learner(0.7)}
-    verdict = run(tmp_path / "race.db", learners, isolate=True)
+    verdict = run(tmp_path / "race.db", learners, runner="isolated")
     noted = rows(
         tmp_path / "race.db",
-        "SELECT arm, t FROM changes WHERE kind = 'noted' AND why LIKE 'it yields scores alone%'",
+        "SELECT arm, t FROM changes WHERE kind = 'noted' AND why LIKE 'it yields only scores%'",
     )
     assert noted == [(0, 1), (1, 2)]  # after the first pull of each, and not again
     assert verdict.learner is None

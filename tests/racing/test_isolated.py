@@ -12,9 +12,7 @@ from time import monotonic
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
-from latebloomer.errors import SettingError
-from latebloomer.racing.runners.isolated import IsolatedRunner
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.racing.runners.runner_contract import check_runner
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -47,47 +45,43 @@ DEATHS = {
 
 
 def test_it_keeps_the_contract_of_runners():
-    assert len(check_runner(IsolatedRunner)) == 4
+    assert len(check_runner(lambda: LocalRunner(isolate=True))) == 4
 
 
 @pytest.mark.parametrize("what", DEATHS)
 def test_a_learner_that_dies_has_failed_and_the_race_goes_on(tmp_path, what):
     die, text = DEATHS[what]
     path = tmp_path / "race.db"
-    verdict = race(GOOD | {"odd": after_two(die)}, 40, journal=path, progress=False, isolate=True)
+    verdict = race(
+        GOOD | {"odd": after_two(die)}, 40, journal=path, progress=False, runner="isolated"
+    )
     assert verdict.spent == 40 and verdict.name == "a"
     assert verdict["odd"].state == "failed" and verdict["odd"].pulls == 2
     assert "pull 3 failed twice: " in verdict["odd"].why and text in verdict["odd"].why
     assert read_verdict(path).summary() == verdict.summary()
 
 
-def test_a_pull_that_hangs_is_ended_with_its_process(monkeypatch):
-    monkeypatch.setattr("latebloomer.racing.runners.isolated.GRACE", 0.1)
+def test_a_pull_that_hangs_is_ended_with_its_process():
     hangs = after_two(threading.Event().wait)
     verdict = race(
-        GOOD | {"odd": hangs}, 30, journal=None, progress=False, isolate=True, timeout=0.2,
-        retries=0,
+        GOOD | {"odd": hangs}, 30, journal=None, progress=False, 
+        runner=LocalRunner(isolate=True, timeout=0.2, retries=0),
     )  # fmt: skip
     assert verdict["odd"].why == "pull 3 failed once: a pull took longer than timeout=0.2 s"
     assert verdict.spent == 30
 
 
 def test_the_winner_comes_back_trained():
-    verdict = race(GOOD, 40, journal=None, progress=False, isolate=True)
+    verdict = race(GOOD, 40, journal=None, progress=False, runner="isolated")
     assert verdict.learner == verdict.pulls["a"]  # the model that came with the newest score
 
 
 def test_it_is_the_race_of_the_local_runner(tmp_path):
     here = race(GOOD, 40, journal=tmp_path / "here.db", progress=False)
-    there = race(GOOD, 40, journal=tmp_path / "there.db", progress=False, isolate=True)
+    there = race(GOOD, 40, journal=tmp_path / "there.db", progress=False, runner="isolated")
     assert there.summary() == here.summary()
-    again = resume(tmp_path / "here.db", GOOD, progress=False, isolate=True)
+    again = resume(tmp_path / "here.db", GOOD, progress=False, runner="isolated")
     assert again.summary() == here.summary()
-
-
-def test_isolation_is_for_local_races():
-    with pytest.raises(SettingError, match="isolate=True with runner='ray'"):
-        race(GOOD, 40, runner="ray", isolate=True, journal=None)
 
 
 KILLED = """
@@ -104,7 +98,7 @@ def tells(name):
                 os.kill(os.getppid(), 9)
     return scores
 
-race({"a": tells("a"), "b": tells("b")}, 40, journal=None, progress=False, isolate=True)
+race({"a": tells("a"), "b": tells("b")}, 40, journal=None, progress=False, runner="isolated")
 """
 
 
@@ -169,7 +163,7 @@ def boosted():
         yield HistGradientBoostingClassifier(max_iter=trees).fit(X, y).score(X, y), trees
 
 next(boosted())  # this process now has OpenMP's threads
-print(race({"a": boosted, "b": boosted}, 6, journal=None, progress=False, isolate=True).spent)
+print(race({"a": boosted, "b": boosted}, 6, journal=None, progress=False, runner="isolated").spent)
 """
 
 
@@ -188,4 +182,4 @@ def test_a_machine_that_cannot_start_a_process_says_so(monkeypatch):
 
     monkeypatch.setattr(os, "fork", refuse)
     with pytest.raises(BlockingIOError, match="no more processes"):
-        race(GOOD, 40, journal=None, progress=False, isolate=True)
+        race(GOOD, 40, journal=None, progress=False, runner="isolated")

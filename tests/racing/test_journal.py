@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import UCBE, race, read_verdict, resume
+from latebloomer import UCBE, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
@@ -106,7 +106,14 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path, view):
         raise RuntimeError("boom")
 
     learners = LEARNERS | {"fails": fails, "saved": Kept}
-    race(learners, 60, journal=path, progress=False, checkpoint_every=3, winner_share=0.3)
+    race(
+        learners,
+        60,
+        journal=path,
+        progress=False,
+        runner=LocalRunner(checkpoint_every=3),
+        winner_share=0.3,
+    )
     assert rows(path, f"SELECT {VIEWS[view]} FROM {view}")
 
 
@@ -329,7 +336,7 @@ KEPT = {"a": lambda: Kept(0.9), "b": lambda: Kept(0.7)}
 
 def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path):
     path = tmp_path / "race.db"
-    verdict = race(KEPT, 50, journal=path, progress=False, checkpoint_every=10)
+    verdict = race(KEPT, 50, journal=path, progress=False, runner=LocalRunner(checkpoint_every=10))
     again = resume(path, KEPT, progress=False)
     assert again.learner.n == verdict.learner.n == verdict.pulls["a"]
     assert again.learner.made == 0  # the winner is saved at the end of a race
@@ -337,7 +344,7 @@ def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path):
 
 def test_a_changed_checkpoint_is_not_loaded(tmp_path):
     path = tmp_path / "race.db"
-    verdict = race(KEPT, 50, journal=path, progress=False, checkpoint_every=10)
+    verdict = race(KEPT, 50, journal=path, progress=False, runner=LocalRunner(checkpoint_every=10))
     (saved,) = rows(path, "SELECT folder FROM checkpoints WHERE arm = 0")
     file = Path(f"{path}.checkpoints") / saved[0] / "n"
     file.write_text("999999")
@@ -348,7 +355,7 @@ def test_a_changed_checkpoint_is_not_loaded(tmp_path):
 
 def test_one_checkpoint_per_learner_is_kept(tmp_path):
     path = tmp_path / "race.db"
-    race(KEPT, 60, journal=path, progress=False, checkpoint_every=3)
+    race(KEPT, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=3))
     for arm in ("0000", "0001"):
         assert len(list((Path(f"{path}.checkpoints") / arm).iterdir())) == 1
     assert len(rows(path, "SELECT * FROM checkpoints")) == 2
@@ -360,7 +367,13 @@ def test_a_learner_that_cannot_be_saved_races_on_with_a_warning(tmp_path):
             raise OSError("no space left on device")
 
     learners = {"a": Unsaved, "b": lambda: Kept(0.5)}
-    verdict = race(learners, 40, journal=tmp_path / "r.db", progress=False, checkpoint_every=10)
+    verdict = race(
+        learners,
+        40,
+        journal=tmp_path / "r.db",
+        progress=False,
+        runner=LocalRunner(checkpoint_every=10),
+    )
     assert verdict.spent == 40
     assert any("could not be saved (OSError: no space left" in w for w in verdict.warnings)
 
@@ -369,7 +382,7 @@ def test_a_race_in_memory_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    race(KEPT, 40, journal=None, progress=False, checkpoint_every=3)
+    race(KEPT, 40, journal=None, progress=False, runner=LocalRunner(checkpoint_every=3))
     assert not list(tmp_path.iterdir())
 
 

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalMismatch, SettingError
 from latebloomer.racing.journal import RACES, files, names
 from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
@@ -207,7 +207,12 @@ def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):
 
 def test_settings_that_change_no_decision_may_differ():
     first = run("race.db", score_range=(0, 1))
-    again = run("race.db", score_range=(0, 1), if_exists="resume", retries=5, timeout=60)
+    again = run(
+        "race.db",
+        score_range=(0, 1),
+        if_exists="resume",
+        runner=LocalRunner(retries=5, timeout=60),
+    )
     assert again.summary() == first.summary()
 
 

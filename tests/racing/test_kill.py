@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import resume
+from latebloomer import LocalRunner, resume
 from latebloomer.racing import api as races
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import FileJournal
@@ -83,12 +83,12 @@ LEARNERS = {
     "moody": moody,
 }
 WAYS = [
-    {"policy": "r-sr", "checkpoint_every": 3},
-    {"policy": "r-ucbe", "checkpoint_every": 4, "maximize": False},
-    {"policy": "auto", "checkpoint_every": 3, "winner_share": 0.5},
+    {"policy": "r-sr", "runner": LocalRunner(checkpoint_every=3)},
+    {"policy": "r-ucbe", "runner": LocalRunner(checkpoint_every=4), "maximize": False},
+    {"policy": "auto", "runner": LocalRunner(checkpoint_every=3), "winner_share": 0.5},
     {  # pulls that are shares of a full training: two steps, one, one or two, none
         "full_steps": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
-        "pulls_per_training": 45, "checkpoint_every": 3,
+        "pulls_per_training": 45, "runner": LocalRunner(checkpoint_every=3),
     },
 ]  # fmt: skip
 NAMED_AT = 45  # pulls of the way that delivers, when it names the best

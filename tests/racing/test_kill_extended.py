@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import test_kill as kill
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.session.events import Extended, Joined
 
@@ -54,14 +54,11 @@ LEARNERS = {
     "saved-third": lambda seed: kill.Saved(seed, 0.7, 4.0),
 }
 ADD = {"new": lambda seed: kill.Saved(seed, 0.9, 8.0)}
-WAYS = [  # of the race, and of its extension
-    ({"policy": "r-sr", "max_in_memory": 2, "horizon": 99}, {"max_in_memory": 2}),
-    ({"policy": "auto", "checkpoint_every": 4}, {"add": ADD, "horizon": 99}),
-    (
-        {"policy": "r-sr", "max_in_memory": 1, "winner_share": 0.3, "horizon": 99},
-        {"add": ADD, "max_in_memory": 2},
-    ),
-    ({"policy": "r-sr", "checkpoint_every": 5, "horizon": 130}, {"revive": False}),
+WAYS = [  # settings of the runner, of the race, and of its extension
+    ({"max_in_memory": 2}, {"policy": "r-sr", "horizon": 99}, {}),
+    ({"checkpoint_every": 4}, {"policy": "auto"}, {"add": ADD, "horizon": 99}),
+    ({"max_in_memory": 1}, {"policy": "r-sr", "winner_share": 0.3, "horizon": 99}, {"add": ADD}),
+    ({"checkpoint_every": 5}, {"policy": "r-sr", "horizon": 130}, {"revive": False}),
 ]
 MOMENTS = (*kill.MOMENTS, "before the extension", "after the extension")
 
@@ -81,11 +78,12 @@ def arm_moments():
 
 def live(path, way):
     """One life: the race, and when that is over, its extension. Repeated, it goes on."""
-    settings, more = WAYS[way]
+    runner, settings, more = WAYS[way]
     if not path.exists() or not kill_began(path):
-        race(LEARNERS, FIRST, journal=path, progress=False, seed=5, **settings)
+        how = LocalRunner(**runner)
+        race(LEARNERS, FIRST, journal=path, progress=False, seed=5, runner=how, **settings)
     elif len(kill.told(path)) < FIRST:
-        resume(path, LEARNERS, progress=False, max_in_memory=settings.get("max_in_memory"))
+        resume(path, LEARNERS, progress=False)
     return resume(path, LEARNERS, budget=LAST, progress=False, **more)
 
 

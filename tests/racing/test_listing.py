@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import clean, list_races
@@ -32,7 +32,14 @@ LEARNERS = {"a": lambda: Counter(1.0), "b": lambda: Counter(2.0), "c": lambda: C
 
 
 def run(path, budget=30, **settings):
-    return race(LEARNERS, budget, journal=path, progress=False, checkpoint_every=2, **settings)
+    return race(
+        LEARNERS,
+        budget,
+        journal=path,
+        progress=False,
+        runner=LocalRunner(checkpoint_every=2),
+        **settings,
+    )
 
 
 def test_what_is_listed_of_a_race(tmp_path):

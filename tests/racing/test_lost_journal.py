@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.racing import time_budget
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
 from latebloomer.racing.journal.schema import checksum
-from latebloomer.racing.runners import contract, local
+from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Saved, ScoreReported
 
 
@@ -88,7 +88,7 @@ def test_checkpoints_move_along(tmp_path):
             return super().pull()
 
     given = {"a": lambda: Loses(0.9), "b": lambda: Saves(0.7), "c": lambda: Saves(0.5)}
-    verdict = race(given, 60, journal=path, progress=False, checkpoint_every=5)
+    verdict = race(given, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=5))
     folder = Path(f"{verdict.journal}.checkpoints")
     assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
     later = {name: (lambda name=name: Saves(0.5)) for name in given}
@@ -104,7 +104,7 @@ def test_looking_at_any_moment_is_a_snapshot(tmp_path, monkeypatch, settings):
     for module in (
         time_budget,
         local,
-        contract,
+        learner_host,
     ):  # a clock that goes on by 1 ms when it is looked at
         monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
 
@@ -243,7 +243,12 @@ def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypat
 def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):
     path = tmp_path / "race.db"
     given = {"a": lambda: Saves(0.9), "b": lambda: Saves(0.7)}
-    cut(30, lambda: race(given, 60, journal=path, progress=False, checkpoint_every=4))
+    cut(
+        30,
+        lambda: race(
+            given, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=4)
+        ),
+    )
     draft = Path(f"{path}.checkpoints") / "0001" / "9.1234abcd.draft"
     draft.mkdir(parents=True)
     resume(path, given, progress=False)

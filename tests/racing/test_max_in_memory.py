@@ -10,7 +10,6 @@ import pytest
 
 from latebloomer import check_runner, race, read_verdict, resume
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing.runners.isolated import IsolatedRunner
 from latebloomer.racing.runners.local import LocalRunner
 
 ALIVE = weakref.WeakSet()
@@ -85,33 +84,36 @@ def test_the_verdict_is_the_same_with_few_in_memory(policy, max_in_memory, learn
     ALIVE.clear()
     MOST[0] = 0
     path = tmp_path / "race.db"
-    few = run(learners, policy=policy, max_in_memory=max_in_memory, journal=path)
+    few = run(
+        learners, policy=policy, runner=LocalRunner(max_in_memory=max_in_memory), journal=path
+    )
     assert few.summary() == calm.summary() and curves(few) == curves(calm)
     assert few.learner.n == few.pulls[few.name]
     assert MOST[0] <= max_in_memory
     assert read_verdict(path).summary() == calm.summary()
 
 
-@pytest.mark.parametrize("settings", [{"isolate": True}, {"timeout": 60}, {"winner_share": 0.4}])
+@pytest.mark.parametrize("settings", [{"isolate": True}, {"timeout": 60}])
 def test_it_goes_with_other_settings(settings):
-    calm, few = run(ODD, **settings), run(ODD, max_in_memory=2, **settings)
+    calm = run(ODD, runner=LocalRunner(**settings), winner_share=0.4)
+    few = run(ODD, runner=LocalRunner(max_in_memory=2, **settings), winner_share=0.4)
     assert few.summary() == calm.summary() and curves(few) == curves(calm)
     assert few.learner.n == few.pulls[few.name]
     if "isolate" not in settings:
         ALIVE.clear()
         MOST[0] = 0
-        run(ODD, max_in_memory=2, **settings)
+        run(ODD, runner=LocalRunner(max_in_memory=2, **settings), winner_share=0.4)
         assert MOST[0] <= 2
 
 
-@pytest.mark.parametrize("inner", [LocalRunner, IsolatedRunner])
-def test_it_keeps_the_contract_of_runners(inner):
-    assert len(check_runner(lambda: inner().with_resident(2))) == 4
+@pytest.mark.parametrize("isolate", [False, True])
+def test_it_keeps_the_contract_of_runners(isolate):
+    assert len(check_runner(lambda: LocalRunner(isolate=isolate, max_in_memory=2))) == 2
 
 
 def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
     path = tmp_path / "race.db"
-    run(LEARNERS, journal=path, max_in_memory=1)
+    run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1))
     with sqlite3.connect(path) as db:
         arms = [arm for (arm,) in db.execute("SELECT arm FROM pulls ORDER BY t")]
         saves = db.execute("SELECT count(*) FROM events WHERE kind = 'saved'").fetchone()[0]
@@ -123,20 +125,22 @@ def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
 @pytest.mark.parametrize("again", [None, 1, 3])
 def test_it_is_resumed_with_another_number_or_without(again, tmp_path, cut):
     path, calm = tmp_path / "race.db", run(ODD)
-    cut(57, lambda: run(ODD, journal=path, max_in_memory=2))
-    more = resume(path, ODD, progress=False, max_in_memory=again)
+    cut(57, lambda: run(ODD, journal=path, runner=LocalRunner(max_in_memory=2)))
+    more = resume(path, ODD, progress=False, runner=LocalRunner(max_in_memory=again))
     assert more.summary() == calm.summary() and curves(more) == curves(calm)
 
 
 def test_an_extension_with_few_in_memory(tmp_path):
     calm, few = tmp_path / "calm.db", tmp_path / "few.db"
     run(ODD, journal=calm)
-    run(ODD, journal=few, max_in_memory=2)
+    run(ODD, journal=few, runner=LocalRunner(max_in_memory=2))
     add = {"new": of(Pickled, 1.1, 12.0)}
     want = resume(calm, ODD, budget=300, add=add, progress=False)
     ALIVE.clear()
     MOST[0] = 0
-    have = resume(few, ODD, budget=300, add=add, progress=False, max_in_memory=2)
+    have = resume(
+        few, ODD, budget=300, add=add, progress=False, runner=LocalRunner(max_in_memory=2)
+    )
     assert have.summary() == want.summary() and curves(have) == curves(want)
     assert MOST[0] <= 2
 
@@ -158,7 +162,7 @@ def hidden_generator(seed):
         (
             {"max_in_memory": 0},
             SettingError,
-            "max_in_memory=0, but resident must be a whole number from 1",
+            "max_in_memory=0, but max_in_memory must be an integer >= 1",
         ),
         ({"max_in_memory": -1}, SettingError, "max_in_memory=-1"),
         ({"max_in_memory": 2.0}, SettingError, "max_in_memory=2.0"),
@@ -168,42 +172,47 @@ def hidden_generator(seed):
     ],
 )
 def test_it_is_refused_before_a_file_is_made(settings, error, text, tmp_path):
+    policy = settings.pop("policy", "r-sr")
     with pytest.raises(error) as said:
-        run(LEARNERS, journal=tmp_path / "race.db", **settings)
+        run(LEARNERS, journal=tmp_path / "race.db", policy=policy, runner=LocalRunner(**settings))
     assert text in str(said.value) and not list(tmp_path.iterdir())
 
 
 def test_a_race_by_the_clock_is_refused():
-    with pytest.raises(
-        SettingError, match="max_in_memory=2 with seconds=1, but a race by the clock"
-    ):
-        race(LEARNERS, seconds=1, max_in_memory=2, journal=None, progress=False)
+    with pytest.raises(SettingError, match="max_in_memory=2 cannot be combined with seconds=1"):
+        race(
+            LEARNERS, seconds=1, runner=LocalRunner(max_in_memory=2), journal=None, progress=False
+        )
 
 
 @pytest.mark.parametrize(
     "given, text",
     [
         (Saving(0, 0.5, 1.0), "is an object, which is in memory"),
-        (generator, "cannot be saved and let go .a generator."),
+        (generator, "cannot be saved and released .it is a generator."),
     ],
 )
 def test_objects_and_generators_are_refused_at_the_start(given, text, tmp_path):
     with pytest.raises(LearnerError, match=text):
-        run(LEARNERS | {"odd": given}, journal=tmp_path / "race.db", max_in_memory=2)
+        run(
+            LEARNERS | {"odd": given},
+            journal=tmp_path / "race.db",
+            runner=LocalRunner(max_in_memory=2),
+        )
     assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_pickled_stops_the_race_and_is_resumed_without(tmp_path):
     path, learners = tmp_path / "race.db", LEARNERS | {"odd": hidden_generator}
-    with pytest.raises(LearnerError, match=r"'odd' cannot be saved .*leave resident out"):
-        run(learners, journal=path, max_in_memory=1)
-    more = resume(path, learners, progress=False)
+    with pytest.raises(LearnerError, match=r"'odd' cannot be saved .*omit max_in_memory"):
+        run(learners, journal=path, runner=LocalRunner(max_in_memory=1))
+    more = resume(path, learners, progress=False, runner="local")
     assert more.summary() == run(learners).summary()
 
 
 def test_a_learner_that_cannot_be_unpickled_here_is_trained_again(tmp_path, cut, monkeypatch):
     path, calm = tmp_path / "race.db", run(LEARNERS)
-    cut(57, lambda: run(LEARNERS, journal=path, max_in_memory=1))
+    cut(57, lambda: run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1)))
     monkeypatch.setattr(Pickled, "__setstate__", lambda self, state: 1 / 0)
     more = resume(path, LEARNERS, progress=False)
     assert more.summary() == calm.summary() and curves(more) == curves(calm)
@@ -211,14 +220,4 @@ def test_a_learner_that_cannot_be_unpickled_here_is_trained_again(tmp_path, cut,
 
 
 def test_enough_room_for_all_is_no_limit():
-    assert run(LEARNERS | {"odd": generator}, max_in_memory=7).spent == 120
-
-
-def test_a_runner_of_ones_own_says_that_it_cannot():
-    from latebloomer.racing.runners.contract import Runner
-
-    class Own(Runner):
-        start = work = discard = release = save = learner = None
-
-    with pytest.raises(SettingError, match="max_in_memory=2 with Own"):
-        run(LEARNERS, runner=Own(), max_in_memory=2)
+    assert run(LEARNERS | {"odd": generator}, runner=LocalRunner(max_in_memory=7)).spent == 120

@@ -1,4 +1,4 @@
-"""Defects that are known and not fixed yet; each test turns into a normal one with its fix."""
+"""What once ended races, hung them or lost their results."""
 
 import asyncio
 import os
@@ -8,13 +8,12 @@ from itertools import count
 
 import pytest
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import SettingError
 from latebloomer.racing import run_race, time_budget
-from latebloomer.racing.runners import contract, local
+from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import ScoreReported
 
-defect = pytest.mark.xfail(strict=True, raises=BaseException)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -51,7 +50,7 @@ class SlowToBuild:
 class Clock:
     def __init__(self, monkeypatch):
         self.now = 0.0
-        for module in (time_budget, local, contract):
+        for module in (time_budget, local, learner_host):
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
 
     def quick(self, best):
@@ -63,7 +62,6 @@ class Clock:
         return scores
 
 
-@defect
 def test_a_learner_that_a_new_plan_releases_while_it_is_restored_is_not_pulled(monkeypatch):
     clock = Clock(monkeypatch)
     monkeypatch.setattr(SlowToBuild, "built", 0)
@@ -72,7 +70,6 @@ def test_a_learner_that_a_new_plan_releases_while_it_is_restored_is_not_pulled(m
     assert verdict.over and abs(clock.now - 4) <= 0.05 * 4
 
 
-@defect
 def test_a_winner_that_is_restored_when_the_time_is_over_is_not_built_again(monkeypatch):
     clock = Clock(monkeypatch)
     monkeypatch.setattr(SlowToBuild, "built", 0)
@@ -81,7 +78,6 @@ def test_a_winner_that_is_restored_when_the_time_is_over_is_not_built_again(monk
     assert verdict.name == "slow" and SlowToBuild.built == 2
 
 
-@defect
 def test_a_stop_that_a_kill_has_lost_is_requested_again_on_resume(tmp_path, cut):
     def enough(event, view):
         if isinstance(event, ScoreReported) and view.spent == 20:
@@ -118,13 +114,11 @@ class Hangs:
 
 @pytest.mark.parametrize("isolate", [False, pytest.param(True, marks=needs_fork)])
 @pytest.mark.parametrize("where", ["build", "save"])
-@defect
-def test_a_timeout_covers_building_and_saving(where, isolate, monkeypatch):
-    monkeypatch.setattr("latebloomer.racing.runners.isolated.GRACE", 0.0)
+def test_a_timeout_covers_building_and_saving(where, isolate):
     until = threading.Event()
     verdict = quiet(
-        GOOD | {"odd": lambda: Hangs(where, until)}, 24, timeout=0.1, isolate=isolate,
-        checkpoint_every=2, retries=0,
+        GOOD | {"odd": lambda: Hangs(where, until)}, 24,
+        runner=LocalRunner(timeout=0.1, isolate=isolate, checkpoint_every=2, retries=0),
     )  # fmt: skip
     until.set()
     assert "longer than timeout=0.1 s" in str([*verdict.warnings, verdict["odd"].why])
@@ -135,7 +129,6 @@ class Own(BaseException):
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, Own])
-@defect
 def test_no_exception_of_a_learner_ends_a_race(error):
     class Odd:
         def pull(self):
@@ -158,21 +151,18 @@ class DiesWhenFetched:
 
 
 @needs_fork
-@defect
 def test_a_winner_that_dies_when_it_is_handed_over_does_not_take_the_verdict_along():
-    verdict = quiet({"a": rising(0.1), "dies": DiesWhenFetched}, 20, isolate=True)
+    verdict = quiet({"a": rising(0.1), "dies": DiesWhenFetched}, 20, runner="isolated")
     assert verdict.name == "dies" and verdict.learner is None
     assert any("exited with code 7" in text for text in verdict.warnings)
 
 
-@defect
 def test_a_race_with_a_timeout_leaves_no_thread_behind():
     before = threading.active_count()
-    quiet(GOOD, 20, timeout=60)
+    quiet(GOOD, 20, runner=LocalRunner(timeout=60))
     assert threading.active_count() == before
 
 
-@defect
 def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monkeypatch):
     path = tmp_path / "race.db"
     looked = run_race.holds_race
@@ -188,7 +178,6 @@ def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monke
     assert verdict.spent == 20
 
 
-@defect
 def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
     def huge():
         raise RuntimeError(f"begins {'x' * 3_000_000} ends")
@@ -203,7 +192,6 @@ def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
 
 
 @pytest.mark.parametrize("both", [True, False])
-@defect
 def test_a_new_learner_may_stand_among_the_learners(tmp_path, both):
     path = tmp_path / "race.db"
     race(GOOD, 20, journal=path, progress=False)
@@ -212,7 +200,6 @@ def test_a_new_learner_may_stand_among_the_learners(tmp_path, both):
     assert verdict.spent == 60 and verdict["new"].pulls > 0
 
 
-@defect
 def test_a_message_about_learners_names_them_without_addresses():
     with pytest.raises(SettingError, match="one") as caught:
         quiet({"one": rising(0.5)}, 20)

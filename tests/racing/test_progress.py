@@ -10,23 +10,24 @@ from itertools import count, repeat
 import pytest
 from rich.console import Console
 
-from latebloomer import race
+from latebloomer import LocalRunner, race
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.brief_plan import plan_in_pulls
-from latebloomer.racing.interrupt import Interrupt
 from latebloomer.racing.live_display import WIDTH, Trace, table
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import RunningPull
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.stopping import Interrupt
 from latebloomer.session.events import (
     FAILED,
     BudgetReplanned,
     Created,
     LearnerLeft,
+    PullStarted,
     ScoreReported,
+    Waiting,
 )
 
 
@@ -164,7 +165,7 @@ def test_a_long_pull_says_whom_the_race_waits_for(tmp_path, monkeypatch, options
 
     monkeypatch.setattr(Progress, "say", say)
     learners = {"net": lambda: Late(gate), "b": Counter}
-    assert race(learners, 20, journal=None, **options).spent == 20
+    assert race(learners, 20, journal=None, runner=LocalRunner(**options)).spent == 20
     assert "waiting for net (its pull 3)" in said
 
 
@@ -185,10 +186,10 @@ def test_lines_do_not_speak_of_pulls_that_are_as_long_as_the_learners_others():
     with progress.shown(None):
         race.seconds[0] = 60.0
         progress._printed = now - 100
-        progress._long_pull(RunningPull(0, 2, now - 100))  # its first took 60 s
+        progress._long_pull(PullStarted(0, 2, now - 100))  # its first took 60 s
         assert not said
-        progress._long_pull(RunningPull(0, 2, now - 130))
-        progress._long_pull(RunningPull(0, 3, now - 130))  # not so soon after the last line
+        progress._long_pull(PullStarted(0, 2, now - 130))
+        progress._long_pull(PullStarted(0, 3, now - 130))  # not so soon after the last line
     assert said == ["waiting for a (its pull 2)"]
 
 
@@ -196,7 +197,7 @@ def test_the_live_table_says_whom_it_waits_for_until_the_pull_is_made():
     progress, race = show()
     progress.mode = "live"
     with progress.shown(None):
-        progress.waits((1,))
+        progress.on_event(Waiting((1,)))
         console = Console(file=io.StringIO(), width=100)
         console.print(table(progress, console.size))
         assert " · waiting for b (its pull 1)" in console.file.getvalue()

@@ -11,7 +11,7 @@ from itertools import count, repeat
 
 import pytest
 
-from latebloomer import RisingSR, race, read_verdict, resume
+from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import (
     AllFailed,
     BudgetError,
@@ -24,6 +24,7 @@ from latebloomer.errors import (
     UnknownName,
 )
 from latebloomer.racing.learner import seed_of
+from latebloomer.racing.runners.contract import recorded_runner
 
 
 def curve(slow, best, noise=0.0):
@@ -293,9 +294,11 @@ def test_ctrl_c_finishes_the_pull_and_the_race_goes_on_later(tmp_path, capsys):
 
     interrupt = True
     learners = FIVE | {"impatient": impatient}
-    with pytest.raises(Interrupted, match=r"stopped after pull \d+ of 200; go on with resume\("):
+    with pytest.raises(
+        Interrupted, match=r"Stopped after pull \d+ of 200; continue with resume\("
+    ):
         quiet(learners, 200, journal=path)
-    assert "stopping after the running pull" in capsys.readouterr().err
+    assert "Stopping after the running pull" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     interrupt = False
     assert read_verdict(path).pulls["impatient"] == 9  # the running pull was finished
@@ -355,8 +358,6 @@ def test_one_object_cannot_race_against_itself():
         ({}, SettingError, "needs exactly one: trainings=3 counts full trainings, budget=2000"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
-        ({"budget": 20, "timeout": -1}, SettingError, "timeout must be above 0"),
-        ({"budget": 20, "retries": 1.5}, SettingError, "retries must be a whole number"),
         ({"budget": 20, "durability": "some"}, SettingError, "'normal' or 'full'"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
         ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
@@ -368,6 +369,29 @@ def test_settings_out_of_range_are_said_before_anything_is_written(
     with pytest.raises(error, match=text):
         race({"a": Counter(), "b": Counter()}, journal=tmp_path / "race.db", **settings)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"timeout": -1}, "timeout must be above 0"),
+        ({"retries": 1.5}, "retries must be an integer >= 0"),
+        ({"checkpoint_every": 0}, "checkpoint_every must be an integer >= 1"),
+        ({"isolate": "yes"}, "isolate must be True or False"),
+    ],
+)
+def test_settings_of_a_runner_out_of_range_are_refused(settings, text):
+    with pytest.raises(SettingError, match=text):
+        LocalRunner(**settings)
+
+
+def test_a_race_is_resumed_with_the_runner_that_it_was_started_with(tmp_path, cut):
+    path, learners = tmp_path / "race.db", {"a": curve(3, 0.8), "b": curve(3, 0.6)}
+    runner = LocalRunner(isolate=True, timeout=60, retries=3, checkpoint_every=7)
+    cut(10, lambda: quiet(learners, 30, journal=path, runner=runner))
+    made = recorded_runner(read_verdict(path).settings["runner"])
+    assert isinstance(made, LocalRunner) and made.as_dict() == runner.as_dict()
+    assert resume(path, learners, progress=False).spent == 30
 
 
 def test_a_function_that_builds_no_learner_is_out_with_that_reason():
@@ -396,7 +420,9 @@ def test_a_failure_is_retried_from_the_start_and_then_out_and_the_race_goes_on()
         built.append(1)
         yield from failing(4)()
 
-    verdict = quiet({"bad": bad, "a": curve(3, 0.8), "b": curve(3, 0.6)}, 60, retries=2)
+    verdict = quiet(
+        {"bad": bad, "a": curve(3, 0.8), "b": curve(3, 0.6)}, 60, runner=LocalRunner(retries=2)
+    )
     assert len(built) == 3
     # What bad did not use went to the others; an odd pull is not made.
     assert verdict.name == "a" and verdict.pulls == {"bad": 3, "a": 28, "b": 28}
@@ -448,7 +474,7 @@ def test_an_object_without_checkpoint_is_pulled_again_as_it_is():
 def test_when_all_fail_each_reason_is_said():
     learners = {"a": failing(1, ValueError("bad a")), "b": failing(1, KeyError("bad b"))}
     with pytest.raises(AllFailed) as caught:
-        quiet(learners, 30, retries=0)
+        quiet(learners, 30, runner=LocalRunner(retries=0))
     assert "a: pull 1 failed once: ValueError: bad a" in str(caught.value)
     assert "b: pull 1 failed once: KeyError: 'bad b'" in str(caught.value)
     assert any("Traceback" in note for note in caught.value.__notes__)
@@ -457,7 +483,9 @@ def test_when_all_fail_each_reason_is_said():
 def test_a_race_whose_learners_all_failed_says_so_again_on_resume(tmp_path):
     path = tmp_path / "race.db"
     for call in (
-        lambda: quiet({"a": failing(3), "b": failing(2)}, 30, journal=path, retries=0),
+        lambda: quiet(
+            {"a": failing(3), "b": failing(2)}, 30, journal=path, runner=LocalRunner(retries=0)
+        ),
         lambda: resume(path, {"a": failing(3), "b": failing(2)}, progress=False),
         lambda: read_verdict(path),
     ):
@@ -484,8 +512,8 @@ def test_one_that_ends_early_keeps_its_score_and_the_budget_goes_on():
     verdict = quiet({"short": short, "a": curve(3, 0.8), "b": curve(3, 0.6)}, 90)
     assert verdict.name == "short" and verdict.pulls["short"] == 6
     assert verdict.pulls["a"] + verdict.pulls["b"] == 84
-    assert "ended by itself after 6 pulls" in verdict["short"].why
-    assert any("short: ended by itself" in warning for warning in verdict.warnings)
+    assert "finished after 6 pulls" in verdict["short"].why
+    assert any("short: finished after" in warning for warning in verdict.warnings)
 
 
 def test_one_that_ends_before_its_first_score_has_failed():
@@ -507,7 +535,7 @@ def test_a_pull_longer_than_timeout_is_abandoned_and_the_arm_built_anew(tmp_path
         yield 0.5
 
     verdict = quiet(
-        {"stuck": stuck, "a": curve(3, 0.8), "b": curve(3, 0.6)}, 60, timeout=0.05,
+        {"stuck": stuck, "a": curve(3, 0.8), "b": curve(3, 0.6)}, 60, runner=LocalRunner(timeout=0.05),
         journal=tmp_path / "race.db",
     )  # fmt: skip
     release.set()
@@ -526,10 +554,14 @@ def test_an_object_that_is_too_slow_is_out_at_once():
                 release.wait()
             return 1.0
 
-    verdict = quiet({"stuck": Stuck(), "a": curve(3, 0.8), "b": curve(3, 0.6)}, 60, timeout=0.05)
+    verdict = quiet(
+        {"stuck": Stuck(), "a": curve(3, 0.8), "b": curve(3, 0.6)},
+        60,
+        runner=LocalRunner(timeout=0.05),
+    )
     release.set()
     assert "pull 3 failed once" in verdict["stuck"].why
-    assert "give a function that builds the learner" in verdict["stuck"].why
+    assert "Pass a function that builds the learner" in verdict["stuck"].why
 
 
 def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothing(tmp_path):
@@ -548,7 +580,7 @@ def test_a_learner_that_cannot_be_brought_back_stops_the_resume_and_harms_nothin
         raise FileNotFoundError("data.csv")
         yield 0.0
 
-    with pytest.raises(LearnerError, match=r"'b' could not be brought back to its 2 pulls"):
+    with pytest.raises(LearnerError, match=r"Could not restore learner 'b' to its 2 pulls"):
         resume(path, good | {"b": gone}, progress=False)
     assert read_verdict(path).spent == before
     assert resume(path, good, progress=False).spent == 40
@@ -562,7 +594,7 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
         raise FileNotFoundError("data.csv")
         yield 0.0
 
-    with pytest.raises(LearnerError, match=r"'a' could not be brought back to its 20 pulls"):
+    with pytest.raises(LearnerError, match=r"Could not restore learner 'a' to its 20 pulls"):
         resume(path, learners | {"a": gone}, progress=False)
     assert read_verdict(path).summary() == verdict.summary()
 
@@ -633,7 +665,7 @@ def test_an_object_stopped_within_a_pull_is_not_trusted(tmp_path):
     learners = {"a": Pausing(presses=2), "b": Counter(1.0)}
     with pytest.raises(KeyboardInterrupt):
         quiet(learners, 40, journal=tmp_path / "race.db")
-    with pytest.raises(LearnerError, match=r"'a' could not .* stopped in the middle of a pull"):
+    with pytest.raises(LearnerError, match=r"learner 'a' .* stopped in the middle of a pull"):
         resume(tmp_path / "race.db", learners, progress=False)
 
 

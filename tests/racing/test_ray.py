@@ -18,6 +18,7 @@ from latebloomer.errors import ClusterError, Interrupted, LearnerError, SettingE
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
 from latebloomer.racing.journal.journal import FileJournal
 from latebloomer.racing.progress import Progress
+from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
 from latebloomer.racing.runners.ray import ray_runner as runner
 from latebloomer.racing.runners.runner_contract import check_runner
@@ -114,12 +115,12 @@ def test_few_learners_at_once_are_few_actors(ray, tmp_path, monkeypatch):
 
     monkeypatch.setattr(actor_pool.ActorPool, "start", starting)
     here = run(learners, 60, tmp_path / "here.db", "local", horizon=99)
-    there = run(learners, 60, tmp_path / "there.db", max_in_memory=2, horizon=99)
+    there = run(learners, 60, tmp_path / "there.db", RayRunner(max_in_memory=2), horizon=99)
     assert there.summary() == here.summary() and max(most) == 2
     assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
     more = {"budget": 100, "add": {"new": kept(0.95, 3)}, "progress": False}
     want = resume(tmp_path / "here.db", learners, **more)
-    have = resume(tmp_path / "there.db", learners, runner=RayRunner(), max_in_memory=2, **more)
+    have = resume(tmp_path / "there.db", learners, **more)
     assert have.summary() == want.summary() and max(most) == 2 and have.spent == 100
 
 
@@ -173,8 +174,8 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
                 gate.write_text("go")
             yield n / (n + 3), n
 
-    how = RayRunner(batch=2)
-    settings = {"policy": "r-ucbe:noise=0.01,exploration=1", "timeout": 60}
+    how = RayRunner(batch=2, timeout=60)
+    settings = {"policy": "r-ucbe:noise=0.01,exploration=1"}
     verdict = run(
         {"slow": slow, "quick": quick, "low": stream(0.3, 3)}, 100, path, how, **settings
     )
@@ -195,7 +196,7 @@ def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, m
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(FileJournal, "append", append)
-    with pytest.raises(Interrupted, match=r"stopped after pull \d+ of 150"):
+    with pytest.raises(Interrupted, match=r"Stopped after pull \d+ of 150"):
         run(LEARNERS, 150, path)
     monkeypatch.setattr(FileJournal, "append", real)
     assert 60 <= len(rows(path)) < 150
@@ -306,18 +307,19 @@ def hangs(best, at):
 def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, monkeypatch):
     monkeypatch.setattr(actor_pool, "GRACE", 0.5)
     learners = {"a": hangs(1.0, at=4), "b": stream(0.5, 3), "c": stream(0.4, 3)}
-    verdict = run(learners, 60, tmp_path / "race.db", timeout=0.5, retries=0)
+    verdict = run(learners, 60, tmp_path / "race.db", RayRunner(timeout=0.5, retries=0))
     assert verdict["a"].state == "failed" and verdict["a"].pulls == 3 and verdict.spent == 60
     assert verdict["a"].why == "pull 4 failed once: a pull took longer than timeout=0.5 s"
 
 
-def test_saving_and_building_are_no_part_of_a_pull():
-    pool = actor_pool.ActorPool(None, None, None, None)
+def test_a_timeout_covers_building_pulls_and_saving_but_not_the_start_of_a_process():
+    context = RunnerContext((), None, None, None)
+    pool = actor_pool.ActorPool(None, None, context, None, RayRunner(timeout=60))
     kinds = (actor_pool.START, actor_pool.RESTORE, actor_pool.TRAIN, actor_pool.SAVE)
     for kind in kinds:
         worker = actor_pool.Worker(0, None, slots.Slot(None, 0, node="n"))
         pool._calls[kind] = actor_pool.Call(worker, kind, sent=-1e9)
-    assert [call.kind for call in pool.overdue(timeout=60.0)] == [actor_pool.TRAIN]
+    assert [call.kind for call, _, _ in pool.overdue()] == list(kinds[1:])
 
 
 def leaves(how):
@@ -334,7 +336,7 @@ def test_a_learner_that_exits_or_dies_is_out_and_the_race_goes_on(ray, tmp_path)
         "exits": leaves(lambda: sys.exit(3)),
         "dies": leaves(lambda: os.kill(os.getpid(), signal.SIGKILL)),
     }
-    verdict = run(learners, 120, tmp_path / "race.db", retries=0)
+    verdict = run(learners, 120, tmp_path / "race.db", RayRunner(retries=0))
     assert verdict["exits"].why == "pull 2 failed once: SystemExit: 3"
     assert verdict["dies"].why == "pull 2 failed 6 times: its process was lost (ActorDiedError)"
     assert verdict.spent == 120
@@ -410,7 +412,7 @@ def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, sh
 def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, scheme):
     place, path = tmp_path / "shared", tmp_path / "race.db"
     storage = f"{scheme}{place}"
-    first = run(PAIR, 60, path, RayRunner(storage=storage), checkpoint_every=5)
+    first = run(PAIR, 60, path, RayRunner(storage=storage, checkpoint_every=5))
     assert len(list(place.iterdir())) == 1  # the race's id
     assert not Path(f"{path}.checkpoints").exists()
     assert {file.name for file in place.rglob("*.json")} == {"state.json"}
@@ -422,7 +424,7 @@ def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, sche
 
 def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
     place, path = tmp_path / "shared", tmp_path / "race.db"
-    first = run(PAIR, 60, path, RayRunner(storage=place), checkpoint_every=5)
+    first = run(PAIR, 60, path, RayRunner(storage=place, checkpoint_every=5))
     for file in place.rglob("state.json"):
         file.write_text(file.read_text().replace("[", "[9", 1))  # another n
     again = resume(path, PAIR, runner=RayRunner(storage=place), progress=False)

@@ -29,7 +29,7 @@ class Scrambled(Runner):
         arm = self.rng.choice(sorted(orders))
         yield from self.here.work({arm: orders[arm]})
 
-    def start(self, stage): ...
+    def start(self, context): ...
     def discard(self, arm): ...
     def release(self, arm): ...
     def save(self, pulls): ...
@@ -111,8 +111,9 @@ def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
         for seed in range(10):
             path = tmp_path / f"{policy[:4]}{seed}.db"
             runner = Scrambled(seed, batch=4)
+            runner.retries = 0
             verdict = race(
-                learners, 90, policy=policy, journal=path, runner=runner, retries=0, seed=seed,
+                learners, 90, policy=policy, journal=path, runner=runner, seed=seed,
                 progress=False,
             )  # fmt: skip
             assert read_verdict(path).summary() == verdict.summary()

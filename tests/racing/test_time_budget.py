@@ -4,13 +4,12 @@ import sqlite3
 
 import pytest
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.racing import time_budget
 from latebloomer.racing.journal import journal
-from latebloomer.racing.runners import contract as runner
-from latebloomer.racing.runners import local
+from latebloomer.racing.runners import learner_host, local
 
-MODULES = (time_budget, local, runner)
+MODULES = (time_budget, local, learner_host)
 
 
 class Time:
@@ -168,7 +167,11 @@ def test_failing_and_hanging_is_time_spent_and_not_the_price_of_a_pull(time):
 
     learners = {str(k): time.learner(lambda n: 0.5, 0.5 + k / 20) for k in range(3)}
     verdict = race(
-        {"fails": fails} | learners, seconds=600, retries=1, journal=None, progress=False
+        {"fails": fails} | learners,
+        seconds=600,
+        runner=LocalRunner(retries=1),
+        journal=None,
+        progress=False,
     )
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert verdict["fails"].state == "failed" and verdict.spent > 700

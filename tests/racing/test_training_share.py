@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import latebloomer
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 from latebloomer.core.ledger import SWEEPS, remember_rises
 from latebloomer.core.moves import lists_for
 from latebloomer.errors import SettingError
@@ -112,7 +112,7 @@ def test_a_learner_that_ends_in_the_middle_of_a_pull_has_finished_and_keeps_its_
                     pulls_per_training=10)  # fmt: skip
     # ten steps a pull: the third pull ends after five of them, and there is no fourth
     assert verdict.curve("short") == [10 / 11, 20 / 21, 25 / 26]
-    assert verdict["short"].steps == 25 and "ended by itself after 3 pulls" in verdict["short"].why
+    assert verdict["short"].steps == 25 and "finished after 3 pulls" in verdict["short"].why
 
 
 class Kept(Counting):
@@ -132,7 +132,7 @@ class Kept(Counting):
 def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
     learners = {"kept": Kept, "stream": rising(12), "tiny": rising(2)}
     asked = {"trainings": 1.5, "full_steps": {"kept": 173, "stream": 91, "tiny": 7},
-             "pulls_per_training": 60, "checkpoint_every": 4}  # fmt: skip
+             "pulls_per_training": 60, "runner": LocalRunner(checkpoint_every=4)}  # fmt: skip
     whole = quiet(learners, journal=tmp_path / "whole.db", **asked)
     path = tmp_path / "race.db"
     cut(stop, lambda: quiet(learners, journal=path, **asked))
@@ -145,7 +145,7 @@ def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
 def test_a_process_for_each_learner_makes_the_same_steps():
     learners, full_steps = {"kept": Kept, "tiny": rising(2)}, {"kept": 173, "tiny": 7}
     here = quiet(learners, trainings=0.3, full_steps=full_steps)
-    apart = quiet(learners, trainings=0.3, full_steps=full_steps, isolate=True)
+    apart = quiet(learners, trainings=0.3, full_steps=full_steps, runner="isolated")
     assert [arm.steps for arm in here.learners] == [arm.steps for arm in apart.learners]
     assert here.curve("kept") == apart.curve("kept")
 
@@ -361,5 +361,5 @@ def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
     quiet(learners, budget=20, journal=path)
     with pytest.raises(SettingError, match="in this race a pull is one step: give budget= in"):
         resume(path, learners, trainings=3, progress=False)
-    with pytest.raises(SettingError, match="trainings=3 and budget=30, but one of them"):
+    with pytest.raises(SettingError, match="trainings=3 and budget=30: give only one of them"):
         resume(path, learners, trainings=3, budget=30, progress=False)

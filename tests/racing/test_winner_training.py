@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import (
     AllFailed,
     BudgetError,
@@ -297,7 +297,7 @@ def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is():
     verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, winner_share=0.5)
     assert verdict.name == "a" and verdict.pulls == {"a": 70, "b": 50} and verdict.over
     assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
-    assert "ended by itself after 70 pulls. Selected with" in verdict["a"].why
+    assert "finished after 70 pulls. Selected with" in verdict["a"].why
 
 
 def test_a_winner_that_ended_before_it_was_named_has_no_more_to_be_trained():
@@ -341,15 +341,24 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
             raise FileNotFoundError("data.csv")
         yield from curve(3, 0.9, fail=71)(seed)
 
-    with pytest.raises(LearnerError, match="'a' could not be brought back to its 70 pulls"):
-        quiet(200, {"a": once, "b": curve(3, 0.5)}, winner_share=0.5, journal=path, retries=0)
+    with pytest.raises(LearnerError, match="Could not restore learner 'a' to its 70 pulls"):
+        quiet(
+            200,
+            {"a": once, "b": curve(3, 0.5)},
+            winner_share=0.5,
+            journal=path,
+            runner=LocalRunner(retries=0),
+        )
     assert read_verdict(path).name == "a" and read_verdict(path).over
 
 
 def test_when_all_fail_there_is_nobody_to_train_on():
     with pytest.raises(AllFailed):
         quiet(
-            60, {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}, winner_share=0.5, retries=0
+            60,
+            {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)},
+            winner_share=0.5,
+            runner=LocalRunner(retries=0),
         )
 
 

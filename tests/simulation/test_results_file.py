@@ -11,7 +11,7 @@ from latebloomer.errors import ChunkError, OutputError, ResultsError
 from latebloomer.simulation import local_runs, results_file
 
 WHOLE = {"problem": "paper-a:sigma=0.1", "policies": ["r-sr", "sh"], "budgets": [60, 150],
-         "runs": 40, "method": "pulls", "chunk": 10}  # fmt: skip
+         "runs": 40, "method": "pulls", "chunk": 10, "target": "python"}  # fmt: skip
 
 
 def play(out=None, **other):
@@ -158,11 +158,11 @@ def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch)
 # --- what does not belong together ---
 
 MISMATCHES = [
-    ({"problem": "paper-b:sigma=0.1"}, "with problem 'paper-a:sigma=0.1', but this call has"),
+    ({"problem": "paper-b:sigma=0.1"}, "problem is 'paper-b:sigma=0.1' in one and 'paper-a:sigma"),
     ({"problem": "paper-a:sigma=0.2"}, "paper-a:sigma=0.2"),
-    ({"seed": 3}, "with seed 0, but this call has 3"),
-    ({"horizon": 70}, "r-sr at budget 60 with horizon 60, but this call has 70"),
-    ({"method": "sums"}, "with method pulls, but this call has sums"),
+    ({"seed": 3}, "this simulation with .*results.json: seed is 3 in one and 0 in the other"),
+    ({"horizon": 70}, "r-sr at budget 60 with .*: horizon is 70 in one and 60 in the other"),
+    ({"method": "sums"}, "method is 'sums' in one and 'pulls' in the other"),
 ]
 
 
@@ -179,7 +179,7 @@ def test_another_simulation_is_refused_and_the_file_untouched(other, words, out,
 def test_by_sums_policies_stay_together(out):
     play(out, method="sums", runs=5)
     before = out.read_bytes()
-    with pytest.raises(ResultsError, match=r"has r-sr, sh at budget 60 by sums, but .* r-sr: by"):
+    with pytest.raises(ResultsError, match=r"has r-sr, sh at budget 60 by sums, but .* r-sr\. By"):
         play(out, method="sums", policies="r-sr")
     assert out.read_bytes() == before
     play(out, method="sums", policies="rr")  # never met them

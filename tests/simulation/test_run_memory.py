@@ -16,9 +16,8 @@ from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.problems import problem
-from latebloomer.simulation import local_runs, run_memory
-from latebloomer.simulation.experiment import experiment_of
-from latebloomer.simulation.mean_table import MeanTable
+from latebloomer.simulation import local_runs
+from latebloomer.simulation.experiment import MeanTable, experiment_of
 
 POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
 PROBLEMS = sys.modules[Problem.__module__]  # a function of that name hides the module
@@ -37,7 +36,7 @@ def experiment(policy="r-sr", budget=400, horizon=None, name="paper-a", **more):
 def leave(monkeypatch, size):
     """Let so many bytes be free, and ask for the smallest ones too."""
     free = FreeMemory(size, "says the test")
-    for module in (memory, run_memory):
+    for module in (memory, local_runs):
         monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(module, "free_memory", lambda: free)
 
@@ -79,7 +78,7 @@ def test_prefix_sums_count_as_the_means_do(policy, tables, monkeypatch):
         quiet("paper-a", policy, 10_000, 1)
     made = experiment(policy, 10_000)
     leave(monkeypatch, 400_000 * (1 + tables) + 200_000)
-    assert run_memory.threads_that_fit(made, 1, 1) == 1
+    assert local_runs.threads_that_fit(made) == 1
 
 
 @pytest.mark.parametrize("target", ["cpu", "python"])
@@ -93,7 +92,7 @@ def test_what_is_reckoned_is_what_is_taken(policy, target, peak_bytes):
 
     local_runs.players_of(made(500), 1)  # what is loaded once
     large = made(20_000)
-    needed = run_memory._shared_bytes(large) + run_memory._thread_bytes(large)
+    needed = local_runs.shared_bytes(large) + local_runs.thread_bytes(large)
     taken = peak_bytes(lambda: local_runs.players_of(large, 1))
     assert needed / 4 < taken < 1.2 * needed + 100_000
 
@@ -203,7 +202,7 @@ def test_a_simulation_at_many_budgets_holds_one_table_of_means_at_a_time(monkeyp
 
 def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypatch):
     made = experiment("r-ucbe", 2000)
-    each, shared = run_memory._thread_bytes(made), run_memory._shared_bytes(made)
+    each, shared = local_runs.thread_bytes(made), local_runs.shared_bytes(made)
     real, sizes = local_runs.players_of, []
 
     def noted(experiment, threads):
@@ -214,7 +213,7 @@ def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypa
     monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", 2000)  # so that there is work for four
     plenty = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
     for places in (1, 3):
-        leave(monkeypatch, shared + places * each + 12 * run_memory._outcome_bytes(made))
+        leave(monkeypatch, shared + places * each + 12 * local_runs.outcome_bytes(made))
         assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
     assert sizes == [4, 1, 3]
 

@@ -32,22 +32,20 @@ from latebloomer.simulation import local_runs
 from latebloomer.simulation.cpu import lanes_of, plain_player
 from latebloomer.simulation.experiment import experiment_of, informed
 
-SETTINGS = {
-    "r-ucbe": ["r-ucbe:exploration=20,noise=0.05", "r-ucbe"],
-    "ucb-e": ["ucb-e"],
-    "etc": ["etc:width_scale=0.0001"],
-    "rest-sure": ["rest-sure:width_scale=0.0001"],
-    "sh": ["sh", "sh:judge=window"],
-    "asha": ["asha", "asha:eta=2,grace=2,workers=3"],
-}
-ALL = [
-    "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "rr", "rr-sw", "ucb-e", "sr", "prob-1",
-    "etc:width_scale=0.0001", "rest-sure:width_scale=0.0001", "sh", "sh:judge=window",
-    "adaptive-rejects", "asha", "asha:eta=2,grace=2,workers=3", "hyperband", "i-epoch:i=3",
-    "rising-bandits", "max-ucb", "ptrr", "hybrid", "foresight",
+SOME = [  # one policy of each family of kernels
+    "r-ucbe:exploration=20,noise=0.05", "r-ucbe", "r-sr", "prob-1", "rest-sure:width_scale=0.0001",
+    "sh:judge=window", "asha:eta=2,grace=2,workers=3", "foresight",
 ]  # fmt: skip
+EVERY = [
+    *SOME, "rr", "rr-sw", "ucb-e", "sr", "etc:width_scale=0.0001", "sh", "adaptive-rejects",
+    "asha", "hyperband", "i-epoch:i=3", "rising-bandits", "max-ucb", "ptrr", "hybrid",
+]  # fmt: skip
+SUMS = ["r-sr", "sh:judge=window"]
+EVERY_BY_SUMS = [*SUMS, "rr", "rr-sw", "sr", "sh", "i-epoch:i=3"]
 STORED = ["foresight", "rest-sure:width_scale=0.0001", "r-ucbe"]
-BY_SUMS = ["r-sr", "rr", "rr-sw", "sr", "sh", "sh:judge=window", "i-epoch:i=3"]
+some_or_every = pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "every"]
+)
 
 
 def quiet(*args, **settings):
@@ -64,29 +62,34 @@ def saved(results, tmp_path):
 # --- the same numbers ---
 
 
-def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path):
-    whole = saved(quiet("paper-a:sigma=0.1", ALL, [60, 150], 40), tmp_path)
+@some_or_every
+def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path, every):
+    policies = EVERY if every else SOME
+    whole = saved(quiet("paper-a:sigma=0.1", policies, [60, 150], 40), tmp_path)
     for other in ({"threads": 1}, {"threads": 3, "chunk": 7}, {"chunk": 1}):
-        assert saved(quiet("paper-a:sigma=0.1", ALL, [60, 150], 40, **other), tmp_path) == whole
-    back = quiet("paper-a:sigma=0.1", ALL[::-1], [150, 60], 40)
+        again = quiet("paper-a:sigma=0.1", policies, [60, 150], 40, **other)
+        assert saved(again, tmp_path) == whole
+    back = quiet("paper-a:sigma=0.1", policies[::-1], [150, 60], 40)
     assert saved(back, tmp_path) == whole
 
 
 def test_ranges_of_runs_merge_to_the_whole(tmp_path):
     def part(runs, first):
-        return quiet("paper-a:sigma=0.1", ALL, [80], runs, first_run=first)
+        return quiet("paper-a:sigma=0.1", SOME, [80], runs, first_run=first)
 
     whole = saved(part(30, 0), tmp_path)
     first, second, third = part(11, 0), part(9, 11), part(10, 20)
     assert saved(third + first + second, tmp_path) == whole
 
 
-def test_plain_python_gives_the_same_results(tmp_path):
-    for method in ("pulls", "sums"):
-        policies = ALL if method == "pulls" else BY_SUMS
-        cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
-        plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
-        assert saved(cpu, tmp_path) == saved(plain, tmp_path)
+@some_or_every
+@pytest.mark.parametrize("method", ["pulls", "sums"])
+def test_plain_python_gives_the_same_results(tmp_path, method, every):
+    by_pulls, by_sums = (EVERY, EVERY_BY_SUMS) if every else (SOME, SUMS)
+    policies = by_pulls if method == "pulls" else by_sums
+    cpu = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method)
+    plain = quiet("paper-a:sigma=0.1", policies, [150], 12, method=method, target="python")
+    assert saved(cpu, tmp_path) == saved(plain, tmp_path)
 
 
 @pytest.mark.parametrize("horizon", [None, 9])  # at 9 every arm is at the horizon before the end
@@ -121,9 +124,10 @@ def test_two_runs_are_played_side_by_side_where_the_next_arm_waits_for_a_rating(
     assert lanes_of(made, made.policies[name]) == lanes
 
 
-def test_the_gpu_target_gives_the_same_results_under_the_simulator():
-    """In a process of its own: the simulator is chosen when numba is imported."""
-    code = "import test_simulate; test_simulate.compare_targets()"
+@some_or_every
+def test_the_gpu_target_gives_the_same_results_under_the_simulator(every):
+    """In a separate process: the simulator is chosen when numba is imported."""
+    code = f"import test_simulate; test_simulate.compare_targets({every})"
     ran = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -132,14 +136,15 @@ def test_the_gpu_target_gives_the_same_results_under_the_simulator():
         cwd=os.path.dirname(__file__),
     )
     assert ran.returncode == 0, ran.stderr
-    compared = 2 * len(ALL) + len(STORED)
+    compared = 2 * len(EVERY) + len(STORED) if every else 2 * len(SOME) + 1
     assert json.loads(ran.stdout) == {"compared": compared, "different": []}
 
 
-def compare_targets():
+def compare_targets(every):
+    policies = EVERY if every else SOME
     cases = [
-        ("paper-a:sigma=0.1", None, ALL, 60), ("paper-a:noise=bernoulli", 9, ALL, 60),
-        ("random:F:K=64", None, STORED, 270),  # too many arms for near memory
+        ("paper-a:sigma=0.1", None, policies, 60), ("paper-a:noise=bernoulli", 9, policies, 60),
+        ("random:F:K=64", None, STORED if every else STORED[:1], 270),  # too many for near memory
     ]  # fmt: skip
     different, compared = [], 0
     for name, horizon, policies, budget in cases:
@@ -153,9 +158,10 @@ def compare_targets():
     print(json.dumps({"compared": compared, "different": different}))
 
 
-def test_a_simulated_run_is_the_session_with_the_same_rewards():
+@some_or_every
+def test_a_simulated_run_is_the_session_with_the_same_rewards(every):
     setting = problem("random:exponential:K=6:seed=2:sigma=0.1")
-    for name in ALL:
+    for name in EVERY if every else SOME:
         policy = informed(make_policy(name), setting, 90)
         found = quiet(setting, policy, 90, 1, seed=5, method="pulls")
         session = Session(policy, 6, 90, seed=5)
@@ -189,14 +195,15 @@ def test_round_robin_window_errs_as_often_as_the_normal_distribution_says():
         assert test.pvalue > 1e-6, f"{method}: {row['error']} for {expected}"
 
 
-def test_sums_and_pulls_agree_in_distribution():
-    # Six policies at two budgets: each comparison may fail once in 12 million.
-    setting = "random:F:K=6:seed=1:sigma=0.3"
-    pulls = quiet(setting, BY_SUMS, [100, 207], 30_000, method="pulls")
-    sums = quiet(setting, BY_SUMS, [100, 207], 30_000, method="sums", seed=1)
+@some_or_every
+def test_sums_and_pulls_agree_in_distribution(every):
+    # At most seven policies at two budgets: each comparison may fail once in 14 million.
+    setting, policies = "random:F:K=6:seed=1:sigma=0.3", EVERY_BY_SUMS if every else SUMS
+    pulls = quiet(setting, policies, [100, 207], 30_000, method="pulls")
+    sums = quiet(setting, policies, [100, 207], 30_000, method="sums", seed=1)
     for one, other in zip(pulls.rows(), sums.rows(), strict=True):
         assert (one["policy"], one["budget"]) == (other["policy"], other["budget"])
-        assert chance_of_same(one, other) > 1e-6 / 12, (one, other)
+        assert chance_of_same(one, other) > 1e-6 / 14, (one, other)
         assert sum(one["pulls"]) == pytest.approx(sum(other["pulls"]))
 
 
@@ -286,7 +293,7 @@ BAD = [
     ({"problem": "paper-c"}, UnknownName, "did you mean 'paper-b' or 'paper-a'"),
     ({"policies": "r-ssr"}, UnknownName, "did you mean 'r-sr'"),
     ({"policies": "r-ucbe:noize=1"}, UnknownName, "did you mean 'noise'"),
-    ({"policies": ["sh", "sh"]}, SettingError, "sh stands twice"),
+    ({"policies": ["sh", "sh"]}, SettingError, "sh is there twice"),
     ({"policies": []}, SettingError, "at least one"),
     ({"budgets": [100, 4]}, BudgetError, "budget=4 for 5 arms"),
     ({"budgets": 2.5}, SettingError, "whole number"),
@@ -295,7 +302,7 @@ BAD = [
     ({"seed": -1}, SettingError, "seed=-1"),
     ({"target": "tpu"}, SettingError, "one of cpu, gpu, python"),
     ({"method": "sums", "policies": "r-ucbe"}, SettingError, "r-ucbe has no fixed plan"),
-    ({"method": "sums", "policies": Forgetful()}, SettingError, "keeps no sums of them (`rem"),
+    ({"method": "sums", "policies": Forgetful()}, SettingError, "its `remember` keeps no sums"),
     ({"problem": Problem(np.ones((2, 50)) / 2), "budgets": 60}, CurveError, "end at pull 50"),
 ]
 
@@ -316,7 +323,9 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
     if cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(RuntimeError, match="no GPU or no driver here: use target='cpu'"):
+    with pytest.raises(
+        RuntimeError, match=r"no GPU or no CUDA driver on this machine\. Use target='cpu'"
+    ):
         quiet("paper-a", "r-ucbe", 100, 2, target="gpu")
 
 
@@ -332,7 +341,7 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
     monkeypatch.setattr(local_runs, "play_in_threads", third_is_interrupted)
     results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
     assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
-    assert "the runs played so far are kept" in capsys.readouterr().err
+    assert "The complete runs are kept" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("ignored_ctrl_c")

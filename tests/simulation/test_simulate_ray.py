@@ -21,7 +21,7 @@ from latebloomer.core.kernel import kernel
 from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingError
 from latebloomer.policies.base import Policy
 from latebloomer.simulation import ray_tasks as remote
-from latebloomer.simulation.experiment import MissingRuns
+from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.results_file import GrowingResults
 
 pytest.importorskip("ray")
@@ -192,7 +192,7 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
     policy = trouble(tmp_path, "die", times=100)
     on_ray(["r-sr"], 60, 20, target="python", method="pulls", out=out)
     before = out.read_bytes()
-    with pytest.raises(ClusterError, match=r"runs \d+ to \d+ at budget 60: .* 3 times in all"):
+    with pytest.raises(ClusterError, match=r"runs \d+ to \d+ at budget 60 died 3 times"):
         plainly(policy, on_ray, threads=1, out=out)  # one task at a time dies
     assert out.read_bytes() == before
 
@@ -204,11 +204,11 @@ from latebloomer.simulation import results_file
 import test_simulate_ray
 results_file.EVERY, results_file.SHARE = -1.0, 0
 real, calls = results_file.GrowingResults.add, []
-def deadly(self, runs, counts):
+def deadly(self, experiment, counts):
     calls.append(counts)
     if len(calls) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-    real(self, runs, counts)
+    real(self, experiment, counts)
 results_file.GrowingResults.add = deadly
 test_simulate_ray.on_ray(chunk=15, address=sys.argv[1], out=sys.argv[2])
 """
@@ -237,16 +237,16 @@ def test_ctrl_c_keeps_what_came_in(out, tmp_path, capsys):
 def test_ctrl_c_between_two_tasks_keeps_them(monkeypatch, capsys):
     real, calls = GrowingResults.add, []
 
-    def third_is_interrupted(self, runs, counts):
+    def third_is_interrupted(self, experiment, counts):
         calls.append(counts)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        real(self, runs, counts)
+        real(self, experiment, counts)
 
     monkeypatch.setattr(GrowingResults, "add", third_is_interrupted)
     some = simulate("paper-a", "r-sr", 60, 100, chunk=10, engine="ray")
     assert [cell.runs for cell in some.cells] == [20]
-    assert "the runs played so far are kept" in capsys.readouterr().err
+    assert "The complete runs are kept" in capsys.readouterr().err
 
 
 # --- what goes wrong ---
@@ -273,7 +273,7 @@ def test_a_policy_that_cannot_be_sent_is_said_before_any_task(monkeypatch):
 
 
 def test_a_node_with_another_latebloomer_that_joins_later_is_said():
-    with pytest.raises(ClusterError, match=r"and 0\.0 was sent: install the same on every node"):
+    with pytest.raises(ClusterError, match=r"but 0\.0 was sent\. Install the same version"):
         remote.play_range(None, 0, 1, "0.0")
 
 
@@ -290,7 +290,7 @@ def test_a_cluster_without_gpus_is_said():
 
 BAD = [
     ({"engine": "spark"}, "engine must be one of local, ray"),
-    ({"address": "auto"}, "add engine='ray', or leave it out"),
+    ({"address": "auto"}, "Add engine='ray', or omit address"),
     ({"engine": "ray", "address": " "}, "address must be None, 'auto'"),
 ]
 
@@ -324,18 +324,17 @@ def test_tasks_take_seconds_and_the_last_ones_are_short(cores):
 
 
 def cut(cores, pulls_per_second, seconds):
-    """The seconds of the tasks of an experiment where all workers are as fast as said."""
+    """The seconds of the tasks of an experiment if all workers are as fast as given."""
     from types import SimpleNamespace as Thing
 
     queue = remote.TaskQueue.__new__(remote.TaskQueue)
-    experiment = Thing(cost_per_run=100, target="cpu", chunk=None)
     last = int(seconds * pulls_per_second / 100)
-    missing = MissingRuns(experiment, 0, last, frozenset(), frozenset())
+    made = Experiment({"one": None}, None, None, 100, 100, 0, last=last)
     queue._cores, queue._counting = cores, 0.0
-    queue._unsent, queue._pulls_per_second = missing.cost, None
+    queue._unsent, queue._pulls_per_second = made.cost, None
     queue._ray = Thing(put=lambda thing: thing)
     sizes = []
-    for task in queue._tasks([missing]):
-        sizes.append(task.runs.cost / pulls_per_second)
+    for task in queue._tasks([made]):
+        sizes.append(task.experiment.cost / pulls_per_second)
         queue._pulls_per_second = pulls_per_second
     return sizes

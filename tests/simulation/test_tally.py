@@ -18,7 +18,7 @@ from latebloomer.simulation.counts import (
     join_ranges,
     missing_ranges,
 )
-from latebloomer.simulation.tally import Counters, Tally
+from latebloomer.simulation.tally import Tally
 
 POLICIES = {"sr": SuccessiveRejects(), "r-sr": RisingSR(), "rr": RoundRobin()}
 MEANS = np.array([[0.1, 0.5, 0.9, 0.95], [0.3, 0.4, 0.45, 0.5], [0.2, 0.6, 0.7, 0.95]])
@@ -130,24 +130,16 @@ def test_any_order_of_merging_gives_the_same_bits(seed, order):
         for s in (slice(10 * i, 10 * i + 10) for i in range(4))
     ]
     a, b, c, d = (parts[i] for i in order)
-    whole = state(filled([], recommended, pulls))
-    assert state(a.merge(b).merge(c).merge(d)) == whole
-    assert state(a.merge(b.merge(c.merge(d)))) == whole
-
-
-def test_sparse_and_dense_counters_agree(rng, monkeypatch):
-    recommended, pulls = chunk(rng, 50)
-    dense = state(filled([20], recommended, pulls))
-    monkeypatch.setattr("latebloomer.simulation.tally.DENSE", 0)
-    half = filled([], recommended[:, :25], pulls[:, :25])
-    rest = filled([], recommended[:, 25:], pulls[:, 25:], first=25)
-    assert state(filled([20], recommended, pulls)) == dense == state(rest.merge(half))
+    whole = filled([], recommended, pulls).counts()
+    for kind in ("cells", "pairs"):
+        for w, x, y, z, all_runs in zip(*(getattr(t.counts(), kind) for t in (a, b, c, d)),
+                                        getattr(whole, kind), strict=True):  # fmt: skip
+            assert w.merge(x).merge(y).merge(z) == all_runs == w.merge(x.merge(y.merge(z)))
 
 
 def test_pulls_far_apart_are_counted_by_sorting():
-    counters = Counters(columns=1, top=10**9)
-    counters.add(np.array([[10**9], [3], [10**9]]))
-    assert counters.histograms()[0].pairs() == [[3, 1], [10**9, 2]]
+    counted = Histogram.of(np.array([10**9, 3, 10**9]))
+    assert counted.pairs() == [[3, 1], [10**9, 2]]
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(0, 20))
@@ -165,26 +157,28 @@ def test_quantiles_are_numpys_inverted_cdf(numbers, twentieths):
 
 def test_a_run_counts_once(rng):
     made = filled([], *chunk(rng, 10))
-    with pytest.raises(ResultsError, match="a tally: runs 8 to 9 are in both; a run counts once"):
+    with pytest.raises(ResultsError, match="both have the runs 8 to 9, and a run counts once"):
         made.add(8, *chunk(rng, 5))
-    assert made.runs == 10
-    with pytest.raises(ResultsError, match="tallies: runs 0 to 9 are in both"):
-        made.merge(made)
+    assert made.ranges == ((0, 10),)
+    (cell, *_), (pair, *_) = made.counts()
+    for one in (cell, pair):
+        with pytest.raises(ResultsError, match="both have the runs 0 to 9"):
+            one.merge(one)
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Tally(POLICIES, MEANS[:, :3], 3), "budget is 4 in one and 3 in the other"),
         (Tally(POLICIES, MEANS, 4, horizon=2), "horizon is 4 in one and 2 in the other"),
         (Tally(POLICIES, MEANS, 4, method="sums"), "method is 'pulls' in one and 'sums'"),
-        (Tally(POLICIES, MEANS + 1, 4), "sha256 of the means is"),
-        (Tally({"sr": SuccessiveRejects()}, MEANS, 4), "policies is"),
+        (Tally(POLICIES, MEANS + 1e-3, 4), "means is"),
+        (Tally({"sr": RoundRobin()}, MEANS, 4), "settings is 'SuccessiveRejects"),
     ],
 )
-def test_tallies_of_different_settings_are_not_merged(other, message):
-    with pytest.raises(ResultsError, match=f"tallies cannot be merged: {message}"):
-        Tally(POLICIES, MEANS, 4).merge(other)
+def test_counts_of_different_settings_are_not_merged(other, message):
+    ours = Tally(POLICIES, MEANS, 4).cells()[0]
+    with pytest.raises(ResultsError, match=f"Cannot merge results of sr at budget 4: {message}"):
+        ours.merge(other.cells()[0])
 
 
 def test_a_chunk_of_the_wrong_shape_or_content_changes_nothing():
@@ -197,7 +191,7 @@ def test_a_chunk_of_the_wrong_shape_or_content_changes_nothing():
         made.add(0, good[0] + 3, good[1])
     with pytest.raises(SettingError, match=r"pulls=\(5, 5\), but .* within 0 and 4"):
         made.add(0, good[0], good[1] + 5)
-    assert made.runs == 0
+    assert made.ranges == ()
     with pytest.raises(SettingError, match="up to the horizon 5"):
         Tally(POLICIES, MEANS, budget=5)
 

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from latebloomer import RisingSR, race, read_verdict, resume
+from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import JournalError
 from latebloomer.page import race_html
 from latebloomer.page.race_html import RaceDrawing
@@ -97,7 +97,7 @@ def test_it_runs_while_a_process_has_it(tmp_path, cut):
 
 def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cut):
     path = tmp_path / "race.db"
-    cut(270, lambda: run(path, retries=0))
+    cut(270, lambda: run(path, runner=LocalRunner(retries=0)))
     followed = watched(path)
     assert followed.page().certainty is None  # the first sight does not wait for it
     page = followed.page()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
 NAME = 40  # characters of a name in a table
+LONGEST = 4000  # characters of what an exception says
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
@@ -55,6 +56,7 @@ def reason_of(error: BaseException) -> str:
         text = str(error)
     except Exception as broken:  # of a user's own class
         text = f"it cannot say what ({type(broken).__name__})"
+    text = shortened(text, LONGEST)
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 

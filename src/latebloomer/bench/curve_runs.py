@@ -17,11 +17,11 @@ from latebloomer.core.moves import (
     advance,
     arrays_for,
     game_arrays,
+    key,
     moves_of,
     observe,
     recommend,
 )
-from latebloomer.core.seed_key import key
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.progress_bar import Progress

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +40,10 @@ Verbose = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 RunnerName = Annotated[
     str, typer.Option(help="local, or ray: every learner in a process of its own.")
+]
+OtherRunner = Annotated[
+    str | None,
+    typer.Option(help="local, isolated or ray. Default: the recorded runner and settings."),
 ]
 Address = Annotated[str | None, typer.Option(help="Of a Ray that runs: auto or ray://host:10001.")]
 Storage = Annotated[str | None, typer.Option(help="Where all of Ray's nodes keep checkpoints.")]
@@ -115,11 +119,14 @@ def race(
             given if save is None else with_models(given), budget, trainings=trainings,
             full_steps=parse_full_steps(full_steps), pulls_per_training=pulls_per_training,
             seconds=seconds, policy=policy, horizon=horizon,
-            journal=journal, if_exists=if_exists, seed=seed, maximize=maximize, timeout=timeout,
-            retries=retries, checkpoint_every=checkpoint_every, winner_share=winner_share, min_pulls=min_pulls,
-            stop=stop, isolate=isolate, max_in_memory=max_in_memory,
+            journal=journal, if_exists=if_exists, seed=seed, maximize=maximize,
+            winner_share=winner_share, min_pulls=min_pulls, stop=stop,
             progress=shown_while_running(quiet, json), watch=watch,
-            runner=runner_at(runner, address, storage, cpus, gpus),
+            runner=runner_at(
+                runner, address, storage, cpus, gpus, isolate=isolate,
+                max_in_memory=max_in_memory, timeout=timeout, retries=retries,
+                checkpoint_every=checkpoint_every,
+            ) or "local",
         )  # fmt: skip
     say_verdict(verdict, quiet, json, verbose)
     write_files(verdict, learners, report, save, json)
@@ -129,7 +136,7 @@ def resume(
     words: Annotated[list[str], typer.Argument(metavar="[JOURNAL] LEARNERS", help=RESUME_HELP)],
     report: Report = None,
     save: Save = None,
-    runner: RunnerName = "local",
+    runner: OtherRunner = None,
     address: Address = None,
     storage: Storage = None,
     cpus: Cpus = 1.0,
@@ -149,7 +156,9 @@ def resume(
 
     journal, learners = journal_and_learners(words)
     check_outputs({"--report": report, "--save": save}, {"the journal": journal})
-    where = runner_at(runner, address, storage, cpus, gpus)
+    where = runner_at(
+        runner, address, storage, cpus, gpus, isolate=isolate, max_in_memory=max_in_memory
+    )
     with command_to_go_on(learners):
         given = learners_at(learners)
         given = given if save is None else with_models(given)
@@ -158,9 +167,7 @@ def resume(
             given,
             runner=where,
             progress=shown_while_running(quiet, json),
-            isolate=isolate,
             watch=watch,
-            max_in_memory=max_in_memory,
         )
     say_verdict(verdict, quiet, json, verbose)
     write_files(verdict, learners, report, save, json)
@@ -193,7 +200,7 @@ def extend(
     add: Annotated[list[str] | None, typer.Option(help="A newcomer, by name; repeatable.")] = None,
     report: Report = None,
     save: Save = None,
-    runner: RunnerName = "local",
+    runner: OtherRunner = None,
     address: Address = None,
     storage: Storage = None,
     cpus: Cpus = 1.0,
@@ -212,14 +219,15 @@ def extend(
     from latebloomer.racing.api import resume as run
 
     check_outputs({"--report": report, "--save": save}, {"the journal": journal})
-    where = runner_at(runner, address, storage, cpus, gpus)
+    where = runner_at(
+        runner, address, storage, cpus, gpus, isolate=isolate, max_in_memory=max_in_memory
+    )
     with command_to_go_on(learners):
         given, newcomers = newcomers_apart(learners_at(learners), add or [])
         verdict = run(
             journal, given, budget=budget, trainings=trainings, full_steps=parse_full_steps(full_steps),
             horizon=horizon, revive=revive, add=newcomers,
-            runner=where, progress=shown_while_running(quiet, json), isolate=isolate,
-            max_in_memory=max_in_memory, watch=watch,
+            runner=where, progress=shown_while_running(quiet, json), watch=watch,
         )  # fmt: skip
     say_verdict(verdict, quiet, json, verbose)
     write_files(verdict, learners, report, save, json)
@@ -258,19 +266,36 @@ def parse_full_steps(text: str | None) -> int | dict[str, int] | None:
 
 
 def runner_at(
-    name: str, address: str | None, storage: str | None, cpus: float, gpus: float
-) -> str | Runner:
-    """The runner that the options describe."""
-    if name != "ray":
-        if address is not None or storage is not None or (cpus, gpus) != (1.0, 0.0):
+    name: str | None,
+    address: str | None,
+    storage: str | None,
+    cpus: float,
+    gpus: float,
+    isolate: bool,
+    **settings: Any,
+) -> Runner | None:
+    """Return the runner that the options describe; None if they describe none."""
+    if name is None and not isolate and all(value is None for value in settings.values()):
+        return None
+    if name == "ray":
+        if isolate:
             raise SettingError(
-                f"--runner {name}, but --address, --storage, --cpus and --gpus are for Ray: add "
-                "--runner ray"
+                "--isolate is for --runner local: on Ray every learner has its own process"
             )
-        return name
-    from latebloomer.racing.runners.ray import RayRunner
+        from latebloomer.racing.runners.ray import RayRunner
 
-    return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage)
+        return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage, **settings)
+    if address is not None or storage is not None or (cpus, gpus) != (1.0, 0.0):
+        raise SettingError(
+            f"--runner {name or 'local'}, but --address, --storage, --cpus and --gpus are for Ray:"
+            " add --runner ray"
+        )
+    from latebloomer.racing.runners.contract import make_runner
+    from latebloomer.racing.runners.local import LocalRunner
+
+    if name in (None, "local", "isolated"):
+        return LocalRunner(isolate=isolate or name == "isolated", **settings)
+    return make_runner(str(name))
 
 
 def shown_while_running(quiet: bool, json: bool) -> bool | str:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from latebloomer.core.estimators import PrefixSums
 from latebloomer.core.kernel import Jit, kernel, lower, plain
 from latebloomer.core.ledger import (
     ANY,
@@ -34,7 +35,7 @@ from latebloomer.core.ledger import (
     remember_nothing,
     reset,
 )
-from latebloomer.core.prefix_sums import PrefixSums
+from latebloomer.errors import require
 
 POOL = 4  # cells of Ledger.pool
 
@@ -188,7 +189,20 @@ def _leave_unrated(*_: Any) -> None:
     """In the place of `update_rating`."""
 
 
-# --- memory ---
+# --- what stays the same in a run ---
+
+
+def key(seed: int) -> int:
+    """The seed as kernels take it: the same 64 bits as a signed number.
+
+    >>> key(7), key(2**64 - 1)
+    (7, -1)
+    """
+    require(
+        isinstance(seed, int | np.integer) and 0 <= seed < 2**64,
+        "seed", seed, "an integer in [0, 2^64)", "it is the key of a counter-based generator",
+    )  # fmt: skip
+    return int(seed) - (2**64 if seed >= 2**63 else 0)
 
 
 def game_arrays(
@@ -219,6 +233,9 @@ def _whole(value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+# --- memory ---
 
 
 def lists_for(arms: int) -> Ledger:
@@ -267,20 +284,25 @@ def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
     return 8 * (arms * (sum(past_lengths(policy, longest)) + 9) + FAN + POOL + CELLS)
 
 
-def arrays_for(policy: Rules, arms: int, longest: int) -> Ledger:
-    """A ledger of arrays for arms that are pulled up to `longest` times; `reset` begins a run."""
+def arrays_for(
+    policy: Rules, arms: int, longest: int, make: Callable[..., Any] = np.zeros
+) -> Ledger:
+    """Return a ledger of arrays for arms with up to `longest` pulls; `reset` starts a run.
+
+    `make` is given the shape and the type of each array.
+    """
     for_levels, for_slopes = past_lengths(policy, longest)
     return Ledger(
-        n=np.zeros(arms, np.int64),
-        last=np.zeros(arms),
-        rating=np.zeros(arms),
-        memo=np.zeros(arms),
-        S=np.zeros((arms, for_levels)),
-        Q=np.zeros((arms, for_slopes)),
-        racing=np.zeros(arms, np.int64),
-        out=np.zeros(arms, np.int64),
-        repeats_scores=np.zeros(arms, np.int64),
-        work=np.zeros(2 * arms + FAN, np.int64),
-        pool=np.zeros(POOL),
-        cursor=np.zeros(CELLS, np.int64),
+        n=make((arms,), np.int64),
+        last=make((arms,), np.float64),
+        rating=make((arms,), np.float64),
+        memo=make((arms,), np.float64),
+        S=make((arms, for_levels), np.float64),
+        Q=make((arms, for_slopes), np.float64),
+        racing=make((arms,), np.int64),
+        out=make((arms,), np.int64),
+        repeats_scores=make((arms,), np.int64),
+        work=make((2 * arms + FAN,), np.int64),
+        pool=make((POOL,), np.float64),
+        cursor=make((CELLS,), np.int64),
     )

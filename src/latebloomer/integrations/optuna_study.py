@@ -26,6 +26,8 @@ from latebloomer.racing.journal.names import (
     names_folder,
 )
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.runners.contract import make_runner
+from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.same_race import holds_race, race_in
 from latebloomer.racing.training_share import declared
 from latebloomer.racing.verdict.verdict import Verdict
@@ -47,8 +49,6 @@ LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
 OURS = {  # settings of a race that are not the caller's here, and why
     "maximize": "follows from the study's direction",
     "if_exists": "follows from the study",
-    "runner": "is this process: what a trial is given must reach the study",
-    "isolate": "would have trials ask for their settings where the study does not hear it",
 }
 
 
@@ -149,6 +149,12 @@ def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, An
     given = [one for one in OURS if one in settings]
     if given:
         raise SettingError(f"{given[0]} is given, but it {OURS[given[0]]}: leave it out")
+    runner = make_runner(settings.get("runner", "local"))
+    if not isinstance(runner, LocalRunner) or runner.isolate:
+        raise SettingError(
+            "runner is given, but trials must run in this process, where their settings reach the "
+            "study: omit it, or use LocalRunner(...) without isolate"
+        )
 
 
 class TrialBuilder:

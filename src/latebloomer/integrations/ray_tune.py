@@ -182,7 +182,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
         told = {self._time_attr, self._metric} <= set(result)
         if told and self._next_of(trial) != END:  # the last one, where a stopper ended it
             self.on_trial_result(tune_controller, trial, result)
-        self._leave(trial, FINISHED, "ended by itself")
+        self._leave(trial, FINISHED, "finished")
 
     def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
         """One that will not be tried again is out."""

@@ -216,7 +216,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
         """A script that ends before its level keeps its place by what it has shown."""
-        self._gone(int(trial.trial_id), FINISHED, "ended by itself")
+        self._gone(int(trial.trial_id), FINISHED, "finished")
 
     def on_trial_error(self, trial: Any) -> None:
         """A trial that fails is out."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple, Self
 
+from latebloomer.core.estimators import PrefixSums
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import (
     PULLS,
@@ -21,7 +22,6 @@ from latebloomer.core.ledger import (
     close_ranks,
     remember_levels,
 )
-from latebloomer.core.prefix_sums import PrefixSums
 from latebloomer.errors import need_number, require
 from latebloomer.policies.base import Policy, check_not_negative
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core.seed_key import key
+from latebloomer.core.moves import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import Floats

@@ -1,7 +1,7 @@
 """`race`, `resume` and `read_verdict`: the calls.
 
-What they do is in `run_race.py`, which the first call loads: half of this library comes with it,
-and whoever imports `race` may not race yet.
+Their work is in `run_race.py`, which the first call loads: half of this library comes with it, and
+a program that imports `race` may not race yet.
 """
 
 from __future__ import annotations
@@ -36,112 +36,102 @@ def race(
     seed: int = 0,
     progress: bool | str = True,
     maximize: bool = True,
-    timeout: float | None = None,
-    retries: int = 1,
-    checkpoint_every: int | None = None,
     durability: str = "normal",
     winner_share: float = 0.0,
     min_pulls: int = 1,
     callbacks: Sequence[Callback] | None = None,
-    isolate: bool = False,
-    max_in_memory: int | None = None,
     score_range: tuple[float | None, float | None] | None = None,
     stop: str | None = None,
     watch: bool = False,
 ) -> Verdict:
-    """Spend one budget over learners and return the one to keep, trained.
+    """Train learners under one shared budget and return the one to keep.
 
-    Learners are trained in turn, a *pull* at a time; those that fall behind are dropped, the
-    others keep what they have learned. Say what the race may cost in one of three ways:
-    `trainings`, `budget` or `seconds`. Every pull is in the journal before the next decision, so
-    that `resume` goes on after anything.
+    Learners are trained in turn, one *pull* at a time; those that fall behind are dropped, the
+    others keep what they have learned. Give the budget in one of three ways: `trainings`, `budget`
+    or `seconds`. Every pull is in the journal before the next decision, so that `resume` continues
+    after any interruption.
 
     Parameters
     ----------
     learners : Mapping[str, Given]
         Names, and for each an object with `pull()`, a function that builds one, or a generator
-        function that yields scores or `(score, model)`. A function with a parameter `seed` is
-        given one.
+        function that yields scores or `(score, model)`. A function with a parameter `seed`
+        receives one.
     budget : int | None
-        What the race may cost in pulls, each one step of a learner.
+        Total number of pulls over all learners. One pull is one step, or a fraction of a full
+        training if `full_steps` is given.
     trainings : float | None
-        What it may cost in full trainings: 3 is worth three. A pull is then the same share of each
-        learner's own.
+        Budget in full trainings. One pull is then the same fraction of every learner's full
+        training.
     seconds : float | None
-        What it may cost in time.
+        Budget in seconds of wall-clock time.
     full_steps : int | Mapping[str, int] | None
-        How many steps a full training has: one number, or one for each name. Not needed where what
-        is given has an attribute `full_steps`.
+        Number of steps in a full training: one integer, or one per name. Default: the
+        `full_steps` attribute of each learner.
     pulls_per_training : int | None
-        Into how many pulls a full training is cut; 100, or as many as the shortest has steps if
-        these are 10 to 99.
+        Number of pulls in a full training. Default: 100, or the shortest training's steps if these
+        are 10 to 99.
     policy : Policy | str
-        The rule that decides: "auto" is what the evidence favours, "r-sr" has a guarantee; any
-        name of the registry with settings, or a policy of your own.
+        Rule that decides which learner trains next and which is dropped: "auto" is what the
+        evidence favors, "r-sr" has a guarantee; any name of the registry with settings, or your
+        own policy.
     horizon : int | None
-        The pull at which learners are compared; the budget, or one full training, if None.
+        Number of pulls per learner at which learners are compared; none is trained further.
+        Default: the budget, or one full training if pulls are fractions of one.
     journal : Place | None
-        Where every pull is recorded: a folder with a slash at its end (a new file there), a file,
-        or None for memory alone.
+        Journal that records every pull: a file, a folder ending in a slash for a new file in it,
+        or None to keep the race in memory only.
     if_exists : str
-        Where the file holds a race already: "error", "resume" it, or make a "new" file beside it.
+        What to do if the journal already holds a race: "error", "resume" it, or "new" to write a
+        new file next to it.
     runner : str | Runner
-        Where pulls are made: "local", "ray", or a `Runner` such as `RayRunner(...)`.
+        Where and how pulls run: "local" (this process), "isolated" (one local process per
+        learner), "ray" (one Ray actor per learner), or a runner with settings such as
+        `LocalRunner(timeout=60, retries=2)`.
     seed : int
-        Of what is random; learners get seeds made of it and their names.
+        Seed for random policies. Each learner's seed is derived from it and the learner's name.
     progress : bool | str
-        Whether a live table and the verdict are shown; "running" shows the race and leaves the
-        verdict to you.
+        Whether to show the race and print the verdict. "running" shows the race only.
     maximize : bool
-        False where scores are losses.
-    timeout : float | None
-        Seconds after which a pull is abandoned and counts as a failure.
-    retries : int
-        How often a failed pull is tried again before the learner is out.
-    checkpoint_every : int | None
-        Pulls of a learner between checkpoints; by time if None: when 20 s of training would be
-        lost.
+        Whether higher scores are better. False if scores are losses.
     durability : str
         "full" waits for the disk after every pull; "normal" outlives a killed process, not a power
         cut.
     winner_share : float
-        The share of the budget that is kept to train the winner on, once it is named.
+        Fraction of the budget, at least 0 and below 1, reserved for training the winner after it
+        is selected.
     min_pulls : int
-        The pull of its own before which no learner is dropped.
+        Number of pulls every learner gets before any learner can be dropped.
     callbacks : Sequence[Callback] | None
-        Functions, called as `f(event, view)` with all that happens.
-    isolate : bool
-        Whether each learner has a local process of its own: one that crashes in compiled code then
-        fails like any other.
-    max_in_memory : int | None
-        At most so many learners in memory at once, for policies with phases.
+        Functions called as `f(event, view)` with every event. Each event is delivered at least
+        once: after a resume, the latest score comes again.
     score_range : tuple[float | None, float | None] | None
-        What a score cannot leave, (0, 1) for an accuracy: no certificate then speaks of more.
+        Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
+        Certificates stay inside it.
     stop : str | None
-        "certified" ends the race once its winner is certified; the verdict says what was not
-        needed.
+        "certified" ends the race early, once the winner is certified.
     watch : bool
-        Whether a page in a browser shows the race as it runs.
+        Whether to serve a live page of the race on this machine.
 
     Returns
     -------
     Verdict
-        The learner to keep, trained, why, and how sure that is.
+        The trained winner, the reasons for the choice, and how certain it is.
 
     Raises
     ------
     BudgetError
         The budget is too small for the policy.
     SettingError
-        A setting is outside its range, or there are several budgets.
+        A setting is outside its range, or several budgets are given.
     LearnerError
-        Something given cannot be trained pull by pull.
+        A learner cannot be trained pull by pull.
     AllFailed
-        No learner is left; the text has each one's reason.
+        Every learner has failed; the text has each one's reason.
     JournalError
-        The journal cannot be written, or holds a race already.
+        The journal cannot be written, or already holds a race.
     Interrupted
-        Ctrl-C; the text says how to go on.
+        Ctrl-C was pressed; the text says how to continue.
 
     Examples
     --------
@@ -160,19 +150,18 @@ def race(
     from latebloomer.racing import run_race
 
     run_race.check_places(watch, journal, if_exists)
+    made = run_race.make_runner(runner)
     entries, units = run_race.entries_and_units(
         learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
     )
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
-        trainings=trainings, maximize=maximize, timeout=timeout, retries=retries,
-        checkpoint_every=checkpoint_every, durability=durability, score_range=score_range,
-        stop=stop,
+        trainings=trainings, maximize=maximize, runner=made.as_dict(), durability=durability,
+        score_range=score_range, stop=stop,
     )  # fmt: skip
-    options = run_race.RunOptions(
-        policy, runner, isolate, max_in_memory, progress, callbacks, watch
+    return run_race.start(
+        learners, entries, settings, journal, if_exists, policy, made, progress, callbacks, watch
     )
-    return run_race.start(learners, entries, settings, journal, if_exists, options)
 
 
 def resume(
@@ -186,102 +175,96 @@ def resume(
     add: Mapping[str, Given] | None = None,
     full_steps: int | Mapping[str, int] | None = None,
     policy: Policy | str | None = None,
-    runner: str | Runner = "local",
+    runner: str | Runner | None = None,
     progress: bool | str = True,
     callbacks: Sequence[Callback] | None = None,
-    isolate: bool = False,
     watch: bool = False,
-    max_in_memory: int | None = None,
 ) -> Verdict:
-    """Go on with the race of a journal; after its end, the verdict with the winner restored.
+    """Resume the race of a journal; if it has finished, return its verdict with the winner.
 
-    Each learner is restored from its newest checkpoint and repeats only the pulls that are not in
-    it; one without `save` and `load` is trained again from the start. What that costs is announced
-    first. A larger `budget` (or `trainings`) extends the race, finished or not: it is planned
-    anew, and whoever the new plan would still have at its level comes back.
+    Each learner is restored from its latest checkpoint and repeats only the pulls that are not in
+    it; a learner without `save` and `load` is trained again from the start. The race prints that
+    cost before it starts. A larger `budget` (or `trainings`) extends the race, finished or not: it
+    is planned again, and learners that the new plan would have kept are revived.
 
     Parameters
     ----------
     journal : Place
-        The file of the race.
+        Journal of the race.
     learners : Mapping[str, Given]
-        The same as before, by name.
+        The same learners as before, by name. New names join the race if it is extended.
     budget : int | None
-        A larger one than before, in pulls.
+        New total budget in pulls, including pulls already spent.
     trainings : float | None
-        A larger one than before, in full trainings.
+        New total budget in full trainings.
     horizon : int | None
-        Another pull at which learners are compared; as before if None.
+        New number of pulls at which learners are compared. Default: unchanged.
     revive : bool
-        False where survivors alone are trained on.
+        Whether dropped learners may rejoin if the new plan would have kept them.
     add : Mapping[str, Given] | None
-        Newcomers by name, who catch up from the new budget.
+        New learners by name, which may also stand among `learners`; the new budget pays for their
+        catch-up pulls.
     full_steps : int | Mapping[str, int] | None
-        Of newcomers, where pulls are shares of a full training.
+        Number of steps in a full training of new learners, if pulls are fractions of one.
     policy : Policy | str | None
-        Only needed for one that is not the library's own.
-    runner : str | Runner
-        As in `race`; any runner may go on with a race.
+        Only needed for a policy that is not part of this library.
+    runner : str | Runner | None
+        As in `race`; any runner may continue a race. Default: the recorded runner and settings.
     progress : bool | str
         As in `race`.
     callbacks : Sequence[Callback] | None
-        As in `race`; they are told what happens from now on.
-    isolate : bool
-        As in `race`.
+        As in `race`. They receive the latest score again, then what happens from now on.
     watch : bool
         As in `race`.
-    max_in_memory : int | None
-        As in `race`; it may be another number than before.
 
     Returns
     -------
     Verdict
-        That of the race, with the winner restored where it was over.
+        The verdict of the race, with the winner restored if the race had finished.
 
     Raises
     ------
     JournalMismatch
-        The learners or settings are not those of the journal.
+        The learners or settings differ from the journal's.
     JournalInUse
-        Another process races on it.
+        Another process races on the journal.
     JournalError
-        It is missing or damaged: `latebloomer repair`.
+        The journal is missing or damaged; see `latebloomer repair`.
     BudgetError
-        The budget is less than before.
+        The budget is smaller than before.
     """
     from latebloomer.racing import run_race
 
-    more = run_race.More(budget, horizon, revive, add, trainings, full_steps)
-    options = run_race.RunOptions(
-        policy, runner, isolate, max_in_memory, progress, callbacks, watch
-    )
-    return run_race.go_on(journal, learners, more, options)
+    return run_race.continue_race(
+        journal, learners, policy, runner, progress, callbacks, watch,
+        budget=budget, trainings=trainings, horizon=horizon, revive=revive, add=add,
+        full_steps=full_steps,
+    )  # fmt: skip
 
 
 def read_verdict(journal: Place | None = None, policy: Policy | str | None = None) -> Verdict:
-    """The verdict of a journal, or the standings so far, without its learners.
+    """Return a race's verdict, or its standings so far, from the journal alone.
 
-    Of a folder it is the newest, that of `races/` if none is named. It can be called while
-    another process races on the journal.
+    It can be called while another process races on the journal.
 
     Parameters
     ----------
     journal : Place | None
-        A file, or a folder whose newest is meant; `races/` if None.
+        Journal, or folder whose latest journal is read. Default: `races/`.
     policy : Policy | str | None
-        Only needed for one that is not the library's own.
+        Only needed for a policy that is not part of this library.
 
     Returns
     -------
     Verdict
-        Without its learner; `over` says whether it is final.
+        The verdict without its learner; `over` is True if it is final.
 
     Raises
     ------
     JournalError
         There is no journal, or it is damaged.
     NoScoresYet
-        No pull is finished yet.
+        No pull has finished yet.
     """
     from latebloomer.racing import run_race
 

@@ -1,8 +1,8 @@
-"""A race is given more: a larger budget, another horizon, newcomers.
+"""An extension of a race: a larger budget, another horizon, new learners.
 
-What is asked for becomes events, `Joined` and `Extended`, which go to the journal like all others:
-a race that was extended resumes and replays as any does. Before they are written, it is said what
-they cost.
+What is requested becomes events, `Joined` and `Extended`, which go to the journal like all others:
+an extended race resumes and replays like any other. The race prints their cost before it writes
+them.
 """
 
 from __future__ import annotations
@@ -28,210 +28,189 @@ from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside
 
 
-class More(NamedTuple):
-    """What `resume` is asked to add to a race; nothing by default."""
-
-    budget: int | None = None  # pulls in all, those that are spent among them
-    horizon: int | None = None
-    revive: bool = True
-    add: Mapping[str, Given] | None = None
-    trainings: float | None = None  # the same in full trainings
-    full_steps: Any = None  # of the newcomers, as in `race`
-
-
 class Extension(NamedTuple):
-    """The events of an extension, and what is said before they are written."""
+    """The events of an extension, and what is printed before they are written."""
 
     events: tuple[Joined | Extended, ...]
-    back: tuple[int, ...]  # arms that were out and race again
-    shares: Mapping[str, Share]  # of a full training that a newcomer's pull is; none: one step
+    revived: tuple[int, ...]  # arms that had been dropped and race again
+    shares: Mapping[str, Share]  # fraction of a full training per pull; none: one step
 
     @property
-    def newcomers(self) -> tuple[str, ...]:
-        """Their names."""
+    def new_names(self) -> tuple[str, ...]:
+        """Names of the new learners."""
         return tuple(event.name for event in self.events if isinstance(event, Joined))
 
     def announcement(self, race: RaceState, states: SavedStates) -> str:
-        """What comes now, and what it costs to bring learners back."""
+        """Return what happens now, and what it costs to restore learners."""
         why = "".join(event.why for event in self.events if isinstance(event, Extended))
-        return f"{why}{_restoring(self.back, race, states)}"
+        return f"{why}{_restoring(self.revived, race, states)}"
 
 
-def with_newcomers(
-    learners: Mapping[str, Given], more: More, names: Sequence[str], first: Sequence[str]
+def with_new_learners(
+    learners: Mapping[str, Given], add: Mapping[str, Given] | None, race: RaceState
 ) -> Mapping[str, Given]:
-    """The learners of a race and those to be added; each must have a name of its own.
+    """Return the learners of a race together with those to add, which may stand in both.
 
-    `names` are in the journal, the `first` of them from its beginning on. Who joined before, by a
-    call that was stopped and is repeated, is not added again.
+    A learner that joined before, by a call that was stopped and is repeated, is not added again.
     """
-    added = {} if more.add is None else more.add
+    added = {} if add is None else add
     if not isinstance(added, Mapping):
         raise SettingError(f"add={added!r}, but add must be a dict of names and learners")
     if not isinstance(learners, Mapping):
         return learners
     for name in added:
-        if name in learners or name in first:
+        if name in race.created.names:
             raise SettingError(
-                f"add={{{name!r}: ...}}, but {name!r} is in this race already: a newcomer needs a "
-                f"name of its own, other than {', '.join(names)}"
+                f"add={{{name!r}: ...}}, but {name!r} is in this race already: a new learner needs "
+                f"its own name, other than {', '.join(race.names)}"
             )
     return {**learners, **added}
 
 
-def plan_extension(more: More, race: RaceState) -> Extension | None:
-    """The events that `more` asks for; None where the race is as it was asked for.
+def plan_extension(
+    race: RaceState,
+    learners: Mapping[str, Given],
+    *,
+    add: Mapping[str, Given] | None = None,
+    budget: int | None = None,
+    trainings: float | None = None,
+    horizon: int | None = None,
+    revive: bool = True,
+    full_steps: Any = None,
+) -> Extension | None:
+    """Return the events of a larger budget; None if the race already has what is requested.
 
-    It changes nothing. What cannot be is an error that says what to do.
+    It changes nothing. A request that is not possible raises an error that says what to do.
     """
     session = race.session
-    more = _in_pulls(more, race)
-    new = [name for name in more.add or {} if name not in session.names]
-    if more.budget is None:
-        _need_budget(more, new, session)
+    budget = _in_pulls(budget, trainings, race)
+    new = {name: given for name, given in dict(learners).items() if name not in session.names}
+    if budget is None:
+        _need_budget([name for name in add or {} if name in new], horizon, session)
         return None
-    budget = _checked_budget(more, race)
-    if budget == session.budget and not new and more.horizon in (None, session.horizon):
+    budget = _checked_budget(budget, race)
+    _check_horizon(horizon, session)
+    if not isinstance(revive, bool):
+        raise SettingError(f"revive={revive!r}, but revive must be True or False")
+    if budget == session.budget and not new and horizon in (None, session.horizon):
         return None  # the same call again, after an interruption
-    horizon = session.horizon if more.horizon is None else more.horizon
-    named = session.winner is not None
-    aside = set_aside(budget - session.spent if named else budget, session.winner_share)
-    shares = _shares_of_newcomers(more, new, race)
+    horizon = session.horizon if horizon is None else horizon
+    selected = session.winner is not None
+    aside = set_aside(budget - session.spent if selected else budget, session.winner_share)
+    one = race.settings.pulls_per_training
+    shares = shares_of(new, full_steps, one) if new and one is not None else {}
     joined = [
         _joined(len(session.names) + k, name, shares.get(name)) for k, name in enumerate(new)
     ]
-    extended = Extended(budget, budget - aside, horizon, more.revive)
-    after = _after(session, [*joined, extended], race)
-    back = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
-    why = _in_words(session, after, back, new)
-    extended = Extended(budget, budget - aside, horizon, more.revive, why)
-    return Extension((*joined, extended), back, shares)
+    extended = Extended(budget, budget - aside, horizon, revive)
+    after = _after(session, [*joined, extended])
+    revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
+    why = _in_words(session, after, revived, list(new))
+    extended = Extended(budget, budget - aside, horizon, revive, why)
+    return Extension((*joined, extended), revived, shares)
 
 
-def _in_pulls(more: More, race: RaceState) -> More:
-    """A budget in full trainings as one in pulls."""
+def _in_pulls(budget: int | None, trainings: float | None, race: RaceState) -> int | None:
+    """Return the new budget in pulls."""
+    if trainings is None:
+        return budget
+    if budget is not None:
+        raise SettingError(f"trainings={trainings} and budget={budget}: give only one of them")
     one = race.settings.pulls_per_training
-    if more.trainings is None:
-        return more
-    if more.budget is not None:
-        raise SettingError(
-            f"trainings={more.trainings} and budget={more.budget}, but one of them is enough"
-        )
     if one is None:
         raise SettingError(
-            f"trainings={more.trainings}, but in this race a pull is one step: give budget= in "
-            "pulls"
+            f"trainings={trainings}, but in this race a pull is one step: give budget= in pulls"
         )
-    need_number("trainings", more.trainings)
-    return more._replace(budget=round(more.trainings * one))
-
-
-def _shares_of_newcomers(more: More, new: list[str], race: RaceState) -> dict[str, Share]:
-    one = race.settings.pulls_per_training
-    if one is None or not new:
-        return {}
-    newcomers = {name: given for name, given in (more.add or {}).items() if name in new}
-    return shares_of(newcomers, more.full_steps, one)
+    need_number("trainings", trainings)
+    return round(trainings * one)
 
 
 def _joined(arm: int, name: str, share: Share | None) -> Joined:
-    return (
-        Joined(arm, name)
-        if share is None
-        else Joined(arm, name, share.full_steps, share.repeats_scores)
-    )
+    if share is None:
+        return Joined(arm, name)
+    return Joined(arm, name, share.full_steps, share.repeats_scores)
 
 
-def _need_budget(more: More, new: list[str], session: Session) -> None:
-    if new:
+def _need_budget(added: Sequence[str], horizon: int | None, session: Session) -> None:
+    larger = f"resume(..., budget=N) with N above {session.budget}"
+    if added:
         raise SettingError(
-            f"add={{{new[0]!r}: ...}} without budget, but a newcomer is paid from a larger "
-            f"budget: resume(..., budget=...) with more than {session.budget}"
+            f"add={{{added[0]!r}: ...}} also needs a larger budget, which pays for the new learner:"
+            f" {larger}"
         )
-    if more.horizon is not None and more.horizon != session.horizon:
+    if horizon is not None and horizon != session.horizon:
         raise SettingError(
-            f"horizon={more.horizon} without budget, but the horizon moves only with a larger "
-            f"budget: resume(..., budget=...) with more than {session.budget}"
+            f"horizon={horizon} also needs a larger budget, with which alone it moves: {larger}"
         )
 
 
-def _checked_budget(more: More, race: RaceState) -> int:
-    session, budget = race.session, need_whole("budget", more.budget)
+def _checked_budget(given: Any, race: RaceState) -> int:
+    session, budget = race.session, need_whole("budget", given)
     if race.settings.seconds is not None:
         raise SettingError(
-            f"budget={budget}, but this race is by the clock (seconds={race.settings.seconds:g}): "
-            "its pulls follow from its time; race anew with budget=..."
+            f"budget={budget} cannot extend a time-based race (seconds={race.settings.seconds:g})."
+            " Start a new race with budget=...."
         )
     if budget < session.spent:
         raise BudgetError(
-            f"budget={budget}, but {session.spent} pulls are spent already: give more than "
-            f"{session.budget}, or leave budget out to resume as it is"
+            f"budget={budget} is below the {session.spent} pulls already spent. Give more than "
+            f"{session.budget}, or omit budget to resume without extending."
         )
     if budget < session.budget:
         raise BudgetError(
-            f"budget={budget}, but the race has {session.budget}, and a race is extended, not "
-            f"cut: give more than {session.budget}, or leave budget out to resume as it is"
+            f"budget={budget} is below the race's budget of {session.budget}, which cannot be cut."
+            f" Give more than {session.budget}, or omit budget to resume without extending."
         )
-    if more.horizon is not None:
-        horizon, most = need_whole("horizon", more.horizon), max(session.pulls)
-        require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
-                "a learner has had so many pulls")  # fmt: skip
-    if not isinstance(more.revive, bool):
-        raise SettingError(f"revive={more.revive!r}, but revive must be True or False")
     return budget
 
 
-def _after(session: Session, events: Sequence[Joined | Extended], race: RaceState) -> Session:
-    """How the session will stand; the one of the race stays as it is."""
+def _check_horizon(given: Any, session: Session) -> None:
+    if given is not None:
+        horizon, most = need_whole("horizon", given), max(session.pulls)
+        require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
+                "a learner has had that many pulls")  # fmt: skip
+
+
+def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
+    """Return the session as it will be; the one of the race stays unchanged."""
     after = deepcopy(session)
     for event in events:
         try:
             after.apply(event)
         except LatebloomerError as error:
-            raise type(error)(f"{error}; the race is as it was") from error
+            raise type(error)(f"{error} The race is unchanged.") from error
     return after
 
 
-# --- what is said ---
+# --- what is printed ---
 
 
 def _in_words(before: Session, after: Session, back: Sequence[int], new: Sequence[str]) -> str:
     names = before.names
-    said = [f"extends from {before.budget} to {after.budget} pulls"]
+    said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
     if back:
-        pulls = _listed([str(before.pulls_of(i)) for i in back])
-        word = "comes back" if len(back) == 1 else "come back"
-        said.append(f"{_listed([names[i] for i in back])} {word} (from pull {pulls})")
+        at = [f"{names[i]} (at pull {before.pulls_of(i)})" for i in back]
+        said.append(f"Revived: {', '.join(at)}.")
     elif len(before.racing) < len(names):
-        said.append("nobody comes back")
+        said.append("No learner is revived.")
     if new:
-        said.append(f"{_listed(new)} {'joins' if len(new) == 1 else 'join'} (from pull 0)")
+        said.append(f"New: {', '.join(new)}.")
     if after.horizon == before.horizon:
-        said.append(f"the horizon stays at {before.horizon} pulls")
+        said.append(f"The horizon stays at {before.horizon} pulls.")
     else:
-        said.append(f"the horizon moves from {before.horizon} to {after.horizon} pulls")
-    return f"{said[0]}: {', '.join(said[1:])}"
+        said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
+    return " ".join(said)
 
 
 def _restoring(back: Sequence[int], race: RaceState, states: SavedStates) -> str:
-    """What bringing those back costs that were out."""
-    kept, again, time = 0, 0, 0.0
+    """Return what it costs to restore the revived learners."""
+    again, time = 0, 0.0
     for arm in back:
         n = race.session.pulls_of(arm)
         saved = states.available(arm, n)
         missing = n - (saved.n if saved else 0)
-        kept, again = kept + n - missing, again + missing
+        again += missing
         time += missing * race.seconds[arm] / max(1, n)
-    parts = [f"{kept} pulls of theirs are in checkpoints"] if kept else []
-    if again:
-        parts.append(f"{again} pulls are trained again (about {time:.3g} s)")
-    return f"; {', '.join(parts)}" if parts else ""
-
-
-def _listed(names: Sequence[Any]) -> str:
-    """
-    >>> _listed(["net"]), _listed(["net", "forest"]), _listed(["a", "b", "c"])
-    ('net', 'net and forest', 'a, b and c')
-    """
-    *most, last = map(str, names)
-    return f"{', '.join(most)} and {last}" if most else last
+    if not again:
+        return ""
+    return f" Retraining {again} pulls that no checkpoint covers (about {time:.3g} s)."

@@ -116,7 +116,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
 
     >>> entries_of({"a": lambda: iter([0.5])}, seed=0)
     Traceback (most recent call last):
-    latebloomer.errors.SettingError: learners={...}, but learners must be at least 2: with one ...
+    latebloomer.errors.SettingError: learners=['a'], but learners must be at least 2: with one ...
     """
     if not isinstance(learners, Mapping):
         raise SettingError(
@@ -131,8 +131,8 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             )
     if len(learners) < 2:
         raise SettingError(
-            f"learners={brief(dict(learners))}, but learners must be at least 2: with one there "
-            "is nothing to choose"
+            f"learners={list(learners)}, but learners must be at least 2: with one there is "
+            "nothing to choose"
         )
     _once(learners)
     return [_entry(name, given, seed) for name, given in learners.items()]

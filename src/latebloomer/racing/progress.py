@@ -15,7 +15,6 @@ from latebloomer._util.text import printable, short_name, span_of_time
 from latebloomer.errors import require
 from latebloomer.racing.live_display import NotebookDisplay, Trace, in_notebook
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import RunningPull
 from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
@@ -24,7 +23,9 @@ from latebloomer.session.events import (
     Event,
     LearnerLeft,
     PullFailed,
+    PullStarted,
     ScoreReported,
+    Waiting,
     WarningNoted,
     WinnerSelected,
 )
@@ -55,7 +56,8 @@ class Progress:
         self.phase = (1, 1)
         self.waiting = ""  # for which learners, if a pull is long
         self._waited_for: tuple[int, ...] = ()
-        self._long: RunningPull | None = None  # the latest that was reported as long
+        self._running: PullStarted | None = None  # read by another thread
+        self._long: PullStarted | None = None  # the latest that was reported as long
         self._next = 0.0  # when to draw again
         self._racing = len(race.session.racing)
         self._printed = self._began = time.monotonic()
@@ -67,11 +69,7 @@ class Progress:
     # --- what the driver reports ---
 
     @contextmanager
-    def shown(
-        self,
-        clock: TimeBudget | None,
-        under_way: Callable[[], RunningPull | None] = lambda: None,
-    ) -> Iterator[None]:
+    def shown(self, clock: TimeBudget | None) -> Iterator[None]:
         """Show the race while it runs."""
         self._clock, self._start = clock, self.race.session.spent
         self._began = time.monotonic()
@@ -79,7 +77,7 @@ class Progress:
         if self.mode == "silent":
             yield
             return
-        with self._drawn(), long_pulls(under_way, self._long_pull):
+        with self._drawn(), long_pulls(lambda: self._running, self._long_pull):
             yield
 
     @contextmanager
@@ -106,10 +104,18 @@ class Progress:
             self._draw()
         self._live = None
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: Event | PullStarted | Waiting) -> None:
         """Update the display for one event."""
         if self.mode == "silent":
             return
+        if isinstance(event, PullStarted):
+            self._running = event
+            return
+        if isinstance(event, Waiting):  # which learners keep the others waiting
+            if event.arms:
+                self._wait_for([(arm, self.race.session.pulls_of(arm) + 1) for arm in event.arms])
+            return
+        self._running = None
         if type(event) is ScoreReported:
             self._pulled(event)
         else:
@@ -134,12 +140,7 @@ class Progress:
         if self.mode == "notebook":
             self._notebook.show(self)
 
-    def waits(self, arms: tuple[int, ...]) -> None:
-        """Show which learners keep the others waiting."""
-        if arms:
-            self._wait_for([(arm, self.race.session.pulls_of(arm) + 1) for arm in arms])
-
-    def _long_pull(self, pull: RunningPull) -> None:
+    def _long_pull(self, pull: PullStarted) -> None:
         """Report a long pull; as a line only if it is longer than the learner's other pulls."""
         now = time.monotonic()
         pace = self.race.seconds[pull.arm] / max(1, pull.n - 1)
@@ -271,7 +272,7 @@ def display_mode() -> str:
 
 @contextmanager
 def long_pulls(
-    running: Callable[[], RunningPull | None], report: Callable[[RunningPull], None]
+    running: Callable[[], PullStarted | None], report: Callable[[PullStarted], None]
 ) -> Iterator[None]:
     """Report a long pull from a separate thread, because the race's own is in the pull."""
     over = threading.Event()

@@ -35,6 +35,7 @@ from latebloomer.session.events import (
     PullFailed,
     Restored,
     Saved,
+    SaveFailed,
     ScoreReported,
     WarningNoted,
 )
@@ -71,6 +72,7 @@ class RaceState:
             WarningNoted | LearnerLeft | Extended
         ] = []  # what the verdict mentions, in order
         self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self._unsaved: set[int] = set()  # arms that could not be saved
         self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
         self.trials: dict[int, Assigned] = {}  # of another tool, where that trains the arms
         self.verdict: Decided | None = None
@@ -162,6 +164,8 @@ class RaceState:
                 self._tries[event.arm, event.n, event.kind == "lost"] += 1
             case Saved():
                 self._enter_checkpoint(event)
+            case SaveFailed():
+                self._note_unsaved(event)
             case Began():
                 self._count_crash()
             case Ended():
@@ -202,6 +206,12 @@ class RaceState:
                 "race: it has been changed"
             )
         self._checkpoints[saved.arm] = saved
+
+    def _note_unsaved(self, failed: SaveFailed) -> None:
+        if failed.arm not in self._unsaved:  # noted once
+            self._unsaved.add(failed.arm)
+            text = f"could not be saved ({failed.reason}); the race continues"
+            self.notes.append(WarningNoted(failed.arm, text))
 
     def _count_crash(self) -> None:
         """A process takes the race up: if the one before did not let go, it was lost."""

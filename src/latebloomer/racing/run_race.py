@@ -1,4 +1,4 @@
-"""What `race`, `resume` and `read_verdict` do: all that a race needs comes together here."""
+"""What `race`, `resume` and `read_verdict` do: all parts of a race come together here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet
 from latebloomer.policies.base import Policy
@@ -15,15 +15,15 @@ from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
-from latebloomer.racing.extension import Extension, More, plan_extension, with_newcomers
+from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
 from latebloomer.racing.journal import RESUME, files
 from latebloomer.racing.journal.journal import Journal, near
 from latebloomer.racing.journal.names import Place, begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.runners.memory_limit import limit_memory
+from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
+from latebloomer.racing.runners.memory_limit import check_memory_limit
 from latebloomer.racing.same_race import holds_race, need_same_settings
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
@@ -34,40 +34,26 @@ from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
 
 __all__ = [
-    "More",
-    "RunOptions",
     "check_places",
+    "continue_race",
     "entries_and_units",
-    "go_on",
     "look_at",
+    "make_runner",
     "settings_in",
     "settings_of",
     "start",
 ]
 
 CRASHES = (
-    "the last processes of this race all ended in its pull; if that is no chance (a crash in "
-    "compiled code, os._exit), race(..., isolate=True) makes it this learner's failure"
+    "the last processes of this race all ended in its pull. If the cause is a crash in compiled "
+    'code or os._exit, resume(..., runner="isolated") makes it a failure of this learner alone'
 )
-
-
-class RunOptions(NamedTuple):
-    """What `race` and `resume` take alike: who decides, where pulls are made, what is shown."""
-
-    policy: Policy | str | None
-    runner: str | Runner
-    isolate: bool
-    max_in_memory: int | None
-    progress: bool | str
-    callbacks: Sequence[Callback] | None
-    watch: bool
-
 
 # --- a new race ---
 
 
 def check_places(watch: bool, journal: Place | None, if_exists: str) -> None:
-    """Raise an error unless a race can be recorded, and watched, as asked."""
+    """Raise an error unless a race can be recorded, and watched, as requested."""
     need_journal(watch, journal)
     check_journal_options(journal, if_exists)
 
@@ -75,14 +61,14 @@ def check_places(watch: bool, journal: Place | None, if_exists: str) -> None:
 def entries_and_units(
     learners: Mapping[str, Given], seed: int, *size: Any
 ) -> tuple[list[Entry], Units]:
-    """The learners as they are raced, and what a pull is; `size` as `units_of` takes it."""
+    """Return the learners as they are raced, and what a pull is; `size` as for `units_of`."""
     given = entries_of(learners, seed)
     units = units_of(learners, *size)
     return with_shares(given, units.shares), units
 
 
 def settings_of(policy: Policy | str, units: Units, **others: Any) -> Settings:
-    """The settings of a race, checked."""
+    """Return the settings of a race, checked."""
     return Settings(
         policy=default_or_named(policy), auto=is_auto(policy),
         budget=units.budget, horizon=units.horizon, **units.settings, **others,
@@ -95,56 +81,80 @@ def start(
     settings: Settings,
     journal: Place | None,
     if_exists: str,
-    options: RunOptions,
+    policy: Policy | str,
+    runner: Runner,
+    progress: bool | str,
+    callbacks: Sequence[Callback] | None,
+    watch: bool,
 ) -> Verdict:
-    """Begin a race and run it; go on with the one that is there where `if_exists` says so."""
-    functions = check_callbacks(options.callbacks)
-    runner = make_runner(options.runner, options.isolate)
+    """Start a race and run it; if `if_exists` says so, resume the race that is there."""
+    functions = check_callbacks(callbacks)
     names = tuple(entry.name for entry in entries)
     created = Created(os.urandom(6).hex(), settings.as_dict(), names)
-    state = RaceState(created, settings.policy)  # says what is wrong before a file is made
-    runner = limit_memory(runner, options.max_in_memory, entries, state.session, settings)
-    if if_exists == RESUME and journal is not None and holds_race(journal):
-        need_same_settings(journal, settings, options.policy)
-        return go_on(journal, learners, More(), options._replace(runner=runner, isolate=False))
-    opened = begin(journal, created, if_exists)
+    state = RaceState(created, settings.policy)  # raises errors before a file is made
+    check_memory_limit(runner.max_in_memory, entries, state.session, settings)
+    opened = _begin_unless_there(journal, created, if_exists)
+    if opened is None:
+        need_same_settings(journal or "", settings, policy)
+        return continue_race(journal or "", learners, policy, runner, progress, callbacks, watch)
     state.started = next(opened.read()).at
-    if options.watch:
+    if watch:
         start_watching(opened.path)
-    return _run(state, opened, entries, runner, Progress(state, options.progress), functions)
+    return _run(state, opened, entries, runner, Progress(state, progress), functions)
 
 
-# --- a race that has begun ---
+def _begin_unless_there(journal: Place | None, created: Created, if_exists: str) -> Journal | None:
+    """Return the journal of a new race; None if there is a race that is to be resumed."""
+    if if_exists != RESUME:
+        return begin(journal, created, if_exists)
+    if holds_race(journal):
+        return None
+    try:
+        return begin(journal, created, if_exists)
+    except JournalMismatch:
+        if not holds_race(journal):
+            raise
+        return None  # another process has started it meanwhile
 
 
-def go_on(
-    journal: Place, learners: Mapping[str, Given], more: More, options: RunOptions
+# --- a race that has started ---
+
+
+def continue_race(
+    journal: Place,
+    learners: Mapping[str, Given],
+    policy: Policy | str | None,
+    runner: str | Runner | None,
+    progress: bool | str,
+    callbacks: Sequence[Callback] | None,
+    watch: bool,
+    *,
+    add: Mapping[str, Given] | None = None,
+    **more: Any,
 ) -> Verdict:
-    """Take up the race of a journal, with a larger budget where `more` has one."""
-    functions = check_callbacks(options.callbacks)
-    runner = make_runner(options.runner, options.isolate)
+    """Resume the race of a journal; `more` extends it, as `plan_extension` takes it."""
+    functions = check_callbacks(callbacks)
+    made = None if runner is None else make_runner(runner)
     opened = files.reopen(journal)
     try:
-        state = RaceState.replayed(opened.read_in_batches(), options.policy)
-        given = with_newcomers(learners, more, state.names, state.created.names)
-        extension = plan_extension(more, state)
-        names = state.names if extension is None else (*state.names, *extension.newcomers)
+        state = RaceState.replayed(opened.read_in_batches(), policy)
+        made = recorded_runner(state.settings.runner) if made is None else made
+        given = with_new_learners(learners, add, state)
+        extension = plan_extension(state, given, add=add, **more)
+        names = state.names if extension is None else (*state.names, *extension.new_names)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
         entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
-        runner = limit_memory(
-            runner, options.max_in_memory, entries, state.session, state.settings
-        )
+        check_memory_limit(made.max_in_memory, entries, state.session, state.settings)
     except BaseException:
         opened.close()
         raise
-    if options.watch:
+    if watch:
         start_watching(opened.path)
-    progress = Progress(state, options.progress)
-    return _run(state, opened, entries, runner, progress, functions, extension)
+    return _run(state, opened, entries, made, Progress(state, progress), functions, extension)
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
-    """The verdict of a journal as it stands."""
+    """Return the verdict of a journal as it stands."""
     opened = files.read(journal_at(journal))
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
@@ -152,13 +162,13 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
         opened.close()
     if state.session.spent == 0 and not state.session.over:
         raise NoScoresYet(
-            f"the race of {near(opened.path or Path())} has begun, but no pull is finished yet"
+            f"The race of {near(opened.path or Path())} has started, but no pull has finished yet."
         )
     return build_verdict(state, opened.path)
 
 
 def settings_in(journal: Place) -> Mapping[str, Any]:
-    """The settings of a journal's race, as plain values."""
+    """Return the settings of a journal's race, as plain values."""
     opened = files.read(journal)
     try:
         return next(
@@ -193,13 +203,17 @@ def _run(
         driver.check_journal()
         verdict = build_verdict(state, driver.journal.path)
         driver.record(Decided(verdict.summary()))  # before the winner's own code runs again
-        verdict = replace(verdict, learner=driver.winner())
+        noted = len(state.notes)
+        learner = driver.winner()
+        if len(state.notes) > noted:  # about the winner
+            verdict = build_verdict(state, driver.journal.path)
+        verdict = replace(verdict, learner=learner)
         progress.end(verdict)
         return verdict
     finally:
         try:
             driver.close()
-            with suppress(JournalError):  # a disk that is full or gone: said when it mattered
+            with suppress(JournalError):  # a disk that is full or gone: reported before
                 driver.record(Ended())
         finally:
             driver.journal.close()

@@ -15,7 +15,7 @@ from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created, ScoreReported
 
 # The policy is compared when the journal is replayed; the others change no decision.
-NOT_COMPARED = {"policy", "auto", "timeout", "retries", "checkpoint_every", "durability"}
+NOT_COMPARED = {"policy", "auto", "runner", "durability"}
 MORE = ("trainings", "budget")  # looked at first: the second follows from the first
 
 

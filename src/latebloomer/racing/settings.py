@@ -9,7 +9,7 @@ import platform
 import sqlite3
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -43,9 +43,7 @@ class Settings:
     horizon: int | None = None
     seed: int = 0
     maximize: bool = True
-    timeout: float | None = None  # seconds that one pull may take
-    retries: int = 1
-    checkpoint_every: int | None = None  # pulls of one arm; None: by the time that would be lost
+    runner: Mapping[str, Any] = field(default_factory=lambda: {"name": "local"})  # where pulls run
     durability: str = "normal"
     winner_share: float = 0.0  # share of the budget, or of the time, kept to train the winner on
     # What a score's mean cannot leave; None for an end that is open.
@@ -70,9 +68,6 @@ class Settings:
         if self.score_range is not None:
             object.__setattr__(self, "score_range", _range(self.score_range))
         _positive("seconds", self.seconds, "it is the time that the race may take")
-        _positive("timeout", self.timeout, "it is the time that one pull may take")
-        _whole("retries", self.retries, 0, "it is how often a failed pull is tried again")
-        _whole("checkpoint_every", self.checkpoint_every, 1, "pulls between two checkpoints")
         require(
             self.stop in (None, CERTIFIED), "stop", self.stop,
             "'certified', or None for the whole budget", "it says when a race may end early",
@@ -206,9 +201,3 @@ def _positive(name: str, value: float | None, why: str) -> None:
     if value is not None:
         need_number(name, value)
         require(0 < value < inf, name, value, "above 0 and finite", why)
-
-
-def _whole(name: str, value: int | None, least: int, why: str) -> None:
-    if value is not None:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        require(whole and value >= least, name, value, f"a whole number from {least} on", why)

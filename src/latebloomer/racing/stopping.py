@@ -19,10 +19,15 @@ what is said holds for all looks together.
 from __future__ import annotations
 
 import math
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 from latebloomer.errors import SettingError
+from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.settings import CERTIFIED, Settings
 from latebloomer.racing.verdict.curve_tests import check_curves
 from latebloomer.racing.verdict.history import History
@@ -119,3 +124,38 @@ class StopWhenSure:
 def stopping_rule(session: Session, settings: Settings) -> StopWhenSure | None:
     """The rule that a race was given, if any."""
     return StopWhenSure(session, settings) if settings.stop == CERTIFIED else None
+
+
+# --- Ctrl-C ---
+
+
+class Interrupt:
+    """Lets the first Ctrl-C finish the running pull; the second one stops immediately.
+
+    While it is open, the first SIGINT only sets `wanted`.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self._before: Any = None
+        self._ours = False
+
+    def __enter__(self) -> Interrupt:
+        # Only the main thread may set handlers; a program's own handler is left alone.
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            self._before = signal.signal(signal.SIGINT, self._note)
+            self._ours = True
+        return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.wanted:
+            raise KeyboardInterrupt
+        self.wanted = True
+        print_aside("\nStopping after the running pull. Ctrl-C again stops immediately.")
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, self._before)

@@ -8,6 +8,7 @@ resume takes to restore learners does not.
 
 from __future__ import annotations
 
+from math import inf
 from time import perf_counter
 from typing import Protocol
 
@@ -19,6 +20,13 @@ SLACK = 0.02  # a forecast this close to the time given stays
 PAUSE = 0.01  # of the time given, at least, between two plans within a phase
 TICK = 1e-7  # no pull is shorter, in seconds
 NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
+GRACE = 0.1  # of the time given, after its end, until calls that can be interrupted are
+LEAST_GRACE = 1.0  # seconds
+
+
+def grace_of(seconds: float | None) -> float:
+    """Return the seconds after the end of a time budget until running calls are interrupted."""
+    return inf if seconds is None else max(LEAST_GRACE, GRACE * seconds)
 
 
 class Stopwatch:

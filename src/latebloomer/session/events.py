@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 FAILED, FINISHED = "failed", "finished"  # how an arm leaves
+TIMEOUT, INTERRUPTED = "timeout", "interrupted"  # two of the ways in which a pull fails
 
 # --- what changes a session ---
 
 
-class ScoreReported(
-    NamedTuple
-):  # there is one for each pull: a frozen dataclass takes twice as long
-    """A pull ended with a score."""
+class ScoreReported(NamedTuple):
+    """A pull ended with a score.
+
+    A NamedTuple, because there is one per pull and a frozen dataclass takes twice as long.
+    """
 
     arm: int
     score: float  # as the learner returned it
@@ -121,10 +123,11 @@ class PullFailed:
 
     arm: int
     n: int  # in this pull of the arm
-    kind: str  # exception, score, timeout, restore, lost or died
+    kind: str  # exception, score, timeout, restore, lost, died or interrupted
     reason: str
     details: str = ""  # the traceback
     seconds: float = 0.0  # that the attempt took
+    final: bool = False  # whether no retry can help
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,15 @@ class Saved:
     digest: str  # SHA-256 of its files
     size: int  # in bytes
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailed:
+    """A learner's state could not be saved; the race continues without that checkpoint."""
+
+    arm: int
+    n: int  # pulls that the learner has had
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +189,23 @@ class Ended:
     """The process that had taken the race up has let go of it."""
 
 
+# --- what a runner also reports, for displays alone: it is in no journal ---
+
+
+class PullStarted(NamedTuple):
+    """A pull is being made."""
+
+    arm: int
+    n: int  # in this pull of the arm
+    at: float  # by the monotonic clock
+
+
+class Waiting(NamedTuple):
+    """Nothing has happened for a while: the race waits for these arms, if there are any."""
+
+    arms: tuple[int, ...]
+
+
 SessionEvent: TypeAlias = (
     ScoreReported
     | BatchIssued
@@ -188,6 +217,15 @@ SessionEvent: TypeAlias = (
     | Extended
 )
 RaceEvent: TypeAlias = (
-    Created | Began | PullFailed | WarningNoted | Saved | Restored | Assigned | Decided | Ended
+    Created
+    | Began
+    | PullFailed
+    | WarningNoted
+    | Saved
+    | SaveFailed
+    | Restored
+    | Assigned
+    | Decided
+    | Ended
 )
 Event: TypeAlias = SessionEvent | RaceEvent

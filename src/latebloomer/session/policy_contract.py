@@ -16,11 +16,11 @@ from latebloomer.core.moves import (
     game_arrays,
     game_of,
     keeps_levels,
+    key,
     moves_of,
     plain_moves,
     replay,
 )
-from latebloomer.core.seed_key import key
 from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy
 from latebloomer.session.session import Session

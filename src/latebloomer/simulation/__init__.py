@@ -1,6 +1,6 @@
-"""Plays policies millions of times on a problem, where rewards are drawn, and counts what they do.
+"""Simulates policies millions of times on a problem and counts what they do.
 
-`run_simulation.py` makes an `Experiment` (`experiment.py`) for each budget; `local_runs.py` or
-`ray_tasks.py` play its runs in chunks, on the CPU (`cpu.py`) or a GPU (`gpu.py`); a `Tally` counts
-each chunk; counts add up to `Results`, in a file (`results_file.py`) if wanted.
+`simulate.py` makes an `Experiment` (`experiment.py`) for each budget; `local_runs.py` or
+`ray_tasks.py` simulate its runs in chunks, on the CPU (`cpu.py`) or a GPU (`gpu.py`); a `Tally`
+counts each chunk; counts add up to `Results`, in a file (`results_file.py`) if requested.
 """

@@ -1,17 +1,17 @@
 """What results are made of: one policy at one budget, and two policies in the same runs.
 
-All of it is whole numbers that add up exactly, so it does not matter in which order: which runs
-are covered, how often each number of pulls occurred, errors, and sums of regrets.
+All of it is integers that add up exactly, so it does not matter in which order: which runs are
+covered, how often each number of pulls occurred, errors, and sums of regrets.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, ldexp
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,99 +25,101 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Ranges: TypeAlias = tuple[tuple[int, int], ...]  # sorted, disjoint [first, last) that never touch
 
 NONE = np.zeros(0, np.int64)
-# What must agree for the runs of one policy at one budget to be counted together.
-SETTINGS = ("settings", "method", "horizon", "means", "unit")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the table policies x budgets: one policy at one budget, over some runs."""
+@dataclass(frozen=True, kw_only=True)
+class Counted(ABC):
+    """What was counted at one budget, over the runs in `ranges`."""
+
+    budget: int
+    unit: int  # regrets are counted in 2^unit
+    ranges: Ranges
+    regret_sum: int  # in units; of a pair, of the first's regret minus the second's
+    regret_squares: int  # in square units
+
+    SAME: ClassVar[tuple[str, ...]] = ("unit",)  # what must agree for runs to be added
+    ADDED: ClassVar[tuple[str, ...]] = ("regret_sum", "regret_squares")
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells these counts from others, and their order."""
+        return (*map(rank, self.labels), self.budget)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return count_runs(self.ranges)
+
+    def regret(self) -> Estimate:
+        """Return the mean simple regret; of a pair, the first's minus the second's."""
+        estimate = intervals.mean(self.regret_sum, self.regret_squares, self.runs)
+        return Estimate(*(ldexp(value, self.unit) for value in estimate))
+
+    def need_same_settings(self, other: Self, what: str) -> None:
+        """Raise a `ResultsError` unless runs of both can be added."""
+        ours, theirs = ({name: getattr(one, name) for name in self.SAME} for one in (self, other))
+        need_same(what, ours, theirs)
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts of the runs of both."""
+        what = f"results of {' and '.join(self.labels)} at budget {self.budget}"
+        self.need_same_settings(other, what)
+        sums = {name: _sum(getattr(self, name), getattr(other, name)) for name in self.ADDED}
+        return replace(self, ranges=join_ranges(self.ranges, other.ranges, what), **sums)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Counted):
+    """A cell of the table policies x budgets: one policy at one budget."""
 
     policy: str  # its label
     settings: str  # its repr
     method: str  # "pulls" or "sums"
-    budget: int
     horizon: int
     means: str  # sha256 of the means up to the horizon
-    unit: int  # regrets are counted in 2^unit
-    ranges: Ranges  # of runs
     errors: int
     recommendations: tuple[int, ...]  # by arm
-    regret_sum: int  # in units
-    regret_squares: int  # in square units
     pulls: tuple[Histogram, ...]  # by arm
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells cells apart, and their order."""
-        return (*rank(self.policy), self.budget)
+    SAME = (*Counted.SAME, "settings", "method", "horizon", "means")
+    ADDED = (*Counted.ADDED, "errors", "recommendations", "pulls")
 
     @property
-    def runs(self) -> int:
-        """How many runs there are."""
-        return count_runs(self.ranges)
+    def labels(self) -> tuple[str, ...]:
+        return (self.policy,)
 
     def error(self) -> Estimate:
-        """The probability to recommend a wrong arm."""
+        """Return the probability of recommending a wrong arm."""
         return intervals.share(self.errors, self.runs)
 
-    def regret(self) -> Estimate:
-        """The mean simple regret."""
-        return _mean_regret(self)
 
-    def merge(self, other: Cell) -> Cell:
-        """The runs of both."""
-        what = f"results of {self.policy} at budget {self.budget}"
-        ours, theirs = ({name: getattr(c, name) for name in SETTINGS} for c in (self, other))
-        need_same(what, ours, theirs)
-        pulls = zip(self.pulls, other.pulls, strict=True)
-        counts = zip(self.recommendations, other.recommendations, strict=True)
-        return dataclasses.replace(
-            self,
-            ranges=join_ranges(self.ranges, other.ranges, what),
-            errors=self.errors + other.errors,
-            recommendations=tuple(a + b for a, b in counts),
-            regret_sum=self.regret_sum + other.regret_sum,
-            regret_squares=self.regret_squares + other.regret_squares,
-            pulls=tuple(a + b for a, b in pulls),
-        )
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two policies at one budget, over the runs in `ranges`, which both played."""
+@dataclass(frozen=True, kw_only=True)
+class Pair(Counted):
+    """Two policies in the same runs, at one budget."""
 
     first: str  # the labels, in the order of `rank`
     second: str
-    budget: int
-    unit: int
-    ranges: Ranges
     only_first: int  # runs in which the first alone erred
     only_second: int
-    regret_sum: int  # of regret of the first minus regret of the second, in units
-    regret_squares: int  # of the same differences
+
+    ADDED = (*Counted.ADDED, "only_first", "only_second")
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells pairs apart, and their order."""
-        return (*rank(self.first), *rank(self.second), self.budget)
-
-    @property
-    def runs(self) -> int:
-        """How many runs there are."""
-        return count_runs(self.ranges)
+    def labels(self) -> tuple[str, ...]:
+        return self.first, self.second
 
     def error(self) -> Estimate:
-        """The error of the first minus that of the second."""
+        """Return the first's error probability minus the second's."""
         return intervals.paired_share(self.only_first, self.only_second, self.runs)
 
-    def regret(self) -> Estimate:
-        """The mean regret of the first minus that of the second."""
-        return _mean_regret(self)
-
     def swapped(self) -> Pair:
-        """The same, seen from the other side."""
-        return dataclasses.replace(
+        """Return the same with first and second exchanged."""
+        return replace(
             self,
             first=self.second,
             second=self.first,
@@ -127,39 +129,21 @@ class Pair:
         )
 
     def in_order(self) -> Pair:
-        """The one of both sides that results keep."""
+        """Return the pair or its exchange, whichever results keep."""
         return self if rank(self.first) <= rank(self.second) else self.swapped()
-
-    def merge(self, other: Pair) -> Pair:
-        """The runs of both, whose cells have been found to agree."""
-        what = f"{self.first} with {self.second} at budget {self.budget}"
-        return dataclasses.replace(
-            self,
-            ranges=join_ranges(self.ranges, other.ranges, what),
-            only_first=self.only_first + other.only_first,
-            only_second=self.only_second + other.only_second,
-            regret_sum=self.regret_sum + other.regret_sum,
-            regret_squares=self.regret_squares + other.regret_squares,
-        )
 
 
 class Counts(NamedTuple):
-    """What was found in some runs of an experiment."""
+    """What was counted in some runs of an experiment."""
 
     cells: tuple[Cell, ...]
     pairs: tuple[Pair, ...]
 
-    def only(self, labels: Collection[str], pairs: Collection[tuple[str, str]]) -> Counts:
-        """That of some policies and of some pairs."""
-        return Counts(
-            tuple(cell for cell in self.cells if cell.policy in labels),
-            tuple(pair for pair in self.pairs if (pair.first, pair.second) in pairs),
-        )
 
-
-def _mean_regret(of: Cell | Pair) -> Estimate:
-    estimate = intervals.mean(of.regret_sum, of.regret_squares, of.runs)
-    return Estimate(*(ldexp(value, of.unit) for value in estimate))
+def _sum(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(a + b for a, b in zip(one, other, strict=True))
+    return one + other
 
 
 def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
@@ -167,8 +151,9 @@ def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object
     for name, value in ours.items():
         if value != theirs[name]:
             raise ResultsError(
-                f"{what} cannot be merged: {name} is {value!r} in one and {theirs[name]!r} in "
-                "the other"
+                f"Cannot merge {what}: {name} is {value!r} in one and {theirs[name]!r} in the "
+                "other. Only results of the same problem, seed and settings can be merged; write "
+                "others to another file."
             )
 
 
@@ -176,7 +161,7 @@ def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object
 
 
 def count_runs(ranges: Ranges) -> int:
-    """How many runs there are.
+    """Return the number of runs.
 
     >>> count_runs(((0, 10), (15, 20)))
     15
@@ -185,21 +170,21 @@ def count_runs(ranges: Ranges) -> int:
 
 
 def join_ranges(ours: Ranges, theirs: Ranges, what: str = "these results") -> Ranges:
-    """Both, which must have no run in common.
+    """Return both; raise a `ResultsError` if they have a run in common.
 
     >>> join_ranges(((0, 10), (20, 30)), ((10, 15),))
     ((0, 15), (20, 30))
     >>> join_ranges(((0, 10),), ((5, 15),))
     Traceback (most recent call last):
-    latebloomer.errors.ResultsError: these results: runs 5 to 9 are in both; ...
+    latebloomer.errors.ResultsError: Cannot merge these results: both have the runs 5 to 9...
     """
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ours + theirs):
         if joined and first < joined[-1][1]:
             end = min(last, joined[-1][1]) - 1
             raise ResultsError(
-                f"{what}: runs {first} to {end} are in both; a run counts once, so merge results "
-                "of different run ranges"
+                f"Cannot merge {what}: both have the runs {first} to {end}, and a run counts "
+                "once. Simulate other runs with first_run=...."
             )
         if joined and first == joined[-1][1]:
             first = joined.pop()[0]
@@ -208,7 +193,7 @@ def join_ranges(ours: Ranges, theirs: Ranges, what: str = "these results") -> Ra
 
 
 def missing_ranges(ranges: Ranges, first: int, last: int) -> Ranges:
-    """What of [first, last) is not covered.
+    """Return what is missing of [first, last).
 
     >>> missing_ranges(((0, 10), (20, 30)), 5, 40)
     ((10, 20), (30, 40))
@@ -219,8 +204,13 @@ def missing_ranges(ranges: Ranges, first: int, last: int) -> Ranges:
     return tuple((a, b) for a, b in holes if a < b)
 
 
+def covers(ranges: Ranges, run: int) -> bool:
+    """Return whether a run is in one of the ranges."""
+    return any(first <= run < last for first, last in ranges)
+
+
 def read_ranges(given: Iterable[Iterable[int]]) -> Ranges:
-    """Ranges as a results file has them."""
+    """Return the ranges that a results file holds."""
     ranges: Ranges = ()
     for first, last in given:
         ranges = join_ranges(ranges, ((int(first), int(last)),), "a results file")
@@ -231,7 +221,7 @@ def read_ranges(given: Iterable[Iterable[int]]) -> Ranges:
 
 
 class Histogram:
-    """How often each whole number from 0 occurred, exactly, storing only those that did.
+    """Count how often each integer from 0 occurred, exactly, storing only those that did.
 
     >>> pulls = Histogram.of(np.array([7, 3, 7, 12])) + Histogram.of(np.array([3]))
     >>> pulls
@@ -246,10 +236,8 @@ class Histogram:
 
     @classmethod
     def of(cls, data: npt.NDArray[np.integer[Any]]) -> Histogram:
-        """Of an array of numbers from 0: by counting unless they are large, else by sorting."""
-        if data.size == 0:
-            return cls()
-        if data.max() > 4 * data.size + 1024:
+        """Return the histogram of an array: by counting unless its numbers are large."""
+        if data.size and data.max() > 4 * data.size + 1024:
             return cls(*np.unique(data.astype(np.int64), return_counts=True))
         counts = np.bincount(data)
         values = np.flatnonzero(counts)
@@ -273,26 +261,25 @@ class Histogram:
         return f"Histogram({dict(zip(self.values.tolist(), self.counts.tolist(), strict=True))})"
 
     def pairs(self) -> list[list[int]]:
-        """[value, count] of each value that occurred, as a results file holds them."""
-        return [
-            list(pair) for pair in zip(self.values.tolist(), self.counts.tolist(), strict=True)
-        ]
+        """Return [value, count] of each value that occurred, as a results file holds them."""
+        return np.stack([self.values, self.counts], axis=1).tolist()
 
     @classmethod
     def from_pairs(cls, pairs: list[list[int]]) -> Histogram:
-        table = np.array(pairs, np.int64).reshape(-1, 2)
-        return cls(table[:, 0].copy(), table[:, 1].copy())
+        """Return the histogram whose `pairs` are given."""
+        values, counts = np.array(pairs, np.int64).reshape(-1, 2).T
+        return cls(values.copy(), counts.copy())
 
     def count(self) -> int:
-        """How many numbers were counted."""
+        """Return how many numbers were counted."""
         return int(self.counts.sum())
 
     def mean(self) -> float:
-        """Their mean, of at least one number: the exact sum divided once."""
+        """Return the mean of the numbers: the exact sum divided once."""
         return int(self.values @ self.counts) / self.count()
 
     def quantile(self, q: float) -> int:
-        """The smallest value that at least a share `q` of the numbers does not exceed.
+        """Return the smallest value that at least a share `q` of the numbers does not exceed.
 
         The share is taken as written: 0.1 of 10 numbers is one, though the float is above 1/10.
         """

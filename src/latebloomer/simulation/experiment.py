@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from latebloomer._util.memory import need_memory
 from latebloomer.core.ledger import ANY
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
@@ -14,35 +18,123 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
+from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise
 from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.mean_table import MeanTable
-from latebloomer.simulation.tally import Tally
 from latebloomer.simulation.window_sums import SumIncrements, breakpoints_of, increments_of
 
-# A chunk is the runs that are played between two looks at the clock and counted together: about
-# this many pulls of a policy, and a table of pulls by (policy, run, arm) of that many entries.
+Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
+
+# A chunk is the runs that are simulated between two looks at the clock and counted together:
+# about this many pulls of a policy, and a table of pulls by (policy, run, arm) of that many
+# entries.
 PULLS_OF_CHUNK = {"cpu": 30_000_000, "gpu": 3_000_000_000, "python": 200_000}
 ENTRIES_OF_CHUNK = 4_000_000
 
 
+class Summary(NamedTuple):
+    """What results say of the means up to the horizon."""
+
+    digest: str  # sha256 of the means, as little-endian doubles arm by arm
+    largest: float  # in size
+    final: Floats  # (arms,): the means at the horizon
+
+
+class MeanTable:
+    """Hold the means of the first `longest` pulls of each arm, as far as runs can come.
+
+    Means beyond, up to the horizon, are only looked through, in blocks. The table is made when it
+    is first read and stays until `release`: so a simulation at many budgets holds one at a time.
+    Pickled, it is the numbers, without the problem's curves.
+
+    >>> late = MeanTable(Problem([[0.1, 0.5, 0.9], [0.4, 0.4, 0.4]]), longest=2, horizon=3)
+    >>> late.table.tolist(), late.summary.final.tolist(), late.changes
+    ([[0.1, 0.5], [0.4, 0.4]], [0.9, 0.4], ((2, 0),))
+    """
+
+    def __init__(self, problem: Problem, longest: int, horizon: int) -> None:
+        self.arms, self.longest, self.horizon = problem.arms, longest, horizon
+        problem.need_pulls("budget", horizon)
+        what = f"the table of the means of {self.arms} arms up to pull {longest}"
+        need_memory(self.size, what, "set a smaller budget or horizon, or give fewer arms")
+        problem.need_means("horizon", horizon)
+        self._problem = problem
+        self._table: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the table."""
+        return 8 * self.arms * self.longest
+
+    @property
+    def is_made(self) -> bool:
+        """True if the table takes its memory already."""
+        return self._table is not None
+
+    @property
+    def table(self) -> Floats:
+        """Means: ``table[i, n - 1]`` belongs to the n-th pull of arm i."""
+        if self._table is None:
+            self._table = self._problem.means(self.longest)
+        return self._table
+
+    def release(self) -> None:
+        """Free the table's memory; it can be made again."""
+        self._table = None
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What results say of the means up to the horizon."""
+        digest, largest, pull = hashlib.sha256(), 0.0, 0
+        final: list[Floats] = []
+        for block in self._problem.mean_rows(self.horizon):
+            digest.update(np.ascontiguousarray(block, dtype="<f8").data)
+            largest = max(largest, float(block.max()), -float(block.min()))
+            pull = (pull + block.shape[1]) % self.horizon
+            if pull == 0:  # the block ends at the horizon
+                final.append(block[:, -1].copy())
+        return Summary(digest.hexdigest(), largest, np.concatenate(final))
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Horizons at which the best arm changes."""
+        return self._problem.changes(self.horizon)[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = self._problem.means(self.longest) if self._table is None else self._table
+        return vars(self) | {"_problem": None, "_table": made, "summary": self.summary}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array of our own: those from Ray's store are read-only, for numba another type.
+        vars(self).update(state | {"_table": np.array(state["_table"])})
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """What is played at one budget, by pulls or by sums, and on what; every target reads it."""
+    """The runs [first, last) of some policies at one budget, by pulls or by sums.
 
-    policies: Mapping[str, Policy]  # by label, as they are played at this budget
+    Every target reads it.
+    """
+
+    policies: Mapping[str, Policy]  # by label, with the settings for this budget
     means: MeanTable
     noise: Noise
     budget: int
     horizon: int
-    seed: int  # as `seed_key.key` makes it
-    breakpoints: Any = None  # of the prefix sums, where runs are played by sums
+    seed: int  # as `key` makes it
+    breakpoints: Any = None  # of the prefix sums, if runs are simulated by sums
     target: str = "cpu"
-    chunk: int | None = None  # runs of a chunk, where they are given
+    chunk: int | None = None  # runs of a chunk; None: chosen by cost
+    first: int = 0
+    last: int = 0
 
     @property
     def arms(self) -> int:
         return self.means.arms
+
+    @property
+    def runs(self) -> int:
+        return self.last - self.first
 
     @property
     def method(self) -> str:
@@ -55,61 +147,44 @@ class Experiment:
 
     @property
     def cost_per_run(self) -> int:
-        """The same of every policy together."""
+        """The same for all policies together."""
         return self.cost_per_policy * len(self.policies)
 
+    @property
+    def cost(self) -> int:
+        """The same for all runs."""
+        return self.cost_per_run * self.runs
+
     def most_pulls(self, policy: Policy) -> int:
-        """The most pulls that the policy can give an arm."""
+        """Return the largest number of pulls that the policy can give an arm."""
         return policy.most_pulls(self.arms, self.budget, self.horizon)
 
     @cached_property
     def increments(self) -> SumIncrements:
-        """What is drawn where runs are played by sums."""
+        """What is drawn if runs are simulated by sums."""
         return increments_of(self.breakpoints, self.means.table, self.noise.scales(self.arms))
 
-    def tally(self) -> Tally:
-        """A tally without runs."""
-        return Tally(self.policies, self.means, self.budget, self.horizon, self.method)
-
     def only(self, labels: Collection[str]) -> Experiment:
-        """The same with some of the policies, who meet the same luck as with all of them."""
+        """Return the same with some of the policies; they see the same random rewards."""
         some = {label: policy for label, policy in self.policies.items() if label in labels}
         return replace(self, policies=some)
 
-    def chunks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """(first run, runs) of the chunks of the runs [first, last)."""
-        for start in range(first, last, self.runs_of_chunk):
-            yield start, min(self.runs_of_chunk, last - start)
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Yield (first run, runs) of each chunk."""
+        for start in range(self.first, self.last, self.runs_of_chunk):
+            yield start, min(self.runs_of_chunk, self.last - start)
 
     @property
     def runs_of_chunk(self) -> int:
         """How many runs are counted together."""
-        return self.chunk or self._usual_chunk()
-
-    def _usual_chunk(self) -> int:
         by_pulls = PULLS_OF_CHUNK[self.target] // self.cost_per_policy
         by_entries = ENTRIES_OF_CHUNK // (self.arms * len(self.policies))
-        return max(1, min(by_pulls, by_entries, 200_000 if self.target == "cpu" else 10**9))
+        most = 200_000 if self.target == "cpu" else 10**9
+        return self.chunk or max(1, min(by_pulls, by_entries, most))
 
 
-@dataclass(frozen=True)
-class MissingRuns:
-    """The runs [first, last) of an experiment, of which something is not known yet."""
-
-    experiment: Experiment
-    first: int
-    last: int
-    policies: frozenset[str]  # the labels of those whose runs are to be counted
-    pairs: frozenset[tuple[str, str]]  # and of those that are to be compared
-
-    @property
-    def cost(self) -> int:
-        """Pulls, or draws that stand for them."""
-        return self.experiment.cost_per_run * (self.last - self.first)
-
-
-# What an engine yields: some runs of each missing range come in at a time.
-CountedRuns: TypeAlias = Generator[tuple[MissingRuns, Counts], None, None]
+# What an engine yields: some runs of each experiment come in at a time.
+CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
 
 
 def experiment_of(
@@ -121,8 +196,10 @@ def experiment_of(
     method: str,
     target: str = "cpu",
     chunk: int | None = None,
+    first: int = 0,
+    last: int = 0,
 ) -> Experiment:
-    """The experiment, or an error where something cannot be played at this budget."""
+    """Return the experiment; raise an error if something cannot be simulated at this budget."""
     at = budget if horizon is None else need_whole("horizon", horizon)
     arms = problem.arms
     made = [policy_for(policy, arms, budget, at) for policy in policies.values()]
@@ -130,19 +207,17 @@ def experiment_of(
     for policy in ready:
         policy.plan(arms, budget, at)
         policy.settings(arms, budget, at)
-    by_label = dict(zip(policies, ready, strict=True))
     longest = max(policy.most_pulls(arms, budget, at) for policy in ready)
     means = MeanTable(problem, longest, at)
-    points = None
-    if _is_by_sums(method, problem, ready, budget, at):
-        points = breakpoints_of(ready, arms, budget, at)
-    return Experiment(
-        by_label, means, problem.noise, budget, at, seed, points, target=target, chunk=chunk
-    )
+    by_sums = _is_by_sums(method, problem, ready, budget, at)
+    points = breakpoints_of(ready, arms, budget, at) if by_sums else None
+    by_label = dict(zip(policies, ready, strict=True))
+    where = (budget, at, seed, points, target, chunk, first, last)
+    return Experiment(by_label, means, problem.noise, *where)
 
 
 def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
-    """The policy with what its authors let it know: UCB-E's exploration is made of the gaps."""
+    """Return the policy with what its authors let it know: the gaps, for UCB-E's exploration."""
     if isinstance(policy, UCBE) and policy.exploration is None and policy.gaps is None:
         return replace(policy, gaps=tuple(problem.gaps(horizon).tolist()))
     return policy
@@ -151,26 +226,22 @@ def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
 def _is_by_sums(
     method: str, problem: Problem, policies: list[Policy], budget: int, horizon: int
 ) -> bool:
-    """Whether runs are played by sums; an error where that is asked for and cannot be."""
+    """Return whether runs are simulated by sums; raise if that is requested and impossible."""
     if method == "pulls":
         return False
-    obstacles = [
-        f"{label_of(policy)} has no fixed plan with window means"
-        for policy in policies
-        if policy.rated_window(1) is None
-        or policy.decides_after_sweeps()
-        or ANY in policy.plan(problem.arms, budget, horizon).keep
-    ]
-    obstacles += [
-        f"{label_of(policy)} says how many rewards its rating is the mean of (`rated_window`) but "
-        "keeps no sums of them (`remember`)"
-        for policy in policies
-        if policy.rated_window(1) is not None and not keeps_levels(policy)
-    ]
+    obstacles = []
+    for policy in policies:
+        fixed = ANY not in policy.plan(problem.arms, budget, horizon).keep
+        if policy.rated_window(1) is None or policy.decides_after_sweeps() or not fixed:
+            obstacles.append(f"{label_of(policy)} has no fixed plan with window means")
+        elif not keeps_levels(policy):
+            obstacles.append(
+                f"{label_of(policy)} has a `rated_window`, but its `remember` keeps no sums"
+            )
     if not isinstance(problem.noise, Gaussian):
         obstacles.append(f"the noise is {problem.noise}, not Gaussian")
     if obstacles and method == "sums":
         raise SettingError(
-            f"method='sums', but {'; '.join(obstacles)}: use method='pulls' or 'auto'"
+            f"method='sums' is not possible: {'; '.join(obstacles)}. Use method='pulls' or 'auto'."
         )
     return not obstacles

@@ -1,7 +1,7 @@
 """Runs on the GPU: the policies' own text through numba-cuda, one thread for each run.
 
-Where a policy looks at windows only, past rewards are drawn again instead of stored
-(`redrawn_rewards.py`) and a run lives in its thread's own memory. Other policies store prefix sums
+If a policy looks at windows only, past rewards are drawn again instead of stored
+(`gpu_rewards.py`) and a run lives in its thread's own memory. Other policies store prefix sums
 in the card's memory, which bounds the runs in flight. All sums are float64: in float32 they change
 pulls.
 """
@@ -16,76 +16,45 @@ import numpy as np
 from latebloomer._util.memory import FreeMemory, need_memory
 from latebloomer.core.kernel import lower
 from latebloomer.core.ledger import CELLS, FAN, Ledger
-from latebloomer.core.moves import POOL, game_arrays, ledger_bytes, past_lengths
+from latebloomer.core.moves import POOL, arrays_for, game_arrays, ledger_bytes
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
-from latebloomer.simulation.card_random import philox_block_in_32_bits
 from latebloomer.simulation.cpu import Player, play
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.redrawn_rewards import (
+from latebloomer.simulation.gpu_rewards import (
     SUMS_PER_ARM,
     WITH_BENDS,
     GpuRewardSource,
     PastRewards,
     past_kernels,
+    philox_block_in_32_bits,
     pull_once,
 )
-
-BLOCK = 128  # threads of a block
-SHARE = 0.6  # of the card's free memory that stored prefix sums may take
-ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
-
 
 config = extra("numba", "simulations on a GPU", "gpu").config
 # A global of this module, because numba's simulator replaces it by its own.
 cuda = extra("numba.cuda", "simulations on a GPU", "gpu")
 
-
-def need_device() -> None:
-    """Raise unless there is a GPU to run on."""
-    if not cuda.is_available():
-        raise NoDevice(
-            "target='gpu', but CUDA finds no GPU or no driver here: use target='cpu', or see "
-            "what `python -m numba -s` says under CUDA"
-        )
-
-
-@cache
-def device_jit() -> Any:
-    """The compiler of what kernels call; the simulator compiles nothing and takes no options."""
-    options = {} if config.ENABLE_CUDASIM else {"forceinline": True}
-    return cuda.jit(device=True, **options)
-
-
-ON_A_CARD = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
-
-
+BLOCK = 128  # threads of a block
+SHARE = 0.6  # of the card's free memory that stored prefix sums may take
+ADVICE = "set a smaller budget or horizon, give fewer arms, or use target='cpu'"
 # Registers of a thread in kernels that store: with more of them, fewer runs are in flight to hide
 # what the card's memory takes (Foresight on an H200: 12 billion pulls/s without a limit, 19 with
 # it). Kernels that draw the past again wait for no memory; a limit only makes them spill.
 STORING_REGISTERS = 96
-
-
-def storing_jit() -> Any:
-    """The compiler of kernels that store; the simulator takes no options."""
-    return cuda.jit if config.ENABLE_CUDASIM else cuda.jit(max_registers=STORING_REGISTERS)
-
-
 # The ziggurat's table is read at random. As a compiled-in constant it lies in constant memory,
 # where threads that read different places wait for each other: 2.6 billion pulls/s (R-UCBE on an
 # H200). From each block's shared memory it is 13 billion.
 TABLE = len(ZIGGURAT)
-
-
 # What a thread reads and writes at every pull is in its block's shared memory, a column for each
 # thread, so that threads at different arms do not wait for each other.
-NEAR_BYTES = 42 * 1024  # of shared memory that a block may take beside the ziggurat's table
-SMALL = 6  # cells of an arm beside its past: pulls, newest reward, rating, memo, places
+NEAR_BYTES = 42 * 1024  # of shared memory that a block may take in addition to the table
+SMALL = 6  # cells of an arm in addition to its past: pulls, last reward, rating, memo, places
 
 
 def threads_near(arms: int, cells: int) -> int:
-    """Threads of a block whose arms fit into near memory, with so many cells for each; or 0.
+    """Return how many threads of a block fit into near memory, with that many cells per arm.
 
     >>> threads_near(5, 8), threads_near(8, 8), threads_near(32, 8)
     (128, 64, 0)
@@ -94,15 +63,48 @@ def threads_near(arms: int, cells: int) -> int:
     return next((size for size in sizes if 8 * cells * arms * size <= NEAR_BYTES), 0)
 
 
+# --- CUDA kernels ---
+
+
+@cache
+def device_jit() -> Any:
+    """Return the compiler of what kernels call; the simulator takes no options."""
+    options = {} if config.ENABLE_CUDASIM else {"forceinline": True}
+    return cuda.jit(device=True, **options)
+
+
+def storing_jit() -> Any:
+    """Return the compiler of kernels that store; the simulator takes no options."""
+    return cuda.jit if config.ENABLE_CUDASIM else cuda.jit(max_registers=STORING_REGISTERS)
+
+
+def _run_of(policy: type[Policy], **past: Any) -> Any:
+    """Return `play` for a policy, as kernels call it."""
+    drawn: dict[str, Any] = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
+    return lower(play, device_jit(), **policy.kernels() | drawn | past)
+
+
+@cache
+def table_loader() -> Any:
+    """Return a device function that copies the ziggurat's table to a block's shared memory."""
+
+    @device_jit()
+    def load(table, ziggurat):  # type: ignore[no-untyped-def]
+        for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
+            table[cell] = ziggurat[cell]
+        cuda.syncthreads()
+
+    return load
+
+
 @cache
 def redrawing_kernel(policy: type[Policy], arms: int, bends: bool, noise: int) -> tuple[Any, int]:
-    """A CUDA kernel that plays runs of `policy` without a stored past, and its block's threads.
+    """Return a CUDA kernel that simulates runs without a stored past, and its block's threads.
 
     The kind of noise is compiled in: what other kinds would do takes registers, though it never
     runs (R-UCBE on an H200: 20.3 billion pulls/s, 21.9 with it). Kernels that store lose by it.
     """
-    bound: dict[str, Any] = policy.kernels() | ON_A_CARD | past_kernels(policy, bends)
-    run_of = lower(play, device_jit(), **bound)
+    run_of, load = _run_of(policy, **past_kernels(policy, bends)), table_loader()
     work, sums = 2 * arms + FAN, WITH_BENDS if bends else SUMS_PER_ARM
     threads = threads_near(arms, 3 + sums)
 
@@ -113,9 +115,7 @@ def redrawing_kernel(policy: type[Policy], arms: int, bends: bool, noise: int) -
         last = cuda.shared.array((arms, threads), np.float64)
         rating = cuda.shared.array((arms, threads), np.float64)
         S = cuda.shared.array((arms, sums, threads), np.float64)
-        for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
-            table[cell] = source.ziggurat[cell]
-        cuda.syncthreads()
+        load(table, source.ziggurat)
         near = GpuRewardSource(
             source.means, noise, source.scales, source.shape, table, window,
             cuda.local.array(2, np.float64),
@@ -146,9 +146,8 @@ def redrawing_kernel(policy: type[Policy], arms: int, bends: bool, noise: int) -
 
 @cache
 def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
-    """A CUDA kernel that plays runs of `policy` with prefix sums in the card's memory."""
-    bound: dict[str, Any] = policy.kernels() | ON_A_CARD
-    run_of = lower(play, device_jit(), **bound)
+    """Return a CUDA kernel that stores prefix sums in the card's memory, and its threads."""
+    many_runs, load = _many_runs(policy), table_loader()
     work, threads = 2 * arms + FAN, threads_near(arms, SMALL)
 
     @storing_jit()
@@ -160,12 +159,7 @@ def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
         memo = cuda.shared.array((arms, threads), np.float64)
         racing = cuda.shared.array((arms, threads), np.int64)
         out = cuda.shared.array((arms, threads), np.int64)
-        for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
-            table[cell] = source.ziggurat[cell]
-        cuda.syncthreads()
-        near = GpuRewardSource(
-            source.means, source.kind, source.scales, source.shape, table, 0.0, table
-        )
+        load(table, source.ziggurat)
         thread, column = cuda.grid(1), cuda.threadIdx.x
         if thread >= memory.n.shape[1]:
             return
@@ -183,32 +177,20 @@ def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
             cuda.local.array(POOL, np.float64),
             cuda.local.array(CELLS, np.int64),
         )
-        for i in range(arms):  # prefix sums begin at 0
-            ledger.S[i][0] = 0.0
-            ledger.Q[i][0] = 0.0
-        for place in range(thread, recommended.shape[0], memory.n.shape[1]):
-            recommended[place] = run_of(game, ledger, near, first + place)
-            for i in range(arms):
-                pulls[place, i] = ledger.n[i]
+        many_runs(game, source, table, ledger, memory.n.shape[1], first, recommended, pulls)
 
     return runs, threads
 
 
 @cache
 def far_kernel(policy: type[Policy]) -> tuple[Any, int]:
-    """The same for so many arms that all of a run is in the card's memory."""
-    bound: dict[str, Any] = policy.kernels() | ON_A_CARD
-    run_of = lower(play, device_jit(), **bound)
+    """Return the same for so many arms that all of a run is in the card's memory."""
+    many_runs, load = _many_runs(policy), table_loader()
 
     @storing_jit()
     def runs(game, source, memory, first, recommended, pulls):  # type: ignore[no-untyped-def]
         table = cuda.shared.array(TABLE, np.float64)
-        for cell in range(cuda.threadIdx.x, TABLE, cuda.blockDim.x):
-            table[cell] = source.ziggurat[cell]
-        cuda.syncthreads()
-        near = GpuRewardSource(
-            source.means, source.kind, source.scales, source.shape, table, 0.0, table
-        )
+        load(table, source.ziggurat)
         thread = cuda.grid(1)
         if thread >= memory.n.shape[1]:
             return
@@ -226,33 +208,53 @@ def far_kernel(policy: type[Policy]) -> tuple[Any, int]:
             memory.pool[:, thread],
             memory.cursor[:, thread],
         )
-        for i in range(ledger.n.shape[0]):  # prefix sums begin at 0
-            ledger.S[i][0] = 0.0
-            ledger.Q[i][0] = 0.0
-        for place in range(thread, recommended.shape[0], memory.n.shape[1]):
-            recommended[place] = run_of(game, ledger, near, first + place)
-            for i in range(ledger.n.shape[0]):
-                pulls[place, i] = ledger.n[i]
+        many_runs(game, source, table, ledger, memory.n.shape[1], first, recommended, pulls)
 
     return runs, BLOCK
 
 
+def _many_runs(policy: type[Policy]) -> Any:
+    """Return a device function that simulates every `threads`-th run in one ledger."""
+    run_of = _run_of(policy)
+
+    @device_jit()
+    def many_runs(  # type: ignore[no-untyped-def]
+        game, source, table, ledger, threads, first, recommended, pulls
+    ):
+        near = GpuRewardSource(
+            source.means, source.kind, source.scales, source.shape, table, 0.0, table
+        )
+        for i in range(ledger.n.shape[0]):  # prefix sums begin at 0
+            ledger.S[i][0] = 0.0
+            ledger.Q[i][0] = 0.0
+        for place in range(cuda.grid(1), recommended.shape[0], threads):
+            recommended[place] = run_of(game, ledger, near, first + place)
+            for i in range(ledger.n.shape[0]):
+                pulls[place, i] = ledger.n[i]
+
+    return many_runs
+
+
+# --- players ---
+
+
 def gpu_player(experiment: Experiment, policy: Policy) -> Player:
-    """A function that plays runs on the GPU."""
-    need_device()
+    """Return a function that simulates runs on the GPU."""
+    if not cuda.is_available():
+        raise NoDevice(
+            "target='gpu' found no GPU or no CUDA driver on this machine. Use target='cpu', or "
+            "see what `python -m numba -s` prints under CUDA."
+        )
     if experiment.breakpoints is not None:
-        raise SettingError("method='sums' with target='gpu', but sums are for target='cpu'")
+        raise SettingError("method='sums' needs target='cpu'. Use method='pulls' on a GPU.")
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     what = f"the table of the means of {arms} arms up to pull {experiment.means.longest}"
     _need_card(experiment.means.size, what)
     game = to_device(game_arrays(policy, arms, budget, horizon, experiment.seed))
-    noise, window, means = experiment.noise, policy.running_window(), experiment.means.table
-    source = to_device(
-        GpuRewardSource(
-            means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT, 0.0, ZIGGURAT
-        )
-    )
-    bends = policy.needs_bends()
+    noise, means = experiment.noise, experiment.means.table
+    given = (means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT, 0.0, ZIGGURAT)
+    source = to_device(GpuRewardSource(*given))
+    window, bends = policy.running_window(), policy.needs_bends()
     if window is not None and threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):
         past = float(window)
         device = redrawing_kernel(type(policy), arms, bends, noise.kind)
@@ -263,12 +265,12 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
 
 
 def _need_card(needed: int, what: str, advice: str = ADVICE) -> None:
-    """Raise a `ChunkError` unless the card has so many bytes."""
+    """Raise a `ChunkError` unless the card has that many bytes."""
     need_memory(needed, what, advice, FreeMemory(_free_memory(), "on the GPU"))
 
 
 def _launcher(device: tuple[Any, int], game: Any, source: Any, memory_for: Any) -> Player:
-    """A player of a kernel and its block; `memory_for` runs is what it takes, and the threads."""
+    """Return a player of a kernel; `memory_for` returns its memory and threads for some runs."""
     kernel, block = device
 
     def play(first: int, recommended: Any, pulls: Any) -> None:
@@ -285,36 +287,20 @@ def _launcher(device: tuple[Any, int], game: Any, source: Any, memory_for: Any) 
 
 
 def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger, int]:
-    """Ledgers for as many threads as the card has room for, and their number.
+    """Return ledgers for as many threads as fit on the card, and their number.
 
     The thread is the last index: threads that are at the same pull of the same arm, as those of
     policies with phases are, then read and write one line of memory together.
     """
-    for_levels, for_slopes = past_lengths(policy, longest)
     each, free = ledger_bytes(policy, arms, longest), int(SHARE * _free_memory())
     what = f"one run over {arms} arms, each of which may be pulled {longest} times,"
     need_memory(each, what, ADVICE, FreeMemory(free, f"{SHARE:.0%} of what is free on the GPU"))
     threads = max(1, min(runs, free // each))
 
-    def array(*shape: int, kind: Any = np.float64) -> Any:
+    def array(shape: tuple[int, ...], kind: Any) -> Any:
         return cuda.device_array((*shape, threads), kind)
 
-    whole = np.int64
-    ledger = Ledger(
-        n=array(arms, kind=whole),
-        last=array(arms),
-        rating=array(arms),
-        memo=array(arms),
-        S=array(arms, for_levels),
-        Q=array(arms, for_slopes),
-        racing=array(arms, kind=whole),
-        out=array(arms, kind=whole),
-        repeats_scores=array(arms, kind=whole),
-        work=array(2 * arms + FAN, kind=whole),
-        pool=array(POOL),
-        cursor=array(CELLS, kind=whole),
-    )
-    return ledger, threads
+    return arrays_for(policy, arms, longest, array), threads
 
 
 def _free_memory() -> int:
@@ -323,7 +309,7 @@ def _free_memory() -> int:
 
 
 def to_device(value: Any) -> Any:
-    """The same named tuple with its arrays on the card."""
+    """Return the same named tuple with its arrays on the card."""
     if isinstance(value, np.ndarray):
         return cuda.to_device(np.ascontiguousarray(value))
     if isinstance(value, tuple):

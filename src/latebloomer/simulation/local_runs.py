@@ -12,34 +12,42 @@ from typing import Any
 
 import numpy as np
 
+from latebloomer._util.memory import SMALL, free_memory, need_memory
+from latebloomer.core.estimators import PrefixSums
+from latebloomer.core.moves import ledger_bytes, past_lengths
 from latebloomer.errors import ChunkError
+from latebloomer.policies.base import Policy
 from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.cpu import Player, compiled_player, plain_player
-from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
+from latebloomer.simulation.cpu import Player, compiled_player, lanes_of, plain_player
+from latebloomer.simulation.experiment import CountedRuns, Experiment
 from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.run_memory import threads_that_fit
+from latebloomer.simulation.tally import Tally
 
-SECONDS = 10.0  # of work that are handed on together, so that they can be kept in a file
-PULLS_OF_SLICE = 1_000_000  # that a thread plays before it looks whether to stop: well under 1 s
+SECONDS = 10.0  # of work whose counts are yielded together, to be written to a file
+PULLS_OF_SLICE = 1_000_000  # that a thread simulates before it checks whether to stop: under 1 s
+FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
+COPIES = 4  # of the prefix sums of a formula, while an array is made of them
 
 
-def count_here(missing: Sequence[MissingRuns], threads: int | None, bar: Progress) -> CountedRuns:
-    """Play all missing runs, one range after the other; counts come as they are ready.
+def count_here(
+    experiments: Sequence[Experiment], threads: int | None, bar: Progress
+) -> CountedRuns:
+    """Simulate one experiment after the other and yield counts as they are ready.
 
-    Whatever ends a chunk early, Ctrl-C or an error, the chunks before it are handed on first.
+    Whatever ends a chunk early, Ctrl-C or an error, the counts of the chunks before it are
+    yielded first.
     """
-    for runs in missing:
-        for counts in _count(runs, threads or cores(), bar):
-            yield runs, counts
+    for experiment in experiments:
+        for counts in _count(experiment, threads or cores(), bar):
+            yield experiment, counts
 
 
-def _count(runs: MissingRuns, threads: int, bar: Progress) -> Iterator[Counts]:
-    experiment, count = runs.experiment, runs.last - runs.first
-    worthwhile = max(1, count * experiment.cost_per_run // PULLS_OF_SLICE)
-    threads = threads_that_fit(experiment, count, min(threads, worthwhile))
+def _count(experiment: Experiment, threads: int, bar: Progress) -> Iterator[Counts]:
+    worthwhile = max(1, experiment.cost // PULLS_OF_SLICE)
+    threads = threads_that_fit(experiment, min(threads, worthwhile))
     players = players_of(experiment, threads)
-    tally, began = experiment.tally(), monotonic()
-    for start, count in experiment.chunks(runs.first, runs.last):
+    tally, began = Tally.of(experiment), monotonic()
+    for start, count in experiment.chunks():
         try:
             played = play_chunk(experiment, players, start, count)
         except BaseException:
@@ -49,13 +57,13 @@ def _count(runs: MissingRuns, threads: int, bar: Progress) -> Iterator[Counts]:
         bar.advance(experiment.cost_per_run * count)
         if monotonic() - began > SECONDS:
             yield tally.counts()
-            tally, began = experiment.tally(), monotonic()
+            tally, began = Tally.of(experiment), monotonic()
     yield tally.counts()
     experiment.means.release()
 
 
 def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
-    """For every thread a player of each policy; a GPU and plain Python have one thread."""
+    """Return a player of each policy for every thread; a GPU and plain Python have one thread."""
     policies, make = experiment.policies.values(), compiled_player
     if experiment.target == "python":
         threads, make = 1, plain_player
@@ -69,7 +77,7 @@ def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
 def play_chunk(
     experiment: Experiment, players: list[list[Player]], first: int, runs: int
 ) -> tuple[Any, Any]:
-    """Recommended arms by (policy, run) and pulls by (policy, run, arm), for `Tally.add`.
+    """Return recommended arms by (policy, run) and pulls by (policy, run, arm), for `Tally.add`.
 
     There are as many threads as sets of players.
     """
@@ -79,16 +87,16 @@ def play_chunk(
         raise
     except MemoryError as error:
         raise ChunkError(
-            f"a chunk of {runs} runs of {len(experiment.policies)} policies over "
-            f"{experiment.arms} arms does not fit into memory: give a smaller chunk, "
-            f"for example chunk={max(1, runs // 8)}"
+            f"A chunk of {runs} runs of {len(experiment.policies)} policies over "
+            f"{experiment.arms} arms does not fit into memory. Give a smaller chunk, for example "
+            f"chunk={max(1, runs // 8)}."
         ) from error
 
 
 def play_in_threads(
     experiment: Experiment, players: list[list[Player]], first: int, runs: int
 ) -> tuple[Any, Any]:
-    """See `play_chunk`; an error in one thread, or Ctrl-C, ends the others soon."""
+    """Do what `play_chunk` says; an error in one thread, or Ctrl-C, ends the others soon."""
     shape = (len(experiment.policies), runs)
     recommended = np.zeros(shape, np.int32)
     pulls = np.zeros((*shape, experiment.arms), np.int32)
@@ -111,16 +119,67 @@ def play_in_threads(
 
 
 def _slices(experiment: Experiment, runs: int) -> Iterator[tuple[int, int, int]]:
-    """(place of the policy, start, end) for pieces of about `PULLS_OF_SLICE` pulls."""
+    """Yield (place of the policy, start, end) for pieces of about `PULLS_OF_SLICE` pulls."""
     step = max(1, PULLS_OF_SLICE // experiment.cost_per_policy)
-    step -= step % 2 if step > 1 else 0  # two runs may be played side by side
+    step -= step % 2 if step > 1 else 0  # two runs may be simulated side by side
     for policy in range(len(experiment.policies)):
         for start, end in pairwise([*range(0, runs, step), runs]):
             yield policy, start, end
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+# --- the memory that runs will take, estimated before any of it is taken ---
+
+
+def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
+    """Return how many of `threads` fit into memory; raise a `ChunkError` if not one does.
+
+    Each thread has its own ledgers, with a place for every pull that an arm may have.
+    """
+    chunk, of_run = min(experiment.runs, experiment.runs_of_chunk), outcome_bytes(experiment)
+    shared, each = shared_bytes(experiment), thread_bytes(experiment)
+    if shared + threads * each + chunk * of_run <= SMALL:
+        return threads
+    free = free_memory()
+    longest = experiment.means.longest
+    what = f"a run over {experiment.arms} arms, each of which may be pulled {longest} times,"
+    advice = "set a smaller budget or horizon, or give fewer arms or fewer policies at a time"
+    need_memory(shared + each + of_run, what, advice, free)
+    left = free.size - shared - each
+    advice = f"give a smaller chunk, for example chunk={max(1, left // of_run // 8)}"
+    need_memory(shared + each + chunk * of_run, f"a chunk of {chunk} runs", advice, free)
+    return max(1, min(threads, (left + each - chunk * of_run) // each))
+
+
+def shared_bytes(experiment: Experiment) -> int:
+    """Return the bytes of the means and, by sums, of what is drawn between breakpoints."""
+    means = 0 if experiment.means.is_made else experiment.means.size
+    points = 0 if experiment.breakpoints is None else len(experiment.breakpoints)
+    return means + 3 * 8 * experiment.arms * points
+
+
+def outcome_bytes(experiment: Experiment) -> int:
+    """Return the bytes that one run leaves: recommended arm and pulls of each arm, by policy."""
+    return 4 * (experiment.arms + 1) * len(experiment.policies)
+
+
+def thread_bytes(experiment: Experiment) -> int:
+    """Return the bytes of a player of each policy; on a GPU their memory is the card's."""
+    if experiment.target == "gpu":
+        return 1
+    return sum(_player_bytes(experiment, policy) for policy in experiment.policies.values())
+
+
+def _player_bytes(experiment: Experiment, policy: Policy) -> int:
+    arms, longest = experiment.arms, experiment.most_pulls(policy)
+    settings = policy.settings(arms, experiment.budget, experiment.horizon)
+    made = sum(8 * value.last for value in settings if isinstance(value, PrefixSums))
+    if experiment.target == "python":
+        return FLOAT_IN_A_LIST * (arms * sum(past_lengths(policy, longest)) + made // 8)
+    return lanes_of(experiment, policy) * ledger_bytes(policy, arms, longest) + COPIES * made

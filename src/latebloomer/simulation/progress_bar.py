@@ -1,14 +1,13 @@
-"""A bar with rate and time left, on the error stream and only where someone watches."""
+"""A progress bar with rate and time left, on the error stream if that is a terminal."""
 
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import Any
 
 
 class Progress:
-    """Counts work done; silent when not `shown` or when stderr is not a terminal."""
+    """Count work done; silent if not `shown` or if stderr is not a terminal."""
 
     def __init__(self, total: int, unit: str, shown: bool = True) -> None:
         self.total, self.unit = total, unit
@@ -28,16 +27,11 @@ class Progress:
             self._bar.advance(self._task, done)
 
     def interrupted(self) -> None:
-        """Say that what is done is kept."""
+        """Print that complete runs are kept."""
         if self._shown:
-            print("stopped; the runs played so far are kept", file=sys.stderr)
+            print("Stopped. The complete runs are kept.", file=sys.stderr)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

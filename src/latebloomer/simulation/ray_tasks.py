@@ -1,7 +1,7 @@
 """Runs on the machines of a Ray cluster: a task is a range of runs of an experiment, on one core.
 
-A run is a pure function of its number and counts are whole numbers, so it matters neither which
-worker plays which runs, nor how often a range is begun before it is finished.
+A run is a pure function of its number and counts are integers, so it matters neither which worker
+simulates which runs, nor how often a range is started before it is finished.
 """
 
 from __future__ import annotations
@@ -18,94 +18,95 @@ import numpy as np
 from latebloomer.cluster import Cluster, first_line
 from latebloomer.errors import ClusterError, SettingError
 from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
-from latebloomer.simulation.local_runs import play_chunk, players_of
+from latebloomer.simulation.experiment import CountedRuns, Experiment
+from latebloomer.simulation.local_runs import play_chunk, players_of, threads_that_fit
 from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.run_memory import threads_that_fit
+from latebloomer.simulation.tally import Tally
 from latebloomer.version import __version__
 
-RETRIES = 3  # times that Ray itself begins a task again whose worker or node died
-RESENDS = 2  # times that the task is sent anew after that
+RETRIES = 3  # times that Ray itself restarts a task whose worker or node died
+RESENDS = 2  # times that the task is sent again after that
 TASKS_PER_CORE = 2  # under way, so that no worker waits for the next
 SECONDS = 3.0  # of work in a task: Ray's few ms do not count, and a retry loses little
 SHORTEST = 0.3  # seconds of the last tasks, which end at about the same time
-LONGEST = 60.0  # seconds of a task where so many come in that counting them takes long
+LONGEST = 60.0  # seconds of a task if so many come in that counting them takes long
 FIRST = 0.5  # seconds of the first tasks, whose speed is a guess:
 GUESS = {"cpu": 2e7, "gpu": 5e9, "python": 1.5e5}  # pulls per second
-LOOK_AGAIN = 10.0  # seconds after which the size of the cluster is looked at again
+LOOK_AGAIN = 10.0  # seconds after which the size of the cluster is checked again
 
 
 def count_on_ray(
-    missing: Sequence[MissingRuns], threads: int | None, address: str | None, bar: Progress
+    experiments: Sequence[Experiment], threads: int | None, address: str | None, bar: Progress
 ) -> CountedRuns:
-    """Play all missing runs on a Ray cluster; counts come in the order in which tasks end."""
+    """Simulate experiments on a Ray cluster and yield counts in the order in which tasks end."""
     cluster = Cluster(address)
-    if not missing:
+    if not experiments:
         return
     with cluster:
-        _need_sendable(missing, cluster.ray.cloudpickle.dumps)
+        _need_sendable(experiments, cluster.ray.cloudpickle.dumps)
         if not cluster.local:
             cluster.need_same_version()
-        yield from TaskQueue(cluster, missing, threads, bar).counted()
+        yield from TaskQueue(cluster, experiments, threads, bar).counted()
 
 
 def play_range(
     experiment: Experiment, first: int, last: int, version: str
 ) -> tuple[Counts, float]:
-    """The task: the counts of runs [first, last), on one core of the worker, and its seconds."""
-    if version != __version__:  # of a node that joined later than the check at the start
+    """Return the counts of the runs [first, last) and the seconds they took: a task."""
+    if version != __version__:  # of a node that joined after the check at the start
         raise ClusterError(
-            f"a node of the Ray cluster has latebloomer {__version__}, and {version} was sent: "
-            "install the same on every node"
+            f"A node of the Ray cluster has latebloomer {__version__}, but {version} was sent. "
+            "Install the same version on every node."
         )
-    began, mine = perf_counter(), _writable(experiment)
-    threads_that_fit(mine, last - first)
-    players, tally = players_of(mine, 1), mine.tally()
-    for start, count in mine.chunks(first, last):
+    began, points = perf_counter(), experiment.breakpoints
+    # An array of our own: those from Ray's store are read-only, for numba another type.
+    points = None if points is None else np.array(points)
+    mine = replace(experiment, breakpoints=points, first=first, last=last)
+    threads_that_fit(mine)
+    players, tally = players_of(mine, 1), Tally.of(mine)
+    for start, count in mine.chunks():
         tally.add(start, *play_chunk(mine, players, start, count))
     return tally.counts(), perf_counter() - began
 
 
-def _writable(experiment: Experiment) -> Experiment:
-    """With arrays of our own: those from Ray's store are read-only, for numba another type."""
-    points = experiment.breakpoints
-    return replace(experiment, breakpoints=None if points is None else np.array(points))
-
-
 @dataclass(frozen=True)
 class Task:
-    """A range of runs that was sent out."""
+    """A range of runs that was sent."""
 
-    runs: MissingRuns
-    sent: Any  # the experiment, in Ray's store
+    experiment: Experiment
+    sent: Any  # the whole experiment, in Ray's store
     deaths: int = 0  # how often Ray gave it up
 
 
 class TaskQueue:
-    """Keeps every core of a cluster busy with ranges of runs."""
+    """Keep every core of a cluster busy with ranges of runs."""
 
     def __init__(
-        self, cluster: Cluster, missing: Sequence[MissingRuns], threads: int | None, bar: Progress
+        self,
+        cluster: Cluster,
+        experiments: Sequence[Experiment],
+        threads: int | None,
+        bar: Progress,
     ) -> None:
         self._cluster, self._threads, self._bar = cluster, threads, bar
         self._ray = cluster.ray
-        gpus = 1.0 if missing[0].experiment.target == "gpu" else 0.0
+        gpus = 1.0 if experiments[0].target == "gpu" else 0.0
         self._wanted = {"CPU": 1.0, "GPU": gpus}
         self._play = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(play_range)
-        self._unsent = sum(runs.cost for runs in missing)
-        self._new = self._tasks(missing)
+        self._unsent = sum(experiment.cost for experiment in experiments)
+        self._new = self._tasks(experiments)
         self._again: deque[Task] = deque()  # of workers that died
         self._under_way: dict[Any, Task] = {}
         self._pulls_per_second: float | None = None
-        self._counting = 0.0  # seconds in which this process counts a task, on average
+        self._counting = 0.0  # seconds that this process takes to count a task, on average
         self._cores, self._looked = cluster.room(self._wanted), monotonic()
 
     def counted(self) -> CountedRuns:
-        """What the tasks find; on Ctrl-C what has come in until then.
+        """Yield what tasks find; on Ctrl-C, what has come in until then.
 
         Tasks that are under way then are left to end, within seconds. `ray.cancel` would stop
-        them, but where it meets a task that is just ending, Ray (2.60) aborts this process:
-        "Tried to complete task that was not pending".
+        them, but if it meets a task that is just ending, Ray (2.60) aborts this process: "Tried
+        to complete task that was not pending".
         """
         try:
             while self._send():
@@ -117,7 +118,7 @@ class TaskQueue:
             self._look_at_the_rest()
 
     def _look_at_the_rest(self) -> None:
-        """Look at what came in after an error: Ray prints each one that nobody looked at."""
+        """Fetch errors that came in after the first: Ray prints each one that is not fetched."""
         if self._under_way and self._ray.is_initialized():
             refs = list(self._under_way)
             for ref in self._ray.wait(refs, num_returns=len(refs), timeout=0)[0]:
@@ -127,18 +128,18 @@ class TaskQueue:
     # --- sending ---
 
     def _send(self) -> bool:
-        """Send tasks until enough are under way; False where all is done."""
+        """Send tasks until enough are under way; return False if all are done."""
         while len(self._under_way) < self._most():
             task = self._again.popleft() if self._again else next(self._new, None)
             if task is None:
                 break
-            runs = task.runs
-            ref = self._play.remote(task.sent, runs.first, runs.last, __version__)
+            part = task.experiment
+            ref = self._play.remote(task.sent, part.first, part.last, __version__)
             self._under_way[ref] = task
         return bool(self._under_way)
 
     def _most(self) -> int:
-        """How many tasks may be under way; a cluster may grow or shrink meanwhile."""
+        """Return how many tasks may be under way; a cluster may grow or shrink meanwhile."""
         if monotonic() - self._looked > LOOK_AGAIN:
             with suppress(ClusterError):  # no such node for the moment: Ray waits for one
                 self._cores = self._cluster.room(self._wanted)
@@ -146,19 +147,19 @@ class TaskQueue:
         most = TASKS_PER_CORE * self._cores
         return min(most, self._threads or most)
 
-    def _tasks(self, missing: Sequence[MissingRuns]) -> Iterator[Task]:
-        """Tasks for all runs, each of a size that is decided when it is sent."""
-        for runs in missing:
-            sent, first = self._ray.put(runs.experiment), runs.first
-            while first < runs.last:
-                last = min(runs.last, first + self._size(runs.experiment))
-                task = Task(replace(runs, first=first, last=last), sent)
-                self._unsent -= task.runs.cost
+    def _tasks(self, experiments: Sequence[Experiment]) -> Iterator[Task]:
+        """Yield tasks for all runs, each of a size that is decided when it is sent."""
+        for experiment in experiments:
+            sent, first = self._ray.put(experiment), experiment.first
+            while first < experiment.last:
+                last = min(experiment.last, first + self._size(experiment))
+                task = Task(replace(experiment, first=first, last=last), sent)
+                self._unsent -= task.experiment.cost
                 first = last
                 yield task
 
     def _size(self, experiment: Experiment) -> int:
-        """How many runs the next task has."""
+        """Return how many runs the next task has."""
         if experiment.chunk:
             return experiment.chunk
         speed, seconds = self._pulls_per_second or GUESS[experiment.target], FIRST
@@ -170,7 +171,7 @@ class TaskQueue:
     # --- receiving ---
 
     def _receive(self, count: int, timeout: float | None) -> CountedRuns:
-        """Wait for `count` tasks, or until the time is up, and take in those that ended."""
+        """Wait for `count` tasks, or until the time is up, and yield what those found."""
         if not self._under_way:
             return
         ready, _ = self._ray.wait(list(self._under_way), num_returns=count, timeout=timeout)
@@ -179,23 +180,23 @@ class TaskQueue:
             answer = self._answer(ref, task)
             if answer is not None:
                 counts, seconds = answer
-                began = perf_counter()
-                self._pulls_per_second = task.runs.cost / max(seconds, 1e-3)
-                self._bar.advance(task.runs.cost)
-                yield task.runs, counts
+                began, cost = perf_counter(), task.experiment.cost
+                self._pulls_per_second = cost / max(seconds, 1e-3)
+                self._bar.advance(cost)
+                yield task.experiment, counts
                 self._counting += (perf_counter() - began - self._counting) / 10
 
     def _answer(self, ref: Any, task: Task) -> tuple[Counts, float] | None:
-        """What a task found and its seconds; None where its worker died and it is sent again."""
+        """Return what a task found and its seconds; None if its worker died and it is resent."""
         failed = self._ray.exceptions
         try:
             return self._ray.get(ref)
         except failed.RayTaskError as error:
             if isinstance(error.cause, failed.RaySystemError):
                 raise ClusterError(
-                    f"a worker cannot read what it was sent ({first_line(error.cause)}): install "
+                    f"A worker cannot read what it was sent ({first_line(error.cause)}). Install "
                     "the module of the policy on every node, or define the policy in the program "
-                    "itself"
+                    "itself."
                 ) from error
             raise error.cause or error from error  # of the policy's code: as it is raised here
         except (failed.RuntimeEnvSetupError, failed.TaskUnschedulableError) as error:
@@ -206,25 +207,24 @@ class TaskQueue:
 
     def _resend(self, task: Task, error: Exception) -> None:
         if task.deaths == RESENDS:
-            times, runs = (1 + RETRIES) * (1 + RESENDS), task.runs
+            times, part = (1 + RETRIES) * (1 + RESENDS), task.experiment
             raise ClusterError(
-                f"runs {runs.first} to {runs.last - 1} at budget {runs.experiment.budget}: the "
-                f"worker that played them died each time, {times} times in all "
-                f"({type(error).__name__}). If memory ran out, give a smaller chunk; a cluster of "
-                "your own has logs to look at"
+                f"The worker for runs {part.first} to {part.last - 1} at budget {part.budget} "
+                f"died {times} times in a row ({type(error).__name__}). If memory ran out, give a "
+                "smaller chunk; otherwise look at the logs of the cluster."
             ) from error
         self._again.append(replace(task, deaths=task.deaths + 1))
 
 
-def _need_sendable(missing: Sequence[MissingRuns], dumps: Any) -> None:
-    """Raise where a policy or the noise cannot travel, before anything is sent."""
-    noise = missing[0].experiment.noise
-    things = {label: one for runs in missing for label, one in runs.experiment.policies.items()}
+def _need_sendable(experiments: Sequence[Experiment], dumps: Any) -> None:
+    """Raise a `SettingError` if a policy or the noise cannot be sent, before anything is."""
+    noise = experiments[0].noise
+    things = {label: one for some in experiments for label, one in some.policies.items()}
     for name, thing in [*things.items(), (f"the noise {noise!r}", noise)]:
         try:
             dumps(thing)
         except Exception as error:  # whatever an object's own code raises
             raise SettingError(
-                f"{name} cannot be sent to other processes ({type(error).__name__}: {error}): "
-                "with engine='ray' it may hold no open files, locks, threads or connections"
+                f"{name} cannot be sent to other processes ({type(error).__name__}: {error}). "
+                "With engine='ray' it may hold no open files, locks, threads or connections."
             ) from error

@@ -20,7 +20,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import label_of, make_policy, rank
 from latebloomer.problems.problem import Problem
 from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
-from latebloomer.simulation.mean_table import Changes, MeanTable
+from latebloomer.simulation.experiment import Changes, MeanTable
 from latebloomer.simulation.tally import Tally
 from latebloomer.version import __version__
 
@@ -90,7 +90,7 @@ class Results:
         """The results in these tallies; one without runs adds nothing."""
         made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
         for tally in tallies:
-            if tally.runs:
+            if tally.ranges:
                 made = made.with_counts(tally.counts(), tally.means.changes)
         return made
 

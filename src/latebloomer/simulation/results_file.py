@@ -10,13 +10,13 @@ versions of the library that made the runs
 targets  on which they ran
 changes  [horizon, arm that is best from there on]
 cells    one for each policy and budget, see below
-pairs    one for each two policies that played the same runs, at each budget
+pairs    one for each two policies that had the same runs, at each budget
 ======== =======================================================================================
 
 Cells and pairs have the fields of `Cell` and `Pair` in `counts.py`. All counts and sums are exact
-whole numbers, some beyond 2^53; regrets are in units of 2^unit. `ranges` lists [first, last) of
-the runs covered; `pulls` lists for each arm [pulls, how many runs had so many]. Equal results are
-equal bytes, whatever chunks, machines or merges they came from.
+integers, some beyond 2^53; regrets are in units of 2^unit. `ranges` lists [first, last) of the
+runs covered; `pulls` lists for each arm [pulls, number of runs that had that many]. Equal results
+are equal bytes, whatever chunks, machines or merges they came from.
 """
 
 from __future__ import annotations
@@ -34,43 +34,44 @@ from latebloomer._util.atomic_files import File, need_writable, write_file
 from latebloomer.errors import ResultsError
 from latebloomer.policies.registry import rank
 from latebloomer.simulation.counts import (
-    SETTINGS,
     Cell,
     Counts,
     Histogram,
     Pair,
-    Ranges,
+    covers,
     missing_ranges,
+    need_same,
     read_ranges,
 )
-from latebloomer.simulation.experiment import CountedRuns, Experiment, MissingRuns
+from latebloomer.simulation.experiment import CountedRuns, Experiment
 from latebloomer.simulation.results import Origin, Results
+from latebloomer.simulation.tally import Tally
 
 FORMAT = "latebloomer results"
 EDITION = 1
 EVERY = 15.0  # seconds of work that a kill may cost
-SHARE = 20  # times what writing takes are worked before the next: 5 % for large results at most
+SHARE = 20  # work this many times as long as the last save took: at most 5 % for large results
 
 
 def write(results: Results, path: File) -> None:
-    """Write the file, compressed if its name ends in .gz; the old one stays until it is whole."""
+    """Write the file, compressed if its name ends in .gz; the old file stays until then."""
     data = json.dumps(as_document(results), separators=(",", ":")).encode()
     write_file(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
 
 
 def read(path: File) -> Results:
-    """The results in a file, or an error that says why they cannot be read."""
+    """Return the results in a file, or raise an error that says why they cannot be read."""
     data = Path(path).read_bytes()
     try:
         document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     except (ValueError, EOFError, OSError) as error:
         raise ResultsError(f"{path} is not a results file: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ResultsError(f"{path} is not a results file: `Results.save` did not write it")
+        raise ResultsError(f"{path} is not a results file: `Results.save` did not write it.")
     if document.get("edition") != EDITION:
         raise ResultsError(
             f"{path} has edition {document.get('edition')} of the results format, but this "
-            f"version reads {EDITION}: install the latebloomer that wrote it"
+            f"version reads {EDITION}. Install the latebloomer that wrote it."
         )
     try:
         return from_document(document)
@@ -79,7 +80,7 @@ def read(path: File) -> Results:
 
 
 def as_document(results: Results) -> dict[str, Any]:
-    """Results as plain lists and dictionaries."""
+    """Return results as plain lists and dictionaries."""
     return {
         "format": FORMAT,
         "edition": EDITION,
@@ -88,41 +89,34 @@ def as_document(results: Results) -> dict[str, Any]:
         "targets": results.targets,
         "changes": results.changes,
         "cells": [
-            _fields(cell) | {"pulls": [arm.pairs() for arm in cell.pulls]}
-            for cell in results.cells
+            vars(cell) | {"pulls": [arm.pairs() for arm in cell.pulls]} for cell in results.cells
         ],
-        "pairs": [_fields(pair) for pair in results.pairs],
+        "pairs": [vars(pair) for pair in results.pairs],
     }
 
 
 def from_document(document: dict[str, Any]) -> Results:
-    """The inverse of `as_document`."""
+    """Return the results of which `as_document` made the document."""
     origin = document["origin"]
     return Results(
-        Origin(**{**origin, "arms": tuple(origin["arms"])}),
+        Origin(**origin | {"arms": tuple(origin["arms"])}),
         tuple(document["versions"]),
         tuple(document["targets"]),
         tuple((int(horizon), int(arm)) for horizon, arm in document["changes"]),
         tuple(map(_cell, document["cells"])),
         tuple(
-            Pair(**{**pair, "ranges": read_ranges(pair["ranges"])}) for pair in document["pairs"]
+            Pair(**pair | {"ranges": read_ranges(pair["ranges"])}) for pair in document["pairs"]
         ),
     )
 
 
-def _fields(of: Cell | Pair) -> dict[str, Any]:
-    return {field.name: getattr(of, field.name) for field in dataclasses.fields(of)}
-
-
 def _cell(found: dict[str, Any]) -> Cell:
-    cell = Cell(
-        **{
-            **found,
-            "ranges": read_ranges(found["ranges"]),
-            "recommendations": tuple(found["recommendations"]),
-            "pulls": tuple(map(Histogram.from_pairs, found["pulls"])),
-        }
-    )
+    read = {
+        "ranges": read_ranges(found["ranges"]),
+        "recommendations": tuple(found["recommendations"]),
+        "pulls": tuple(map(Histogram.from_pairs, found["pulls"])),
+    }
+    cell = Cell(**found | read)
     totals = {cell.runs, sum(cell.recommendations), *(arm.count() for arm in cell.pulls)}
     if len(totals) > 1:
         raise ValueError(f"the counts of {cell.policy} at budget {cell.budget} do not add up")
@@ -133,26 +127,27 @@ def _cell(found: dict[str, Any]) -> Cell:
 
 
 class GrowingResults:
-    """What a simulation has found so far, in memory and, where `out` names one, in a file.
+    """Hold what a simulation has found so far, in memory and, if `out` is given, in a file.
 
-    A file that exists already is gone on with: what it lacks is played, what it has is not.
+    If the file exists, only the runs that it lacks are simulated.
     """
 
     def __init__(self, blank: Results, out: File | None) -> None:
         self.results = self._blank = blank
         self._path = None if out is None else Path(out)
-        if self._path is not None:
-            self.results = _found_in(self._path, blank)
+        if self._path is not None and self._path.is_file():
+            self.results = read(self._path)
+            ours, theirs = (dataclasses.asdict(one.origin) for one in (blank, self.results))
+            need_same(f"this simulation with {self._path}", ours, theirs)
         self._saved = self.results
         self._next_save = monotonic() + EVERY
 
-    def missing(
-        self, experiments: Sequence[Experiment], first: int, last: int
-    ) -> list[MissingRuns]:
-        """What of the runs [first, last) is missing; an error where the file has other ones."""
-        for experiment in experiments:
-            self._check(experiment)
-        missing = [runs for one in experiments for runs in self._missing(one, first, last)]
+    def missing(self, experiments: Sequence[Experiment]) -> list[Experiment]:
+        """Return the experiments that are left; raise an error if the file has other settings."""
+        if self.results.cells:
+            for experiment in experiments:
+                self._check(experiment)
+        missing = [part for one in experiments for part in self._missing(one)]
         if missing and self._path is not None:
             need_writable(self._path)  # rather than after hours of work
         return missing
@@ -160,16 +155,20 @@ class GrowingResults:
     def gather(self, counted: CountedRuns) -> None:
         """Add what was found; whatever ends it early, the file has all that came."""
         try:
-            for runs, counts in counted:
-                self.add(runs, counts)
+            for experiment, counts in counted:
+                self.add(experiment, counts)
         finally:
             self.save()
 
-    def add(self, runs: MissingRuns, counts: Counts) -> None:
-        """Count what was found and not known before; write it when it is time."""
+    def add(self, experiment: Experiment, counts: Counts) -> None:
+        """Add the counts of runs that are not known yet; write them when it is time."""
         if counts.cells:
-            new = counts.only(runs.policies, runs.pairs)
-            made = self._blank.with_counts(new, runs.experiment.means.changes)
+            known, run = self._known(experiment.budget), counts.cells[0].ranges[0][0]
+            new = Counts(
+                tuple(one for one in counts.cells if not covers(known.get(one.labels, ()), run)),
+                tuple(one for one in counts.pairs if not covers(known.get(one.labels, ()), run)),
+            )
+            made = self._blank.with_counts(new, experiment.means.changes)
             self.results = made if self.results is self._blank else self.results.merge(made)
         if monotonic() > self._next_save:
             self.save()
@@ -182,86 +181,41 @@ class GrowingResults:
             self._saved = new
             self._next_save = monotonic() + max(EVERY, SHARE * (monotonic() - began))
 
-    def _missing(self, experiment: Experiment, first: int, last: int) -> Iterator[MissingRuns]:
-        """Ranges of runs, each with the policies and pairs that lack it."""
-        budget, labels = experiment.budget, sorted(experiment.policies, key=rank)
-        if not self.results.cells:  # as in most calls
-            pairs_of_all = frozenset(combinations(labels, 2))
-            yield MissingRuns(experiment, first, last, frozenset(labels), pairs_of_all)
-            return
-        cells = {
-            label: _holes(self.results.find_cell(label, budget), first, last) for label in labels
-        }
-        pairs = {
-            two: _holes(self._pair(*two, budget), first, last) for two in combinations(labels, 2)
-        }
-        ends = {n for holes in (*cells.values(), *pairs.values()) for n in sum(holes, ())}
-        for start, end in pairwise(sorted(ends)):
-            alone = frozenset(label for label, holes in cells.items() if _covers(holes, start))
-            both = frozenset(two for two, holes in pairs.items() if _covers(holes, start))
-            if alone or both:
-                needed = experiment.only(alone.union(*both))
-                yield MissingRuns(needed, start, end, alone, both)
+    def _known(self, budget: int) -> dict[tuple[str, ...], Any]:
+        """Return the ranges of runs of each policy and each pair, by labels."""
+        found = (*self.results.cells, *self.results.pairs)
+        return {one.labels: one.ranges for one in found if one.budget == budget}
 
-    def _pair(self, one: str, other: str, budget: int) -> Pair | None:
-        found = self.results.find_pairs(one, other)
-        return next((pair for pair in found if pair.budget == budget), None)
-
-    # --- what must agree ---
+    def _missing(self, experiment: Experiment) -> Iterator[Experiment]:
+        """Yield ranges of runs, each with the policies that lack it, alone or in a pair."""
+        labels, known = sorted(experiment.policies, key=rank), self._known(experiment.budget)
+        holes = {
+            some: missing_ranges(known.get(some, ()), experiment.first, experiment.last)
+            for some in [*((label,) for label in labels), *combinations(labels, 2)]
+        }
+        ends = {end for ranges in holes.values() for ends in ranges for end in ends}
+        for first, last in pairwise(sorted(ends)):
+            lacking = {one for some in holes if covers(holes[some], first) for one in some}
+            if lacking:
+                yield dataclasses.replace(experiment.only(lacking), first=first, last=last)
 
     def _check(self, experiment: Experiment) -> None:
-        if not self.results.cells:
-            return
-        for new in experiment.tally().cells():
+        """Raise a `ResultsError` unless the file has the same settings for these policies."""
+        for new in Tally.of(experiment).cells():
             old = self.results.find_cell(new.policy, new.budget)
             if old is not None:
-                self._need_same(old, new)
+                what = f"{new.policy} at budget {new.budget} with {self._path}"
+                new.need_same_settings(old, what)
                 self._need_company(old, experiment)
 
-    def _need_same(self, old: Cell, new: Cell) -> None:
-        for name in SETTINGS:
-            ours, theirs = getattr(new, name), getattr(old, name)
-            if ours != theirs:
-                what = "the sha256 of the means" if name == "means" else name
-                raise ResultsError(
-                    f"{self._path} has {new.policy} at budget {new.budget} with {what} {theirs}, "
-                    f"but this call has {ours}: give another file, or ask for the same"
-                )
-
     def _need_company(self, old: Cell, experiment: Experiment) -> None:
-        """By sums the luck depends on the policies that are played together."""
-        met = {old.policy}
-        for pair in self.results.pairs:
-            if pair.budget == old.budget and old.policy in (pair.first, pair.second):
-                met |= {pair.first, pair.second}
+        """Raise unless the policies are the same: by sums the draws depend on all of them."""
+        pairs = (pair.labels for pair in self.results.pairs if pair.budget == old.budget)
+        met = {old.policy}.union(*(labels for labels in pairs if old.policy in labels))
         if old.method == "sums" and met != set(experiment.policies):
             raise ResultsError(
                 f"{self._path} has {', '.join(sorted(met, key=rank))} at budget {old.budget} by "
-                f"sums, but this call has {', '.join(sorted(experiment.policies, key=rank))}: by "
-                "sums the luck depends on which policies are played together, so ask for the "
-                "same ones, or give another file"
+                f"sums, but this call has {', '.join(sorted(experiment.policies, key=rank))}. By "
+                "sums, the random draws depend on which policies are simulated together: give the "
+                "same policies, or another file."
             )
-
-
-def _found_in(path: Path, blank: Results) -> Results:
-    """What the file has; nothing is written yet."""
-    if not path.is_file():
-        return blank
-    found = read(path)
-    ours, theirs = dataclasses.asdict(blank.origin), dataclasses.asdict(found.origin)
-    for name, value in ours.items():
-        if value != theirs[name]:
-            what = "first means (sha256)" if name == "opening" else name
-            raise ResultsError(
-                f"{path} has results with {what} {theirs[name]!r}, but this call has {value!r}: "
-                "give another file, or ask for the same"
-            )
-    return found
-
-
-def _holes(found: Cell | Pair | None, first: int, last: int) -> Ranges:
-    return missing_ranges(() if found is None else found.ranges, first, last)
-
-
-def _covers(ranges: Ranges, run: int) -> bool:
-    return any(first <= run < last for first, last in ranges)

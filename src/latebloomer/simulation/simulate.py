@@ -1,22 +1,33 @@
-"""Millions of runs of policies on a problem, and what they found: the call.
-
-What it does is in `run_simulation.py`, which the first call loads, with all of the simulator.
-"""
+"""Millions of runs of policies on a problem, and what they found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 
-from latebloomer.errors import SettingError
+import numpy as np
 
-if TYPE_CHECKING:
-    from latebloomer._util.atomic_files import File
-    from latebloomer.policies.base import Policy
-    from latebloomer.problems import Problem
-    from latebloomer.simulation.results import Results
+from latebloomer._util.atomic_files import File
+from latebloomer.core.moves import key
+from latebloomer.core.random import RUNS
+from latebloomer.errors import SettingError, need_whole, require
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import is_auto, label_of, make_policy
+from latebloomer.problems import Problem
+from latebloomer.problems import problem as problem_of
+from latebloomer.simulation.experiment import experiment_of
+from latebloomer.simulation.local_runs import count_here, threads_that_fit
+from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.ray_tasks import count_on_ray
+from latebloomer.simulation.results import Results
+from latebloomer.simulation.results_file import GrowingResults
 
 POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
+CHOICES = {
+    "target": ("cpu", "gpu", "python"),
+    "method": ("auto", "pulls", "sums"),
+    "engine": ("local", "ray"),
+}
 
 
 def simulate(
@@ -37,67 +48,62 @@ def simulate(
     engine: str = "local",
     address: str | None = None,
 ) -> Results:
-    """Play `runs` runs of every policy at every budget; errors, regrets and pulls with intervals.
+    """Simulate every policy at every budget; return errors, regrets and pulls with intervals.
 
     Rewards are pure functions of (seed, run, arm, pull): the results depend neither on threads,
-    chunks, the order of policies nor the target, all policies meet the same luck, and results of
-    other runs (`first_run`) can be merged.
-
-    `method` "pulls" plays every pull. "sums" draws the window sums that the policies look at
-    directly, which has the same distribution and costs the same for any budget; it needs Gaussian
-    noise and policies with a fixed plan and window means. "auto" takes it where all allow it.
-    Ctrl-C stops after the chunk that is being played; what is done is returned.
-
-    `out` keeps the results in a file while they are made. Where the file exists, what it lacks is
-    played and the whole file is returned; it must be of the same problem, seed and settings.
-
-    `engine` "ray" plays run ranges as tasks of one core each, or one GPU, on a Ray cluster, with
-    the same results: at `address` ("auto" for one that runs here, "ray://host:10001"), or on this
-    machine where none is given. `threads` is then how many tasks may run at a time, and `chunk`
-    the runs of a task.
+    chunks, the order of policies nor the target, all policies see the same random rewards, and
+    results of other runs (`first_run`) can be merged. Ctrl-C stops after the current chunk and
+    returns the runs that are complete.
 
     Parameters
     ----------
     problem : Problem | str
-        A problem or its name.
+        Problem or its name.
     policies : Policy | str | Sequence[Policy | str]
         Policies or their names.
     budgets : int | Sequence[int] | None
-        One or several.
+        Total pulls of a run: one budget or several. Required.
     runs : int
-        Of every policy at every budget.
+        Number of runs of every policy at every budget.
     seed : int
-        Of all luck.
+        Seed for rewards and random policies.
     horizon : int | None
-        The pull at which arms are compared; each budget itself if None.
+        Number of pulls per arm at which arms are compared. Default: each budget.
     target : str
-        "cpu", "gpu" or "python".
+        Where code runs: "cpu" (compiled), "gpu" or "python".
     method : str
-        "auto", "pulls" or "sums".
+        "pulls" draws every reward. "sums" draws the window sums that policies look at, which has
+        the same distribution and costs the same for any budget; it needs Gaussian noise and
+        policies with a fixed plan and window means. "auto" uses sums if all policies allow it.
     threads : int | None
-        At most so many, all cores if None.
+        Maximum number of threads, or of Ray tasks at a time. Default: all cores.
     progress : bool
-        Whether it is shown.
+        Whether to show a progress bar.
     chunk : int | None
-        Runs played at a time.
+        Runs that are simulated and counted at a time, or runs of a Ray task. Default: chosen by
+        cost.
     first_run : int
-        The number of the first run.
+        Number of the first run.
     out : File | None
-        A file that is written while it grows.
+        Results file, written while results grow. If it exists, only missing runs are simulated
+        and all results in it are returned; problem, seed and settings must agree.
     engine : str
-        "local" or "ray".
+        "local", or "ray": tasks of one core each, or one GPU, on a Ray cluster.
     address : str | None
-        Of a Ray cluster.
+        Address of a Ray cluster: "auto" for one on this machine, or "ray://host:10001". Default:
+        start Ray on this machine.
 
     Returns
     -------
     Results
-        Errors, regrets and pulls with intervals; `print` it.
+        Errors, regrets and pulls with 95 % intervals; `print` it.
 
     Raises
     ------
     BudgetError
         A budget is too small for a policy.
+    ContractError
+        A policy's kernel uses what compiled code cannot contain.
     MissingExtra
         Numba is not installed.
     NoDevice
@@ -105,7 +111,7 @@ def simulate(
     ChunkError
         A run does not fit into memory.
     ResultsError
-        `out` holds other results.
+        The results file `out` holds other results.
 
     Examples
     --------
@@ -114,16 +120,65 @@ def simulate(
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
     [('r-sr', 400, 1.0), ('r-sr', 800, 0.0), ('sh', 400, 1.0), ('sh', 800, 0.55)]
     """
-    from latebloomer.simulation import run_simulation as simulator
+    _check_choices(target=target, method=method, engine=engine)
+    _check_runs(runs, first_run, threads, chunk)
+    if address is not None and engine != "ray":
+        raise SettingError(
+            f"address={address!r} is the address of a Ray cluster, but engine={engine!r}. Add "
+            "engine='ray', or omit address."
+        )
+    setting = problem if isinstance(problem, Problem) else problem_of(problem)
+    given, last = _by_label(policies), first_run + runs
+    experiments = [
+        experiment_of(
+            setting, given, budget, horizon, key(seed), method, target, chunk, first_run, last
+        )
+        for budget in _budgets(budgets)
+    ]
+    if engine == "local":
+        for experiment in experiments:  # before any table of means is made
+            threads_that_fit(experiment)
+    growing = GrowingResults(Results.of(setting, seed, [], target), out)
+    missing = growing.missing(experiments)
+    with Progress(sum(part.cost for part in missing), "pulls", shown=progress) as bar:
+        if engine == "local":
+            counted = count_here(missing, threads, bar)
+        else:
+            counted = count_on_ray(missing, threads, address, bar)
+        try:
+            with closing(counted):
+                growing.gather(counted)
+        except KeyboardInterrupt:
+            bar.interrupted()
+    return growing.results
 
-    if budgets is None:
-        raise SettingError("budgets=None, but budgets must be a whole number, or a list of them")
-    setting, players = simulator.problem_and_policies(problem, policies)
-    simulator.check_run(runs, first_run, seed, target, method, threads, chunk)
-    simulator.check_engine(engine, address)
-    experiments = simulator.experiments_of(
-        setting, players, budgets, horizon, seed, method, target, chunk
-    )
-    wanted = simulator.Wanted(setting, experiments, seed, target, first_run, first_run + runs)
-    where = simulator.Where(threads, engine, address)
-    return simulator.results_of(wanted, where, out, progress)
+
+def _check_choices(**given: str) -> None:
+    for name, value in given.items():
+        known = CHOICES[name]
+        require(value in known, name, value, f"one of {', '.join(known)}", "no other is known")
+
+
+def _check_runs(runs: int, first: int, threads: int | None, chunk: int | None) -> None:
+    for name, value in (("runs", runs), ("chunk", chunk or 1), ("threads", threads or 1)):
+        require(need_whole(name, value) >= 1, name, value, "at least 1", "it counts something")
+    require(0 <= need_whole("first_run", first) <= RUNS - runs, "first_run", first,
+            f"from 0 to {RUNS - runs}", "runs are numbered below 2^48")  # fmt: skip
+
+
+def _by_label(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
+    """Return policies by label; "auto" becomes a policy when the budget is known."""
+    several = [given] if isinstance(given, Policy | str) else list(given)
+    policies = [policy if is_auto(policy) else make_policy(policy) for policy in several]
+    labels = [policy if isinstance(policy, str) else label_of(policy) for policy in policies]
+    require(len(labels) > 0, "policies", labels, "at least one", "nothing else can be simulated")
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    require(not twice, "policies", labels, "all different", f"{', '.join(twice)} is there twice")
+    return dict(zip(labels, policies, strict=True))
+
+
+def _budgets(given: int | Sequence[int] | None) -> list[int]:
+    several = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
+    budgets = [need_whole("budgets", budget) for budget in several]
+    require(len(budgets) > 0, "budgets", budgets, "at least one", "a run spends a budget")
+    return sorted(set(budgets))

@@ -1,8 +1,8 @@
 """Counts and sums over runs that do not depend on how the runs were split up.
 
-A tally is fed chunks of runs and keeps no run. Everything in it is a whole number, so any
-chunks, in any order, on any machine, give the same bits. Regrets are made whole by rounding
-them to a unit, 2^-40 of the scale of the problem's means (a relative 1e-12).
+A tally is fed chunks of runs and keeps no run. Everything in it is an integer, so any chunks, in
+any order, on any machine, give the same bits. Regrets become integers by rounding them to a unit,
+2^-40 of the scale of the problem's means (a relative 1e-12).
 """
 
 from __future__ import annotations
@@ -16,18 +16,10 @@ import numpy.typing as npt
 
 from latebloomer.errors import SettingError, require
 from latebloomer.policies.base import Policy
+from latebloomer.problems.curves import Floats
 from latebloomer.problems.problem import Problem
-from latebloomer.simulation.counts import (
-    Cell,
-    Counts,
-    Histogram,
-    Pair,
-    Ranges,
-    count_runs,
-    join_ranges,
-    need_same,
-)
-from latebloomer.simulation.mean_table import Floats, MeanTable
+from latebloomer.simulation.counts import Cell, Counts, Histogram, Pair, Ranges, join_ranges
+from latebloomer.simulation.experiment import Experiment, MeanTable
 from latebloomer.theory.complexity import TIE
 
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -36,15 +28,14 @@ BITS = 40  # of a regret; it is split into two halves whose products are exact i
 HALF = 2.0 ** (BITS // 2)
 BLOCK = 8192  # runs whose products of halves sum to at most 2^(20 + 20 + 13) = 2^53
 SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
-DENSE = 2**19  # counters (4 MiB) up to which every possible number has one
 
 
 class Tally:
-    """What a set of policies did in the same runs, at one budget.
+    """Count what a set of policies did in the same runs, at one budget.
 
-    `policies` gives each policy, as it is played at this budget, under its label; `means` has the
-    problem's means, or is the whole table of them, ``means[i, n - 1]`` for the n-th pull of arm
-    i, up to the horizon at least.
+    `policies` gives each policy, with its settings for this budget, under its label; `means` has
+    the problem's means, or is the whole table of them, ``means[i, n - 1]`` for the n-th pull of
+    arm i, up to the horizon at least.
 
     An error is a recommended arm whose mean at the horizon H is not the highest. The simple
     regret of a run is :math:`\\mu_{i^*}(H) - \\mu_I(N_I)` where arm I is recommended after
@@ -67,24 +58,23 @@ class Tally:
         horizon: int | None = None,
         method: str = "pulls",
     ) -> None:
-        self.policies = dict(policies)
-        self.budget = int(budget)
+        self.policies, self.budget, self.method = dict(policies), int(budget), method
         self.horizon = self.budget if horizon is None else int(horizon)
-        self.method = method
         self.means = means if isinstance(means, MeanTable) else _up_to(means, self.horizon)
         final = self.means.summary.final
         self._wrong, self._best = final < final.max() - TIE, float(final.max())
         self.unit = _scale(self.means.summary.largest) - BITS  # the unit is 2 to this power
         self.ranges: Ranges = ()
-        arms, players = len(final), len(self.policies)
-        self._gram = np.zeros((3 * players + 1,) * 2, dtype=object)
-        self._recommendations = np.zeros((players, arms), np.int64)
-        self._pulls = [Counters(arms, self.means.longest) for _ in range(players)]
+        arms, count = len(final), len(self.policies)
+        self._gram = np.zeros((3 * count + 1,) * 2, dtype=object)
+        self._recommendations = np.zeros((count, arms), np.int64)
+        self._pulls = [[Histogram()] * arms for _ in range(count)]
 
-    @property
-    def runs(self) -> int:
-        """How many runs were added."""
-        return count_runs(self.ranges)
+    @classmethod
+    def of(cls, experiment: Experiment) -> Tally:
+        """Return a tally of an experiment, without runs."""
+        budget, horizon = experiment.budget, experiment.horizon
+        return cls(experiment.policies, experiment.means, budget, horizon, experiment.method)
 
     def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
         """Count the runs `first_run`, `first_run` + 1, ...
@@ -97,30 +87,20 @@ class Tally:
         if runs == 0:
             return
         new = ((int(first_run), int(first_run) + runs),)
-        self.ranges = join_ranges(self.ranges, new, "a tally")
+        self.ranges = join_ranges(self.ranges, new, "runs in a tally")
         work = np.ones((len(self._gram), min(runs, BLOCK)))
         for start in range(0, runs, BLOCK):
             block = slice(start, start + BLOCK)
             self._add_block(recommended[:, block], pulls[:, block], work)
 
-    def merge(self, other: Tally) -> Tally:
-        """A new tally of the runs of both."""
-        need_same("tallies", self._identity(), other._identity())
-        merged = Tally(self.policies, self.means, self.budget, self.horizon, self.method)
-        merged.ranges = join_ranges(self.ranges, other.ranges, "tallies")
-        merged._gram = self._gram + other._gram
-        merged._recommendations = self._recommendations + other._recommendations
-        merged._pulls = [a + b for a, b in zip(self._pulls, other._pulls, strict=True)]
-        return merged
-
     def counts(self) -> Counts:
-        """What is known of all policies and pairs; nothing where there are no runs."""
-        if self.runs == 0:
+        """Return what was counted of all policies and pairs; nothing if there are no runs."""
+        if not self.ranges:
             return Counts((), ())
         return Counts(tuple(self.cells()), tuple(self.pairs()))
 
     def cells(self) -> list[Cell]:
-        """What is known of each policy."""
+        """Return what was counted of each policy."""
         sums, products = self._sums(), self._cross()
         return [
             Cell(
@@ -136,13 +116,13 @@ class Tally:
                 recommendations=tuple(self._recommendations[i].tolist()),
                 regret_sum=sums[i],
                 regret_squares=products[i, i],
-                pulls=tuple(self._pulls[i].histograms()),
+                pulls=tuple(self._pulls[i]),
             )
             for i, (label, policy) in enumerate(self.policies.items())
         ]
 
     def pairs(self) -> list[Pair]:
-        """What is known of each pair of policies."""
+        """Return what was counted of each pair of policies."""
         labels, sums, products = list(self.policies), self._sums(), self._cross()
         wrong = self._gram[self._rows(0), self._rows(0)]
         return [
@@ -163,16 +143,17 @@ class Tally:
 
     def _add_block(self, recommended: AnyInts, pulls: AnyInts, work: Floats) -> None:
         self._gram += self._products(recommended, pulls, work[:, : recommended.shape[1]])
-        for player, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
-            self._recommendations[player] += np.bincount(arms, minlength=self.means.arms)
-            self._pulls[player].add(by_run)
+        for i, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
+            self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
+            new = map(Histogram.of, np.ascontiguousarray(by_run.T))
+            self._pulls[i] = [a + b for a, b in zip(self._pulls[i], new, strict=True)]
 
     def _products(
         self, recommended: AnyInts, pulls: AnyInts, table: Floats
     ) -> npt.NDArray[np.object_]:
-        """Sums of products, over a block, of 1, errors and both halves of regrets: all exact.
+        """Return sums of products, over a block, of 1, errors and both halves of regrets.
 
-        `table` is room for these numbers by run; its first row is 1.
+        All are exact. `table` is room for these numbers by run; its first row is 1.
         """
         wrong, high, low = (table[self._rows(kind)] for kind in range(3))
         begin = np.arange(recommended.shape[1]) * self.means.arms
@@ -185,87 +166,38 @@ class Tally:
         return (table @ table.T).astype(np.int64).astype(object)
 
     def _units(self, arms: AnyInts, n: AnyInts) -> Floats:
-        """Regrets as whole numbers of units, at most 2^40 in size."""
+        """Return regrets as integer numbers of units, at most 2^40 in size."""
         begin = np.arange(self.means.arms) * self.means.longest - 1
         reached = self.means.table.reshape(-1).take(begin.take(arms) + n)
         return np.rint((self._best - reached) * 2.0**-self.unit)
 
     def _rows(self, kind: int) -> slice:
-        """Where errors (0), high halves (1) and low halves (2) are in the products."""
-        players = len(self.policies)
-        return slice(1 + kind * players, 1 + (kind + 1) * players)
+        """Return where errors (0), high halves (1) and low halves (2) are in the products."""
+        count = len(self.policies)
+        return slice(1 + kind * count, 1 + (kind + 1) * count)
 
     def _sums(self) -> list[int]:
-        """The sum of each policy's regrets, in units."""
+        """Return the sum of each policy's regrets, in units."""
         ones = self._gram[0]
         return list(ones[self._rows(1)] * int(HALF) + ones[self._rows(2)])
 
     def _cross(self) -> npt.NDArray[np.object_]:
-        """Sums of products of two policies' regrets, in square units."""
+        """Return sums of products of two policies' regrets, in square units."""
         high, low, half = self._rows(1), self._rows(2), int(HALF)
         mixed = self._gram[high, low] + self._gram[low, high]
         return self._gram[high, high] * half**2 + mixed * half + self._gram[low, low]
 
-    def _identity(self) -> dict[str, object]:
-        return {
-            "policies": {label: repr(policy) for label, policy in self.policies.items()},
-            "budget": self.budget,
-            "horizon": self.horizon,
-            "method": self.method,
-            "sha256 of the means": self.means.summary.digest,
-        }
-
     def _check(self, recommended: AnyInts, pulls: AnyInts) -> None:
-        arms, longest = self.means.arms, self.means.longest
-        shape = (len(self.policies), *recommended.shape[1:2], arms)
-        if recommended.ndim != 2 or pulls.shape != shape or len(recommended) != len(self.policies):
+        count, arms = len(self.policies), self.means.arms
+        shape = (count, *recommended.shape[1:2], arms)
+        if recommended.ndim != 2 or pulls.shape != shape or len(recommended) != count:
             raise SettingError(
-                f"recommended of shape {recommended.shape} and pulls of shape {pulls.shape}, but "
-                f"they must be ({len(self.policies)}, runs) and ({len(self.policies)}, runs, "
-                f"{arms}): one row per policy"
+                f"recommended has shape {recommended.shape} and pulls {pulls.shape}, but they "
+                f"must be ({count}, runs) and ({count}, runs, {arms}): one row per policy."
             )
         if recommended.size:
             _within("recommended", recommended, arms - 1)
-            _within("pulls", pulls, longest)
-
-
-class Counters:
-    """Histograms that grow: of each column of tables of whole numbers from 0 to `top`.
-
-    Where there are few possible numbers each has a counter, which is fast; the rest is sparse.
-    """
-
-    def __init__(self, columns: int, top: int) -> None:
-        few = columns * (top + 1) <= DENSE
-        self._dense = np.zeros((columns, top + 1), np.int64) if few else None
-        self._sparse = [Histogram()] * columns
-
-    def add(self, table: npt.NDArray[np.integer[Any]]) -> None:
-        """Count the numbers of a table (rows, columns)."""
-        columns = np.ascontiguousarray(table.T, dtype=np.int64)
-        if self._dense is None:
-            new = map(Histogram.of, columns)
-            self._sparse = [a + b for a, b in zip(self._sparse, new, strict=True)]
-            return
-        for total, column in zip(self._dense, columns, strict=True):
-            counts = np.bincount(column)
-            total[: len(counts)] += counts
-
-    def histograms(self) -> list[Histogram]:
-        """The histogram of each column."""
-        if self._dense is None:
-            return list(self._sparse)
-        found = [np.flatnonzero(counts) for counts in self._dense]
-        return [Histogram(f, c[f]) for f, c in zip(found, self._dense, strict=True)]
-
-    def __add__(self, other: Counters) -> Counters:
-        """Both, of tables of one width and top."""
-        both = Counters(len(self._sparse), 0)
-        both._sparse = [a + b for a, b in zip(self._sparse, other._sparse, strict=True)]
-        both._dense = None
-        if self._dense is not None and other._dense is not None:
-            both._dense = self._dense + other._dense
-        return both
+            _within("pulls", pulls, self.means.longest)
 
 
 def _up_to(means: Floats, horizon: int) -> MeanTable:
@@ -278,7 +210,7 @@ def _up_to(means: Floats, horizon: int) -> MeanTable:
 
 
 def _scale(largest: float) -> int:
-    """The power of two that no regret exceeds: at least twice the largest size of a mean."""
+    """Return the power of two that no regret exceeds: twice the largest mean, or more."""
     return max(frexp(2 * largest)[1], SMALLEST_SCALE)
 
 

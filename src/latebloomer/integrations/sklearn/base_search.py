@@ -181,7 +181,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         try:
             return race(
                 made, **budget.race, **passed_on, **how, journal=self.journal,
-                seed=raced.fingerprint, retries=0, score_range=raced.score_range,
+                seed=raced.fingerprint, score_range=raced.score_range,
             )  # fmt: skip
         except AllFailed as error:
             reasons = [notes.error for notes in raced.notes.values() if notes.error is not None]

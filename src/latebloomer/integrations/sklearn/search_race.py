@@ -44,6 +44,7 @@ from latebloomer.policies.registry import policy_for
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
+from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.simulation.local_runs import cores
 
@@ -91,7 +92,8 @@ class SearchRace:
         """Return where scores are kept: next to the journal, or for as long as processes run."""
         if self._search.journal is not None:
             return Path(f"{self._search.journal}.scores")
-        return None if runner_for(self._search.n_jobs) == "local" else own_folder(self)
+        here = isinstance(runner_for(self._search.n_jobs), LocalRunner)
+        return None if here else own_folder(self)
 
     @cached_property
     def fingerprint(self) -> int:
@@ -169,19 +171,19 @@ class SearchRace:
             )
 
 
-def runner_for(n_jobs: Any) -> str | Runner:
+def runner_for(n_jobs: Any) -> Runner:
     """Return where pulls run: here for one job, on Ray for several; -1 means all cores."""
     if n_jobs is None:
-        return "local"
+        return LocalRunner(retries=0)
     jobs = need_whole("n_jobs", n_jobs)
     found = jobs if jobs > 0 else cores() + 1 + jobs
     require(jobs != 0 and found >= 1, "n_jobs", n_jobs, f"at least 1, or from -{cores()} to -1",
             "it is how many estimators train at the same time; -1 means all cores")  # fmt: skip
     if found == 1:
-        return "local"
+        return LocalRunner(retries=0)
     from latebloomer.racing.runners.ray import RayRunner
 
-    return RayRunner(cores=found)
+    return RayRunner(cores=found, retries=0)
 
 
 # --- the budget: what the race may spend, and what is reserved to refit the winner ---

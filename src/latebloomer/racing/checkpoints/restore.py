@@ -12,8 +12,6 @@ from latebloomer.racing.checkpoints.storage import Storage
 from latebloomer.racing.learner import Entry, Learner, as_score, can_save, stand_at
 from latebloomer.session.events import Saved
 
-Call = Callable[[Callable[[], Any]], Any]  # how a pull is made
-
 
 class Target(NamedTuple):
     """A learner that is wanted as it was after `done` pulls."""
@@ -32,7 +30,7 @@ class BroughtBack(NamedTuple):
     notes: list[str]
 
 
-def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> BroughtBack:
+def restore(target: Target, pulls_had: Callable[[Learner], int]) -> BroughtBack:
     """Build, load and repeat. `pulls_had` says how many a learner without a checkpoint has had."""
     notes: list[str] = []
     learner, start = _from_checkpoint(target, notes)
@@ -40,7 +38,7 @@ def restore(target: Target, call: Call, pulls_had: Callable[[Learner], int]) -> 
         start = pulls_had(learner)
     stand_at(learner, start, target.recorded)
     for n in range(start, target.done):
-        score = _pull_again(learner, call, n, target.done)
+        score = _pull_again(learner, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):
             notes.append(_difference(n + 1, score, target.recorded[n]))
     return BroughtBack(learner, notes)
@@ -77,9 +75,9 @@ def _not_unpickled(n: int, error: Exception) -> str:
     )
 
 
-def _pull_again(learner: Learner, call: Call, n: int, done: int) -> float:
+def _pull_again(learner: Learner, n: int, done: int) -> float:
     try:
-        return as_score(call(learner.pull))
+        return as_score(learner.pull())
     except StopIteration:
         raise LearnerError(
             f"it ended after {n} pulls when it was trained again; it had {done} before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from latebloomer.session.events import Event, Saved, ScoreReported
+from latebloomer.session.events import Event, Saved, SaveFailed, ScoreReported
 
 MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
 WORTH = 20.0  # and at least so many times what saving takes
@@ -31,6 +31,8 @@ class CheckpointSchedule:
             self._unsaved[event.arm] += event.seconds
         elif isinstance(event, Saved):
             self.note_saved(event.arm, event.seconds)
+        elif isinstance(event, SaveFailed):  # not tried again before it has trained as long
+            self.note_saved(event.arm, 0.0)
 
     def note_saved(self, arm: int, took: float) -> None:
         """Count from here; after a failed save too, which is not tried again at once."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
@@ -239,6 +240,15 @@ def storage_at(address: str | os.PathLike[str], full: bool = False) -> Storage:
     if "://" in str(address):
         return Remote(str(address).rstrip("/"))
     return Folder(str(Path(address).absolute()), full)
+
+
+def without_password(address: str) -> str:
+    """Return an address without the user and password that it may carry.
+
+    >>> without_password("s3://key:secret@bucket/races"), without_password("/data/races")
+    ('s3://bucket/races', '/data/races')
+    """
+    return re.sub(r"^(\w+://)[^/@]*@", r"\1", address)
 
 
 def digest_of(folder: Path) -> tuple[str, int]:

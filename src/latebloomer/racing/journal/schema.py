@@ -28,6 +28,7 @@ from latebloomer.session.events import (
     PullFailed,
     Restored,
     Saved,
+    SaveFailed,
     ScoreReported,
     Stopped,
     WarningNoted,
@@ -52,7 +53,7 @@ TABLES = f"""
 CREATE TABLE events (
     id INTEGER PRIMARY KEY, -- 1, 2, 3, ... without a gap
     kind TEXT NOT NULL, -- created, began, told, handed out, pull failed, left, planned, stopped,
-                        -- named, joined, extended, noted, saved, restored, assigned,
+                        -- named, joined, extended, noted, saved, save failed, restored, assigned,
                         -- decided, ended
     arm INTEGER, -- the learner it concerns, from 0
     n INTEGER, -- pull failed: in this pull of the arm; saved, restored: the arm's pulls
@@ -213,6 +214,7 @@ WRITERS: dict[type, tuple[str, Columns]] = {
         lambda e: {"arm": e.arm, "n": e.n, "text": e.folder, "word": e.digest, "size": e.size,
                    "seconds": e.seconds},
     ),
+    SaveFailed: ("save failed", lambda e: {"arm": e.arm, "n": e.n, "text": e.reason}),
     Restored: ("restored", lambda e: {"arm": e.arm, "n": e.n, "seconds": e.seconds}),
     Assigned: (
         "assigned", lambda e: {"arm": e.arm, "text": e.trial, "data": _json(dict(e.config))},
@@ -252,6 +254,8 @@ def event_of(row: tuple[Any, ...]) -> Event:
             return WarningNoted(arm, text)
         case "saved":
             return Saved(arm, n, text, word, size, seconds)
+        case "save failed":
+            return SaveFailed(arm, n, text)
         case "restored":
             return Restored(arm, n, seconds)
         case "assigned":

@@ -1,195 +1,248 @@
-"""Pulls in this process, one after the other."""
+"""Pulls on this machine, one after the other: in this process or in one process per learner."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from queue import Empty, SimpleQueue
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
-from latebloomer.racing.checkpoints.restore import Target, restore
+from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints.saved_states import saved_event
-from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.learner import Learner, bare, can_save, trained
+from latebloomer.racing.checkpoints.storage import Stored
+from latebloomer.racing.learner import bare, trained
+from latebloomer.racing.runners.child_process import FORKS, ChildProcess, make_forker
 from latebloomer.racing.runners.contract import (
-    LearnerFinished,
+    HandedOver,
     Orders,
-    PullFailure,
     Report,
     Runner,
     RunnerContext,
-    RunningPull,
-    TooLong,
-    Unsaved,
-    directly,
-    one_pull,
-    save_learner,
-    trouble_of,
 )
-from latebloomer.racing.runners.object_pulls import already_had, note_pulls
-from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
+from latebloomer.racing.runners.handover import BARE, hand_over
+from latebloomer.racing.runners.learner_host import CallThread, LearnerHost, ThreadHost
+from latebloomer.racing.runners.memory_limit import cannot_let_go
+from latebloomer.racing.runners.object_pulls import note_pulls
+from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
+from latebloomer.session.events import (
+    PullFailed,
+    PullStarted,
+    Restored,
+    Saved,
+    SaveFailed,
+    ScoreReported,
+    WarningNoted,
+)
+
+Host: TypeAlias = LearnerHost | ThreadHost | ChildProcess
 
 
 class LocalRunner(Runner):
-    """Builds learners when they are first pulled, and pulls them in the order that is asked."""
+    """Train learners on this machine, one pull after the other.
 
-    def with_resident(self, max_in_memory: int) -> Runner:
-        from latebloomer.racing.runners.memory_limit import ResidentRunner
+    Parameters
+    ----------
+    isolate : bool
+        Whether each learner has its own local process, so that a crash in compiled code ends only
+        that learner.
+    max_in_memory : int | None
+        Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
+        with phases. Default: no limit.
+    timeout : float | None
+        Seconds that building, loading or saving a learner, or one pull, may take. A call that
+        takes longer counts as failed. In this process it cannot be ended: it runs on in the
+        background until it returns. Default: no limit.
+    retries : int
+        Number of times a failed pull is retried before the learner counts as failed.
+    checkpoint_every : int | None
+        Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
+        the duration of its last save, are unsaved.
+    """
 
-        return ResidentRunner(self, max_in_memory)
+    name: ClassVar[str] = "local"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._live: dict[int, Learner] = {}
-        self._begun: tuple[int, int, float] | None = None  # arm, its pull, and when
-        self._call: Callable[[Callable[[], Any]], Any] = directly
+    def __init__(
+        self,
+        *,
+        isolate: bool = False,
+        max_in_memory: int | None = None,
+        timeout: float | None = None,
+        retries: int = 1,
+        checkpoint_every: int | None = None,
+    ) -> None:
+        super().__init__(
+            timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
+            max_in_memory=max_in_memory,
+        )  # fmt: skip
+        if not isinstance(isolate, bool):
+            raise SettingError(f"isolate={isolate!r}, but isolate must be True or False")
+        self.isolate = isolate
+        self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
+        self._thread = CallThread()
+        self._forker: ThreadPoolExecutor | None = None
 
-    @property
-    def under_way(self) -> RunningPull | None:
-        begun = self._begun  # once: this is another thread
-        return None if begun is None else RunningPull(*begun)
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return super().as_dict() | {"isolate": self.isolate}
 
-    def start(self, stage: RunnerContext) -> None:
-        self._stage = stage
-        if stage.timeout is not None:
-            self._call = Bounded(stage.timeout)
+    def start(self, context: RunnerContext) -> None:
+        """Take the learners; each is built when it is first pulled."""
+        self.held, self._context, self._live = False, context, {}
+        self._checked: set[int] = set()  # learners known to yield more than scores, or warned of
+        most, entries = self.max_in_memory, context.entries
+        self.in_phases = self._few = most is not None and most < len(entries)
+        if self.isolate:
+            # A forked process has all learners in its memory; a spawned one receives them.
+            self._packed = PackedLearners.unpacked(entries) if FORKS else pack(entries)
+            self._forker = make_forker()
+
+    # --- pulls ---
 
     def work(self, orders: Orders) -> Iterator[Report]:
-        """One pull of the first arm that is ordered, saved after it where that is due."""
-        arm = next(iter(orders))
+        """Make one pull of one arm and save it after that if a save is due."""
+        arm = self._next(orders)
         done = orders[arm].done
         if arm not in self._live:
-            began = perf_counter()
-            try:
-                self._restore(arm, done)
-            except (Exception, SystemExit) as error:
-                trouble = self._cannot_restore(arm, error)
-                yield trouble._replace(seconds=perf_counter() - began)
+            yield from self._restore(arm, done)
+            if arm not in self._live:  # it failed, or the race has given it up meanwhile
                 return
-            while self.pending:
-                yield self.pending.pop(0)
-            yield Restored(arm, done, perf_counter() - began)
-        began = monotonic()
-        self._begun = arm, done + 1, began
-        report = self._pull(arm, began)
-        self._begun = None
-        yield report
-        if type(report) is ScoreReported and self._stage.schedule.is_due(arm, done + 1):
-            yield from self.save({arm: done + 1})
-
-    def _pull(self, arm: int, began: float) -> ScoreReported | LearnerFinished | PullFailure:
+        yield PullStarted(arm, done + 1, monotonic())
+        host = self._live[arm]
+        if self._few:
+            self._live[arm] = self._live.pop(arm)
         try:
-            return one_pull(arm, self._live[arm], self._call)
-        except TooLong as error:
-            return self._too_long(arm, error)._replace(seconds=monotonic() - began)
-        except BaseException:
-            note_pulls(bare(self._live.pop(arm)), None)  # stopped in the middle of a pull
+            report = host.pull()
+        except BaseException:  # Ctrl-C in the middle of a pull
+            del self._live[arm]
+            if not isinstance(host, ChildProcess):
+                note_pulls(bare(host.learner), None)
             raise
+        yield report
+        if type(report) is ScoreReported and arm in self._live:
+            if self.isolate and arm not in self._checked:
+                yield from self._check_model(arm)
+            if self._context.schedule.is_due(arm, done + 1):
+                yield from self.save({arm: done + 1})
 
-    def _too_long(self, arm: int, error: TooLong) -> PullFailure:
-        entry = self._stage.entries[arm]
-        if entry.rebuilds:
-            return PullFailure(arm, "timeout", str(error))
-        return PullFailure(
-            arm, "timeout",
-            f"{error}, and it cannot be tried again: the abandoned pull still holds the object; "
-            "give a function that builds the learner",
-            hopeless=True,
-        )  # fmt: skip
+    def _next(self, orders: Orders) -> int:
+        """Return the arm to pull: with a memory limit a live one first, the last pulled of all."""
+        first = next(iter(orders))
+        return (
+            next((i for i in reversed(self._live) if i in orders), first) if self._few else first
+        )
+
+    def _check_model(self, arm: int) -> Iterator[WarningNoted]:
+        self._checked.add(arm)
+        if self._live[arm].yields_only_scores():
+            yield WarningNoted(arm, BARE)
 
     # --- from a checkpoint, or from nothing ---
 
-    def _restore(self, arm: int, done: int) -> Learner:
-        """A learner that has had `done` pulls: the newest checkpoint, then what is missing."""
-        entry, states = self._stage.entries[arm], self._stage.states
+    def _restore(self, arm: int, done: int) -> Iterator[Report]:
+        """Bring a learner to `done` pulls: from its latest checkpoint, then pull by pull."""
+        if self._few:
+            yield from self._make_room()
+        began, states = perf_counter(), self._context.states
+        host = self._live[arm] = self._host(arm)
         saved = states.available(arm, done) if done else None
-        recorded = self._stage.recorded(arm) if done else []
-        storage = states.storage if saved is not None else None
+        recorded = self._context.recorded(arm) if done else []
+        answer = host.prepare(done, saved, recorded, states.storage if saved else None)
+        seconds = perf_counter() - began
+        if isinstance(answer, PullFailed):
+            self._drop(arm)
+            yield replace(answer, seconds=seconds)
+            return
+        yield from (WarningNoted(arm, text) for text in answer.notes)
+        yield Restored(arm, done, seconds)
 
-        def pulls_had(learner: Learner) -> int:
-            return 0 if entry.rebuilds or done == 0 else already_had(bare(learner), done)
+    def _host(self, arm: int) -> Host:
+        entry = self._context.entries[arm]
+        if self._forker is not None:
+            return ChildProcess(arm, self._packed, self.timeout, self._context, self._forker)
+        if self.timeout is not None:
+            return ThreadHost(arm, entry, self.timeout, self._thread)
+        return LearnerHost(arm, entry)
 
-        learner, notes = restore(
-            Target(entry, done, saved, recorded, storage), self._call, pulls_had
-        )
-        self.pending += [WarningNoted(arm, text) for text in notes]
-        self._live[arm] = learner
-        return learner
+    def _make_room(self) -> Iterator[Saved]:
+        """Save learners and release them until one more fits into memory."""
+        while len(self._live) >= (self.max_in_memory or 1):
+            arm = next(iter(self._live))
+            pulls = self._live[arm].done
+            latest = self._context.states.newest(arm, pulls)
+            if pulls and (latest is None or latest.n != pulls):
+                for report in self.save({arm: pulls}):
+                    if isinstance(report, SaveFailed):
+                        name = self._context.entries[arm].name
+                        raise LearnerError(cannot_let_go(name, report.reason))
+                    yield report
+            self._drop(arm)
 
-    def _cannot_restore(self, arm: int, error: BaseException) -> PullFailure:
-        self._live.pop(arm, None)
-        if isinstance(error, TooLong):
-            return self._too_long(arm, error)._replace(kind="restore")
-        return trouble_of(arm, error, "restore")
+    # --- what the driver requests ---
 
-    # --- what the driver asks for ---
+    def _drop(self, arm: int) -> None:
+        host = self._live.pop(arm, None)
+        if host is not None:
+            host.close()
 
     def discard(self, arm: int) -> None:
-        entry = self._stage.entries[arm]
-        if entry.rebuilds or self._stage.states.available(arm, len(self._stage.recorded(arm))):
-            self._live.pop(arm, None)
-        # else an object is pulled again as it is: it has no other state
+        """Give up the live state of an arm; an object without a checkpoint has no other state."""
+        if self._can_be_rebuilt(arm) or self._context.states.available(
+            arm, len(self._context.recorded(arm))
+        ):
+            self._drop(arm)
 
     def release(self, arm: int) -> None:
-        if self._stage.entries[arm].rebuilds:
-            self._live.pop(arm, None)
+        """Free an arm that has left the race."""
+        if self._can_be_rebuilt(arm):
+            self._drop(arm)
 
-    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | Unsaved]:
-        storage = self._stage.states.storage
+    def _can_be_rebuilt(self, arm: int) -> bool:
+        return self.isolate or self._context.entries[arm].rebuilds
+
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
+        """Save live arms that can be saved."""
+        storage = self._context.states.storage
         for arm, n in pulls.items():
-            learner = self._live.get(arm)
-            if learner is not None and (can_save(learner) or self._stage.pickles):
-                done = save_learner(learner, storage, place_of(arm, n))
-                yield Unsaved(arm, done) if isinstance(done, str) else saved_event(arm, n, done)
+            host = self._live.get(arm)
+            stored = None if host is None else host.save(storage, self._few)
+            if host is not None and host.lost:
+                self._drop(arm)
+            if isinstance(stored, Stored):
+                yield saved_event(arm, n, stored)
+            elif stored is not None:
+                yield SaveFailed(arm, n, stored)
+
+    def learner(self, arm: int, pulls: int) -> HandedOver:
+        """Return the trained learner, restored if it is not live."""
+        events: list[Report] = []
+        if arm not in self._live:
+            for report in self._restore(arm, pulls):
+                if isinstance(report, PullFailed):
+                    error = LearnerError(report.reason)
+                    error.add_note(report.details)
+                    raise error
+                events.append(report)
+        host = self._live[arm]
+        if not isinstance(host, ChildProcess):
+            return HandedOver(trained(host.learner), events)
+        entry, fetched, storage = (
+            unpack(self._packed)[arm],
+            host.fetch(),
+            self._context.states.storage,
+        )
+        found = hand_over(
+            self._context, entry, arm, pulls, fetched, lambda: host.save(storage, self._few)
+        )
+        return HandedOver(found.learner, [*events, *found.events])
 
     def stop(self) -> None:
-        for arm, learner in self._live.items():
-            if not self._stage.entries[arm].rebuilds:
-                note_pulls(bare(learner), len(self._stage.recorded(arm)))
-
-    def learner(self, arm: int, pulls: int) -> Any:
-        live = self._live.get(arm)
-        return trained(self._restore(arm, pulls) if live is None else live)
-
-
-class Bounded:
-    """Makes calls in a thread and waits for each no longer than `timeout` seconds.
-
-    Python cannot end a thread. A call that takes too long is abandoned: it runs on in the
-    background until it returns, holding its memory, and what it returns is thrown away. Its thread
-    does not keep the program from ending.
-    """
-
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-        self._jobs: SimpleQueue[Any] | None = None
-
-    def __call__(self, pull: Callable[[], Any]) -> Any:
-        if self._jobs is None:
-            self._jobs = SimpleQueue()
-            threading.Thread(target=_worker, args=(self._jobs,), daemon=True).start()
-        answer: SimpleQueue[Any] = SimpleQueue()
-        self._jobs.put((pull, answer))
-        try:
-            value, error = answer.get(timeout=min(self._timeout, threading.TIMEOUT_MAX))
-        except Empty:
-            self._jobs.put(None)  # the worker ends when the abandoned call does
-            self._jobs = None
-            raise TooLong(self._timeout) from None
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error, pull  # a cycle that would keep the learner in memory
-        return value
-
-
-def _worker(jobs: SimpleQueue[Any]) -> None:
-    while (job := jobs.get()) is not None:
-        pull, answer = job
-        try:
-            answer.put((pull(), None))
-        except BaseException as error:  # handed to the caller
-            answer.put((None, error))
-        del job, pull, answer  # or the learner would stay in memory until the next one's pull
+        """End all processes and threads; remember how often objects were pulled."""
+        for arm, host in list(self._live.items()):
+            if not self._can_be_rebuilt(arm) and not isinstance(host, ChildProcess):
+                note_pulls(bare(host.learner), len(self._context.recorded(arm)))
+            self._drop(arm)
+        self._thread.close()
+        if self._forker is not None:
+            self._forker.shutdown()
+            self._forker = None

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from latebloomer.racing.runners.contract import RunnerContext
+from latebloomer.racing.runners.contract import Runner, RunnerContext
+from latebloomer.racing.runners.learner_host import DOES, OUT_OF_TIME
 from latebloomer.racing.runners.ray.slots import Slot, Slots
-from latebloomer.racing.runners.training_actor import SLICE, ActorSettings, TrainingActor
-from latebloomer.session.events import Saved
+from latebloomer.racing.runners.ray.training_actor import SLICE, ActorSettings, TrainingActor
+from latebloomer.session.events import INTERRUPTED, TIMEOUT, Saved
 
 START, RESTORE, TRAIN, SAVE = "start", "restore", "train", "save"  # kinds of call
+METHODS = {RESTORE: "prepare", TRAIN: "pull", SAVE: "save"}
 GRACE = 2.0  # seconds that a call may be under way besides training
 LATE = 10.0  # seconds after which a learner that is not built yet may be on a lost machine
 
@@ -48,8 +50,11 @@ class Call:
 class ActorPool:
     """Starts processes, calls them, and ends them; each has one call at a time."""
 
-    def __init__(self, ray: Any, slots: Slots, stage: RunnerContext, packed: Any) -> None:
+    def __init__(
+        self, ray: Any, slots: Slots, stage: RunnerContext, packed: Any, runner: Runner
+    ) -> None:
         self._ray, self._slots, self._stage, self._packed = ray, slots, stage, packed
+        self._timeout, self._pickles = runner.timeout, runner.max_in_memory is not None
         self.workers: dict[int, Worker] = {}
         self._calls: dict[Any, Call] = {}
         self._avoid: dict[int, Slot] = {}  # where one that was lost had been
@@ -89,7 +94,7 @@ class ActorPool:
             return
         stage = self._stage
         settings = ActorSettings(
-            arm, stage.states.storage, stage.schedule.every, stage.timeout, stage.pickles
+            arm, stage.states.storage, stage.schedule.every, self._timeout, self._pickles
         )
         kind = self._ray.remote(max_restarts=0, max_task_retries=0)(TrainingActor)
         actor = kind.options(**self._slots.options(slot)).remote(settings, self._packed)
@@ -146,11 +151,24 @@ class ActorPool:
         if call.kind == TRAIN:
             self._careful[call.arm] = call.start + call.pulls
 
-    def overdue(self, timeout: float) -> list[Call]:
-        """Pulls that take longer than allowed; a process can be ended, unlike a thread."""
-        limit = timeout + SLICE + GRACE
-        now = monotonic()
-        return [call for call in self.calls if call.kind == TRAIN and now - call.sent > limit]
+    def overdue(self) -> list[tuple[Call, str, str]]:
+        """Return calls that take longer than allowed, with the kind of failure and why."""
+        late, now, found = self._stage.seconds_left() < 0, monotonic(), []
+        for call in self.calls:
+            limit, took = self._limit(call), now - call.sent
+            if limit is not None and took > limit:
+                text = f"{DOES[METHODS[call.kind]]} took longer than timeout={self._timeout:g} s"
+                found.append((call, TIMEOUT, text))
+            elif late and call.kind != START and took > self._stage.grace:
+                found.append((call, INTERRUPTED, OUT_OF_TIME))
+        return found
+
+    def _limit(self, call: Call) -> float | None:
+        """Return the seconds that a call may be under way; a repeated pull has its own time."""
+        if self._timeout is None or call.kind == START:
+            return None
+        repeated = call.start if call.kind == RESTORE else 0
+        return self._timeout * (1 + repeated) + SLICE + GRACE
 
     def leave_lost_machines(self) -> None:
         """End what is on machines that have left, unless it has a call that will say so.

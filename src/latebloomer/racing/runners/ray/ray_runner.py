@@ -8,22 +8,21 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, ClassVar
 
+from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, need_whole, require
 from latebloomer.racing.checkpoints.saved_states import saved_event
-from latebloomer.racing.checkpoints.storage import Stored, storage_at
+from latebloomer.racing.checkpoints.storage import Stored, storage_at, without_password
 from latebloomer.racing.runners.contract import (
+    HandedOver,
     Order,
     Orders,
-    PullFailure,
     Report,
     Runner,
     RunnerContext,
-    TooLong,
-    Unsaved,
-    Waiting,
 )
 from latebloomer.racing.runners.handover import BARE, hand_over
+from latebloomer.racing.runners.learner_host import Ready
 from latebloomer.racing.runners.memory_limit import cannot_let_go
 from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
@@ -38,8 +37,16 @@ from latebloomer.racing.runners.ray.actor_pool import (
 )
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
-from latebloomer.racing.runners.training_actor import Batch, Ready
-from latebloomer.session.events import Restored, Saved, ScoreReported, WarningNoted
+from latebloomer.racing.runners.ray.training_actor import Batch
+from latebloomer.session.events import (
+    INTERRUPTED,
+    PullFailed,
+    Restored,
+    Saved,
+    SaveFailed,
+    Waiting,
+    WarningNoted,
+)
 
 TICK = 1.0  # seconds between two looks at what has not come back
 EVERY = 30.0  # seconds between two lines about who is waited for
@@ -49,41 +56,48 @@ ONE_CORE = {"num_cpus": 1, "num_gpus": 0}
 
 
 class RayRunner(Runner):
-    """Trains every learner in an actor of its own, on this machine or on a cluster.
+    """Train every learner in its own Ray actor, on this machine or on a cluster.
 
-    Without an `address` a Ray is started here (with `cores` CPUs; all, if not given) and ended
-    with the race; "auto" or "ray://host:10001" joins one that runs, and leaves it running.
-    `resources` is what one pull needs. Checkpoints go to `storage`, a folder that all machines
-    share or an address for pyarrow or fsspec; without one, beside the journal. Policies with
-    phases train all racing learners at once; those that decide after every pull keep `batch`
-    learners busy (as many as there is room for, if not given). With `race(..., max_in_memory=4)` there
-    are no more than four actors at once.
+    Policies with phases train all remaining learners at the same time; policies that decide after
+    every pull keep `batch` learners busy.
 
     Parameters
     ----------
     address : str | None
-        Of a Ray that runs: "auto", "ray://host:10001", "host:6379"; None starts one here, or joins
-        what `RAY_ADDRESS` names.
+        Running Ray cluster: "auto", "ray://host:10001" or "host:6379"; it keeps running after the
+        race. Default: `RAY_ADDRESS`, or start Ray here and end it with the race.
     resources : Mapping[str, float]
         What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names.
     storage : str | os.PathLike[str] | None
-        Where checkpoints go: a folder that all machines share, or an address for pyarrow or
-        fsspec; beside the journal if None.
+        Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
+        the journal.
     batch : int | None
-        Learners that a policy without phases keeps busy; as many as there is room for if None.
+        Number of learners that a policy without phases keeps busy. Default: as many as fit.
     cores : int | None
-        CPUs of a Ray that is started here; all if None.
+        CPUs of a Ray that is started here. Default: all.
+    max_in_memory : int | None
+        Maximum number of actors; the other learners wait in checkpoints. Requires a policy with
+        phases. Default: no limit.
+    timeout : float | None
+        Seconds that building, loading or saving a learner, or one pull, may take; then its process
+        is ended. Default: no limit.
+    retries : int
+        Number of times a failed pull is retried before the learner counts as failed.
+    checkpoint_every : int | None
+        Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
+        the duration of its last save, are unsaved.
 
     Raises
     ------
     MissingExtra
         Ray is not installed.
     ClusterError
-        No cluster there, or it cannot do what is asked.
+        There is no such cluster, or it lacks what is requested.
     """
 
+    name: ClassVar[str] = "ray"
     fragile: ClassVar[bool] = True
-    in_phases: ClassVar[bool] = True
+    in_phases = True
 
     def __init__(
         self,
@@ -93,22 +107,33 @@ class RayRunner(Runner):
         *,
         batch: int | None = None,
         cores: int | None = None,
+        max_in_memory: int | None = None,
+        timeout: float | None = None,
+        retries: int = 1,
+        checkpoint_every: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(
+            timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
+            max_in_memory=max_in_memory,
+        )  # fmt: skip
         self._cluster = Cluster(address, cores)
         self._wanted = needed(resources)
         self._storage = None if storage is None else storage_at(storage)
         if batch is not None:
             require(need_whole("batch", batch) >= 1, "batch", batch, "at least 1",
-                    "it is how many learners are pulled at once")  # fmt: skip
+                    "it is how many learners are pulled at the same time")  # fmt: skip
         self._batch = batch
-        self._resident: int | None = None  # actors at once
+        self._given = {
+            "address": address, "resources": dict(resources), "batch": batch, "cores": cores,
+            "storage": None if storage is None else without_password(str(self._storage)),
+        }  # fmt: skip
+        self._resident: int | None = None  # actors at the same time
         self._slots: Slots | None = None
         self._bare: set[int] = set()  # learners that were warned of
 
-    def with_resident(self, max_in_memory: int) -> RayRunner:
-        self._resident = max_in_memory
-        return self
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return super().as_dict() | self._given
 
     @property
     def batch(self) -> int:
@@ -120,8 +145,10 @@ class RayRunner(Runner):
 
     # --- the start ---
 
-    def start(self, stage: RunnerContext) -> None:
-        stage = stage._replace(pickles=self._resident is not None)
+    def start(self, context: RunnerContext) -> None:
+        """Connect to the cluster and reserve what the race needs."""
+        stage, most = context, self.max_in_memory
+        self._resident = most if most is not None and most < len(stage.entries) else None
         self.held, self._stage, self._slots = False, stage, None
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
         self._heard = self._said = self._looked = monotonic()
@@ -134,7 +161,7 @@ class RayRunner(Runner):
             stage.states.move_to(self._storage)
         need_shared(self._cluster, stage.states.storage)
         slots = Slots(self._cluster, self._wanted, len(stage.entries))
-        self._slots, self._pool = slots, ActorPool(self._ray, slots, stage, sent)
+        self._slots, self._pool = slots, ActorPool(self._ray, slots, stage, sent, self)
         slots.open()
         self.lanes = slots.lanes
 
@@ -200,8 +227,7 @@ class RayRunner(Runner):
             yield Waiting(self._stragglers(len(orders)))
 
     def _tick(self) -> float:
-        timeout = self._stage.timeout
-        return TICK if timeout is None else min(TICK, timeout / 4)
+        return TICK if self.timeout is None else min(TICK, self.timeout / 4)
 
     def _nobody_works(self) -> Waiting:
         """No machine has room for a learner: wait for one, but not for ever."""
@@ -220,7 +246,8 @@ class RayRunner(Runner):
         except self._ray.exceptions.RayError as error:
             self._lost(call)
             what = f"its process was lost ({type(error).__name__})"
-            yield PullFailure(arm, "lost", what, str(error), seconds=monotonic() - call.sent)
+            took = monotonic() - call.sent
+            yield PullFailed(arm, worker.done + 1, "lost", what, str(error), took)
             return
         if call.kind == TRAIN:
             yield from self._batch_of(worker, answer)
@@ -232,16 +259,16 @@ class RayRunner(Runner):
             worker.ready, worker.done = True, call.start
             yield from (WarningNoted(arm, text) for text in answer.notes)
             yield Restored(arm, call.start, monotonic() - worker.since)
-        elif isinstance(answer, PullFailure):
+        elif isinstance(answer, PullFailed):
             yield answer
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm = worker.arm
-        for score, seconds, steps in batch.pulls:
+        for report in batch.reports:
             worker.done += 1
-            self._pace[arm] = seconds
-            yield ScoreReported(arm, score, seconds, steps)
-            if batch.bare and arm not in self._bare:
+            self._pace[arm] = report.seconds
+            yield report
+            if batch.only_scores and arm not in self._bare:
                 self._bare.add(arm)
                 yield WarningNoted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
@@ -259,12 +286,11 @@ class RayRunner(Runner):
         self._all_slots().look()
 
     def _overdue(self) -> Iterator[Report]:
-        timeout = self._stage.timeout
-        for call in [] if timeout is None else self._pool.overdue(timeout):
+        for call, kind, why in self._pool.overdue():
             self._pool.end_and_retry(call)
-            if call.pulls == 1:
+            if call.pulls <= 1 or kind == INTERRUPTED:  # else it is not known which pull it is
                 took = monotonic() - call.sent
-                yield PullFailure(call.arm, "timeout", str(TooLong(timeout or 0.0)), seconds=took)
+                yield PullFailed(call.arm, call.worker.done + 1, kind, why, seconds=took)
 
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
         """Who is waited for, where others have had nothing to do for a while."""
@@ -284,7 +310,7 @@ class RayRunner(Runner):
     def release(self, arm: int) -> None:
         self._pool.end(arm)
 
-    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | Unsaved]:
+    def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
         workers = self._pool.workers
         live = {arm: workers[arm] for arm in pulls if self._pool.idle(arm) and workers[arm].ready}
         calls = {
@@ -296,30 +322,32 @@ class RayRunner(Runner):
             with suppress(self._ray.exceptions.RayError):  # lost: then there is nothing to save
                 yield from _saved(arm, pulls[arm], self._get(ref, live[arm]))
 
-    def learner(self, arm: int, pulls: int) -> Any:
+    def learner(self, arm: int, pulls: int) -> HandedOver:
+        """Return the trained learner, restored if it is not live."""
         for left in reversed(range(TRIES)):
             try:
                 return self._fetched(arm, pulls)
-            except self._ray.exceptions.RayError:
+            except self._ray.exceptions.RayError as error:
                 self.discard(arm)
                 self._all_slots().look()
                 if not left:
-                    raise
-        return None
+                    raise LearnerError(reason_of(error)) from error
+        raise AssertionError
 
-    def _fetched(self, arm: int, pulls: int) -> Any:
-        worker = self._worker_at(arm, pulls)
+    def _fetched(self, arm: int, pulls: int) -> HandedOver:
+        notes: list[str] = []
+        worker = self._worker_at(arm, pulls, notes)
         fetched = self._get(worker.actor.fetch.remote(), worker)
         entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
 
         def save() -> Any:
             return self._get(worker.actor.save.remote(), worker)
 
-        found = hand_over(self._stage, entry, (arm, pulls), fetched, save)
-        self.pending += found.events
-        return found.learner
+        found = hand_over(self._stage, entry, arm, pulls, fetched, save)
+        warnings: list[Report] = [WarningNoted(arm, text) for text in notes]
+        return HandedOver(found.learner, [*warnings, *found.events])
 
-    def _worker_at(self, arm: int, pulls: int) -> Worker:
+    def _worker_at(self, arm: int, pulls: int, notes: list[str]) -> Worker:
         """The learner after `pulls` pulls: live where it stands there, else restored."""
         worker = self._pool.workers.get(arm)
         if worker is not None and worker.ready and worker.done == pulls and self._pool.idle(arm):
@@ -331,11 +359,11 @@ class RayRunner(Runner):
         self._pool.start(arm)
         worker = self._pool.workers[arm]
         answer = self._get(worker.actor.prepare.remote(*self._pool.where(arm, pulls)), worker)
-        if isinstance(answer, PullFailure):
+        if isinstance(answer, PullFailed):
             raise LearnerError(answer.reason)
         worker.ready, worker.done = True, pulls
         self._pool.forget_calls(worker)
-        self.pending += [WarningNoted(arm, text) for text in answer.notes]
+        notes += answer.notes
         return worker
 
     def _get(self, ref: Any, worker: Worker) -> Any:
@@ -365,9 +393,9 @@ class RayRunner(Runner):
         return self._slots
 
 
-def _saved(arm: int, n: int, stored: Stored | str | None) -> Iterator[Saved | Unsaved]:
+def _saved(arm: int, n: int, stored: Stored | str | None) -> Iterator[Saved | SaveFailed]:
     """What came of saving; nothing where the learner cannot be saved."""
     if isinstance(stored, Stored):
         yield saved_event(arm, n, stored)
     elif stored is not None:
-        yield Unsaved(arm, stored)
+        yield SaveFailed(arm, n, stored)

@@ -1,7 +1,12 @@
-"""A ledger without a past: running sums instead of prefix sums, past rewards drawn again (GPU).
+"""Rewards as a GPU draws them best: in words of 32 bits, and again rather than stored.
 
-On a GPU it is cheaper to regenerate a past reward from its counter than to store it. Here `S`
-holds a few numbers per arm, the paper's running sums [Mussi24, App. C] and what the newest second
+The random bits are those of `core.random`, which holds words in signed 64-bit integers that every
+target knows; a card multiplies words of 32 bits in one instruction. The three rewards that a pull
+needs are drawn in one loop, because each alone is a chain of which every link waits for the one
+before.
+
+On a GPU it is cheaper to draw a past reward again from its counter than to store it. `S` then
+holds a few numbers per arm, the paper's running sums [Mussi24, App. C] and what the latest second
 difference needs, and `Q` says how to draw a reward again. The policy's text is the same; the few
 kernels it names for an arm's past are bound to these.
 """
@@ -11,24 +16,120 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from latebloomer.core.estimators import window_length
-from latebloomer.core.kernel import kernel
+from latebloomer.core.kernel import kernel, numpy_kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
-from latebloomer.core.random import normal_by
+from latebloomer.core.random import MASK, Words, normal_beyond, normal_by, place_in_layer
 from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
-from latebloomer.simulation.card_random import three_normals
 
+_RUN_HIGH = 0xFFFF
 TOTAL, A, B, C, D = range(5)  # places in an arm's row of `S`
 BEND, NEWEST, BEFORE = range(5, 8)  # and where noise is estimated from second differences
 SUMS_PER_ARM, WITH_BENDS = 5, 8
 MIDDLE, OUTER = range(2)  # places in `GpuRewardSource.past`
 
 
+# --- random numbers ---
+
+
+@numpy_kernel
+def round_in_32_bits(a: Any, b: Any, c: Any, d: Any, low_key: Any, high_key: Any) -> Any:
+    """Return one round of Philox4x32."""
+    p, q = np.uint64(0xD2511F53) * np.uint64(a), np.uint64(0xCD9E8D57) * np.uint64(c)
+    return (
+        np.uint32(q >> np.uint64(32)) ^ b ^ low_key,
+        np.uint32(q & np.uint64(MASK)),
+        np.uint32(p >> np.uint64(32)) ^ d ^ high_key,
+        np.uint32(p & np.uint64(MASK)),
+    )
+
+
+@numpy_kernel
+def philox_block_in_32_bits(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
+    """Return what `philox_block` returns.
+
+    >>> [f"{word:08x}" for word in philox_block_in_32_bits(0, 0, 0, 0, 0, 0)]
+    ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+    """
+    a, b, c, d = np.uint32(c0), np.uint32(c1), np.uint32(c2), np.uint32(c3)
+    low_key, high_key = np.uint32(k0), np.uint32(k1)
+    for _ in range(10):
+        a, b, c, d = round_in_32_bits(a, b, c, d, low_key, high_key)
+        low_key = np.uint32((np.uint64(low_key) + np.uint64(0x9E3779B9)) & np.uint64(MASK))
+        high_key = np.uint32((np.uint64(high_key) + np.uint64(0xBB67AE85)) & np.uint64(MASK))
+    return int(a), int(b), int(c), int(d)
+
+
+@numpy_kernel
+def half_in_32_bits(index: int, a: Any, b: Any, c: Any, d: Any) -> tuple[int, int]:
+    """Return the words of a block that belong to one of its two draws."""
+    if index & 1 == 0:
+        return int(a), int(b)
+    return int(c), int(d)
+
+
+@numpy_kernel
+def three_normals(
+    table: Any, seed: int, run: int, stream: int, i: int, j: int, k: int
+) -> tuple[float, float, float]:
+    """Return the Gaussians `normal_by` of three indices of a stream.
+
+    >>> from latebloomer.core.random import ZIGGURAT, normal
+    >>> three = three_normals(ZIGGURAT, 1, 2, 3, 40, 31, 22)
+    >>> three == tuple(normal(1, 2, 3, index) for index in (40, 31, 22))
+    True
+    """
+    a0, b0, c0 = np.uint32((i >> 1) & MASK), np.uint32((j >> 1) & MASK), np.uint32((k >> 1) & MASK)
+    a1 = b1 = c1 = np.uint32(stream & MASK)
+    a2 = b2 = c2 = np.uint32(run & MASK)
+    a3 = b3 = c3 = np.uint32((run >> 32) & _RUN_HIGH)
+    low_key, high_key = np.uint32(seed & MASK), np.uint32((seed >> 32) & MASK)
+    for _ in range(10):
+        a0, a1, a2, a3 = round_in_32_bits(a0, a1, a2, a3, low_key, high_key)
+        b0, b1, b2, b3 = round_in_32_bits(b0, b1, b2, b3, low_key, high_key)
+        c0, c1, c2, c3 = round_in_32_bits(c0, c1, c2, c3, low_key, high_key)
+        low_key = np.uint32((np.uint64(low_key) + np.uint64(0x9E3779B9)) & np.uint64(MASK))
+        high_key = np.uint32((np.uint64(high_key) + np.uint64(0xBB67AE85)) & np.uint64(MASK))
+    high_i, low_i = half_in_32_bits(i, a0, a1, a2, a3)
+    high_j, low_j = half_in_32_bits(j, b0, b1, b2, b3)
+    high_k, low_k = half_in_32_bits(k, c0, c1, c2, c3)
+    x, y = first_try(table, high_i, low_i), first_try(table, high_j, low_j)
+    z = first_try(table, high_k, low_k)
+    # Threads that need more tries, for whichever of the three, go through them together.
+    while x == 0.0 or y == 0.0 or z == 0.0:
+        if x == 0.0:
+            n, high, low = i, high_i, low_i
+        elif y == 0.0:
+            n, high, low = j, high_j, low_j
+        else:
+            n, high, low = k, high_k, low_k
+        value = normal_beyond(table, seed, run, stream, n, high, low)
+        if x == 0.0:
+            x = value
+        elif y == 0.0:
+            y = value
+        else:
+            z = value
+    return x, y, z
+
+
+@kernel
+def first_try(table: Any, high: int, low: int) -> float:
+    """Return a Gaussian by one look-up; 0, which none is, if it takes more."""
+    x = place_in_layer(table, high, low)
+    return x if abs(x) < table[2 * (low & 255) + 1] else 0.0
+
+
+# --- rewards ---
+
+
 class PastRewards(NamedTuple):
-    """What stands in `Ledger.Q`: how to draw any reward of the run again."""
+    """How to draw any reward of the run again: `Ledger.Q`."""
 
     source: Any  # a `GpuRewardSource`
     window: float
@@ -50,7 +151,7 @@ class GpuRewardSource(NamedTuple):
 
 @kernel
 def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """The reward of arm `i`'s pull number `n`, counted from 0, drawn by itself."""
+    """Return the reward of arm `i`'s pull number `n`, counted from 0, drawn alone."""
     if source.kind == GAUSSIAN:
         value = normal_by(source.ziggurat, seed, run, i, n)
     else:
@@ -60,7 +161,9 @@ def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> f
 
 @kernel
 def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """The same, and the two rewards that the sums of a window need then (`update_slope_sums`).
+    """Return the same; also draw the two rewards that the sums of a window then need.
+
+    They are for `update_slope_sums`.
 
     Both for every thread, though one whose window grows needs but one: threads that part at a
     branch would wait for each other's draws.
@@ -83,13 +186,13 @@ def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int)
 
 @kernel
 def redraw(past: PastRewards, i: int, n: int) -> float:
-    """The n-th reward of arm `i`, counted from 1."""
+    """Return the n-th reward of arm `i`, counted from 1."""
     return pull_once(past.source, past.seed, past.run, i, n - 1)
 
 
 @kernel
 def update_level_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Keep the sum of all rewards and that of the window."""
+    """Keep the sum of all rewards and the sum of the window."""
     row, past = ledger.S[i], ledger.Q
     h = window_length(past.window, n)
     row[TOTAL] = row[TOTAL] + reward if n > 1 else reward
@@ -117,7 +220,7 @@ def update_slope_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 @kernel
 def update_slope_sums_and_bend(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """The same, and the newest second difference."""
+    """Keep the same sums and the latest second difference."""
     row = ledger.S[i]
     if n > 2:
         row[BEND] = second_difference(reward, row[NEWEST], row[BEFORE])
@@ -129,13 +232,13 @@ def update_slope_sums_and_bend(ledger: Ledger, i: int, n: int, reward: float) ->
 
 @kernel
 def newest_bend_of_sums(ledger: Ledger, i: int) -> float:
-    """`newest_bend`."""
+    """Return what `newest_bend` returns."""
     return ledger.S[i][BEND]
 
 
 @kernel
 def recent_mean_of_sums(ledger: Ledger, i: int, h: int) -> float:
-    """`recent_mean` for the spans that running sums know: one reward, all, or the window."""
+    """Return `recent_mean` for the spans of running sums: one reward, all, or the window."""
     if h == 1:
         return ledger.last[i]
     if h == ledger.n[i]:
@@ -145,13 +248,13 @@ def recent_mean_of_sums(ledger: Ledger, i: int, h: int) -> float:
 
 @kernel
 def projected_mean_of_sums(ledger: Ledger, i: int, h: int, horizon: int) -> float:
-    """`projected_mean` for the window."""
+    """Return `projected_mean` for the window."""
     row = ledger.S[i]
     return projected_mean_of(Sums(h, row[A], row[B], row[C], row[D]), horizon)
 
 
 def past_kernels(policy: type[Policy], bends: bool) -> dict[str, Callable[..., Any]]:
-    """What the names for an arm's past are bound to where the past is drawn again."""
+    """Return the kernels for an arm's past, by name, if the past is drawn again."""
     slopes = update_slope_sums_and_bend if bends else update_slope_sums
     light = {remember_nothing: remember_nothing, remember_levels: update_level_sums}
     pull = {} if policy.remember in light else {"pull": pull_with_past}
