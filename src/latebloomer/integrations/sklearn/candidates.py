@@ -129,8 +129,7 @@ def _whole(n_iter: Any) -> int:
         )
     if isinstance(n_iter, str):
         raise SettingError(
-            f"n_iter={n_iter!r}, but n_iter must be an integer, or 'all' "
-            "for a grid"
+            f"n_iter={n_iter!r}, but n_iter must be an integer, or 'all' for a grid"
         )
     return need_whole("n_iter", n_iter)
 
