@@ -1,7 +1,7 @@
 """What `auto` is worth: `python -m benchmarks.default_policy [ROW ...]` measures it, row by row.
 
 Rows: `settings` (the paper's A and B at T = H = 100 to 600), `public` (the five public sets, with
-and without the score before training), `many` (16 to 128 arms), `min_pulls` (nobody dropped before its
+and without the score before training), `many` (16 to 128 arms), `min_pulls` (no arm dropped before its
 second pull), `real` (lcdb10's own runs), `families` (random curves, 20 arms), `cuts` (the same
 curves cut into 25 to 200 pulls) and `speed` (ns per pull). Without names all are measured;
 `--draws 2` and `--runs 200` make it quick. LATEBLOOMER_DATA names the recorded curves.

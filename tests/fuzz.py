@@ -2,7 +2,7 @@
 
     python tests/fuzz.py [--calls 1000000] [--journals 10000] [--seed 0]
 
-Sessions are asked, told, planned anew, stopped, explained, pickled and replayed with arguments of
+Sessions are asked, told, replanned, extended, stopped, explained, pickled and replayed with arguments of
 all kinds, sensible and not. Journals have bytes flipped, cut off, swapped or overwritten, and are
 then looked at, repaired and resumed. What must hold: a refused call leaves the session as it was,
 no more is spent than the budget, a replay is equal, and a damaged journal is refused or unharmed.
@@ -74,9 +74,12 @@ def event(rng, session):
 
 
 def call(rng, session):
-    """One random call."""
+    """One random call; a session that is over is extended now and then."""
     kind = rng.random()
-    if kind < 0.7:
+    if session.over and kind < 0.2:
+        more = session.budget + rng.randrange(60)
+        session.apply(Extended(more, more, session.horizon, rng.random() < 0.8))
+    elif kind < 0.7:
         session.tell(junk(rng, session.ask()), junk(rng, rng.random()))
     elif kind < 0.8:
         arms = list(session.ask_phase(junk(rng, rng.randrange(1, 4))))
@@ -113,6 +116,9 @@ def fuzz_sessions(calls, seed):
                 if check:
                     assert pickle.loads(before) == session, "a refused call changed the session"
                     checked += 1
+            assert session.spent == sum(session.pulls) <= session.budget, "overspent"
+            assert max(session.pulls) <= session.horizon, "trained beyond the horizon"
+        assert session.over != bool(session.ask_phase()), "over, but pulls are requested"
         assert session.replay(session.history) == session, "a replay differs"
         assert pickle.loads(pickle.dumps(session)) == session, "a pickle differs"
     return {"calls": made, "refused": refused, "checked unchanged": checked}

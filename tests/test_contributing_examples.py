@@ -43,7 +43,7 @@ def house(tmp_path_factory):
         shutil.copy(ROOT / file, copy / file)
     for what, file in FILES.items():
         (package / file).write_text(blocks(what)[0], encoding="utf-8")
-    enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.FIGURE",
+    enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.lead",
           "from latebloomer.paper import lead_figure")  # fmt: skip
     append(package / "cli" / "journal_commands.py", blocks("a command")[0])
     enter(package / "cli" / "command_line.py", "COMMANDS", "pulls",

@@ -18,20 +18,19 @@ from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError, UnknownName
 from latebloomer.paper import (
-    as_published,
-    as_written,
-    claim_results,
+    AS_WRITTEN,
     drawing,
     experiments,
     live_imdb,
-    live_networks,
     published_algorithms,
+    series,
 )
-from latebloomer.paper import lower_bound_figures as lower_bound
+from latebloomer.paper import theory_figures as theory
+from latebloomer.paper.claim_results import CLAIMS, VERDICTS, result_of
+from latebloomer.paper.evidence import Evidence, Finding
 from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
-from latebloomer.paper.figure import PARTS, Row, Workbench, read_rows, write_rows
-from latebloomer.paper.modes import AS_WRITTEN
-from latebloomer.paper.reproduction import FIGURES, chosen, reproduce
+from latebloomer.paper.reproduction import FIGURES, chosen, reproduce, write_page
+from latebloomer.paper.workbench import Row, Workbench, read_rows, write_rows
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
 
@@ -56,10 +55,9 @@ def run():
 
 @pytest.fixture
 def in_python(monkeypatch):
-    """What is played as written is played in plain Python: there is nothing to compile."""
-    monkeypatch.setattr(as_written, "simulate", partial(simulate, target="python"))
-    monkeypatch.setattr(lower_bound, "CONCAVITY_BUDGETS", (10, 30))
-    monkeypatch.setattr(claim_results, "MOST_PULLS", 0)  # what is left open stays so
+    """Simulate in plain Python, so that nothing is compiled, at few budgets."""
+    monkeypatch.setattr(series, "simulate", partial(simulate, target="python"))
+    monkeypatch.setattr(theory, "CONCAVITY_BUDGETS", (10, 30))
 
 
 # --- the command ---
@@ -71,7 +69,7 @@ def test_list_names_every_figure_and_table_of_the_paper(run):
 
 
 def test_all_is_everything_but_live_training():
-    assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.FIGURE}
+    assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
 
 
 def test_a_figure_is_csv_png_pdf_and_a_page_that_needs_no_network(run, tmp_path):
@@ -86,14 +84,31 @@ def test_a_figure_is_csv_png_pdf_and_a_page_that_needs_no_network(run, tmp_path)
 
 def test_the_table_is_tidy_and_has_the_papers_names(in_python, tmp_path):
     bench = Workbench(tmp_path, runs=1, jobs=2, shown=False)
-    assert reproduce(["setting-a"], bench) == []
-    with (tmp_path / "setting-a.csv").open(newline="") as file:
+    assert reproduce(["concavity"], bench) == []
+    with (tmp_path / "concavity.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0])[: len(COLUMNS)] == COLUMNS
-    assert {line["algorithm"] for line in lines} == {*ALGORITHMS, THEORY}
-    assert len(lines) == 22 * 10
+    assert [line["algorithm"] for line in lines[:9]] == list(ALGORITHMS)
+    assert len(lines) == 9 * 2 * 3  # budgets; two instances and the worse one
     assert {line["mode"] for line in lines} == {AS_WRITTEN}
-    assert "not reproduced" in (tmp_path / "index.html").read_text()
+
+
+def test_as_written_a_setting_has_the_theorys_a_too(in_python, tmp_path, monkeypatch):
+    """At one budget, since Rest-Sure takes seconds in plain Python at the large ones."""
+    bench = Workbench(tmp_path, runs=1, shown=False)
+    monkeypatch.setattr(Workbench, "parts", lambda bench, name, keys, key_of, play: play(100))
+    assert [row.algorithm for row in series.errors(bench, SETTING_A)] == [*ALGORITHMS, THEORY]
+
+
+def test_the_page_has_every_claim_with_its_verdict(tmp_path):
+    found = [Evidence(Finding(holds), "<numbers>") for holds in (True, False, None)]
+    results = [result_of(CLAIMS[0], ours, theirs) for ours in found for theirs in found]
+    assert {result.verdict for result in results} == set(VERDICTS)
+    write_page(Workbench(tmp_path, shown=False), results)
+    page = (tmp_path / "index.html").read_text()
+    assert "3 reproduced, 1 only as published, 1 not reproduced, 4 undecided." in page
+    assert page.count("<td class='not'>not reproduced") == 1
+    assert "&lt;numbers&gt;" in page and "<numbers>" not in page
 
 
 def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(in_python, tmp_path):
@@ -106,7 +121,7 @@ def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(in_python, tmp
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_another_number_of_runs_is_made_anew(in_python, tmp_path):
+def test_another_number_of_runs_makes_the_figure_again(in_python, tmp_path):
     for runs in (2, 3):
         reproduce(["concavity"], Workbench(tmp_path, runs=runs, jobs=1, shown=False))
     assert {row.runs for row in read_rows(tmp_path / "concavity.csv")} == {3}
@@ -130,11 +145,11 @@ def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
 
 def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
     def half(problem, policies, budget, runs, **more):
-        return simulate(problem, policies, budget, runs // 2, **more)
+        return simulate(problem, policies, budget, runs // 2, target="python", **more)
 
-    monkeypatch.setattr(as_written, "simulate", half)
+    monkeypatch.setattr(series, "simulate", half)
     with pytest.raises(KeyboardInterrupt):
-        as_written.rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
+        series.simulated_rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
 
 
 def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path, monkeypatch):
@@ -187,7 +202,7 @@ def test_rows_survive_writing_and_reading(tmp_path):
     write_rows(tmp_path / "rows.csv", rows)
     again = read_rows(tmp_path / "rows.csv")
     assert again[0] == rows[0] and np.isnan(again[1].regret_low)
-    assert PARTS not in {path.name for path in tmp_path.iterdir()}
+    assert read_rows(tmp_path / "no.csv") == []
 
 
 # --- conventions ---
@@ -214,15 +229,15 @@ def test_the_faulty_window_keeps_the_first_three_rewards(rng, pulls):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_published_kernels_do_the_same_compiled_and_in_plain_python(name):
-    found = as_published.play(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
-    frame = as_published._frame(SETTING_A, name, 1.0, SETTING_A.published_means(120), 120)
+    recommended, pulls = series.play_published(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
+    setup = series.setup_of(SETTING_A, name, 1.0, 120)
+    noise, seeded, ours = series.random_draws(SETTING_A, 120, range(3))
+    uniforms = seeded if name == "Prob-1" else ours
     with np.errstate(divide="ignore"):
-        for number, (noise, legacy, order) in enumerate(as_published._luck(SETTING_A, 120, 3)):
-            luck = legacy if name == "Prob-1" else order
+        for trial in range(3):
             n = np.zeros(5, np.int64)
-            arm = as_published.KERNELS[name](frame._replace(noise=noise, luck=luck), n)
-            assert arm == found.recommended[number]
-            assert n.tolist() == found.pulls[number].tolist()
+            arm = series.KERNELS[name](setup, noise[trial], uniforms[trial], n)
+            assert arm == recommended[trial] and n.tolist() == pulls[trial].tolist()
             assert n.sum() == 120
 
 
@@ -238,7 +253,7 @@ def test_prob_one_draws_as_numpy_does(rng):
 def test_the_power_law_fit_is_exact_for_losses_that_follow_it():
     rho, alpha, beta = 0.8, 0.6, 0.2
     losses = beta + alpha * np.arange(1.0, 41) ** -rho
-    fit, decay = np.zeros((1, 6)), published_algorithms.decays(40, rho)
+    fit, decay = np.zeros((1, 6)), series.decays(40, rho)
     for n in range(1, 41):
         published_algorithms.refit(decay, fit, losses[None, :], 0, n)
     assert fit[0, 4:] == pytest.approx([alpha, beta])
@@ -282,12 +297,13 @@ def test_names_keep_their_order_and_stay_in_the_axes(wanted):
 # --- figures of theory ---
 
 
+@pytest.mark.slow  # compiles nine policies
 def test_below_theorem_3s_budget_none_of_the_nine_beats_a_guess(tmp_path):
     """On the worst instance the error is at least 1 - 1/K, of 100 runs, less 4 sd."""
-    least = lower_bound.smallest_budget()
-    budgets = tuple(budget for budget in lower_bound.BUDGETS if budget < least)
-    rows = lower_bound.measure(Workbench(tmp_path, runs=100, jobs=2, shown=False), budgets)
-    guess = 1 - 1 / lower_bound.ARMS
+    least = theory.smallest_budget()
+    budgets = tuple(budget for budget in theory.BUDGETS if budget < least)
+    rows = theory.lower_bound_rows(Workbench(tmp_path, runs=100, jobs=2, shown=False), budgets)
+    guess = 1 - 1 / theory.ARMS
     slack = 4 * np.sqrt(guess * (1 - guess) / 100)
     early = [found for found in rows if found.panel == "worst"]
     assert len(early) == 5 * 9
@@ -296,10 +312,10 @@ def test_below_theorem_3s_budget_none_of_the_nine_beats_a_guess(tmp_path):
 
 def recommend_by_tests(means, budget, rng):
     """Test arms drawn at random until the budget ends; the one above the cap, or arm 0."""
-    arms = rng.permutation(np.arange(1, lower_bound.ARMS))[: budget // lower_bound.TEST]
+    arms = rng.permutation(np.arange(1, theory.ARMS))[: budget // theory.TEST]
     for arm in arms:
-        reward = means[arm, lower_bound.TEST - 1] + rng.normal(0, lower_bound.SIGMA)
-        if reward > lower_bound.CAP + 5 * lower_bound.SIGMA:
+        reward = means[arm, theory.TEST - 1] + rng.normal(0, theory.SIGMA)
+        if reward > theory.CAP + 5 * theory.SIGMA:
             return arm
     return 0
 
@@ -310,21 +326,21 @@ def test_a_rule_that_tests_arms_at_random_beats_a_guess_below_theorem_3s_budget(
     Theorem 3 states 1 - 1/33 = .970; its proof supports (1 - 890/1616) / 2 = .225. A true claim
     fails the two limits once in a million.
     """
-    runs, budget = 600, lower_bound.TOLD
-    assert budget < lower_bound.smallest_budget()
+    runs, budget = 600, theory.EXAMPLE
+    assert budget < theory.smallest_budget()
     wrong = {}
-    for winner in lower_bound.WINNERS:
-        problem, best = lower_bound.instance(winner), winner or 0
+    for winner in theory.WINNERS:
+        problem, best = theory.instance(winner), winner or 0
         assert problem.best(budget) == best
-        means = problem.means(lower_bound.TEST)
+        means = problem.means(theory.TEST)
         found = [recommend_by_tests(means, budget, rng) for _ in range(runs)]
         wrong[winner] = sum(arm != best for arm in found)
-    claim = lower_bound.tester_error(budget)
+    claim = theory.tester_error(budget)
     assert claim == 17 / 32
     assert wrong.pop(None) == 0
     low, high = stats.binom.ppf([1e-6, 1 - 1e-6], runs, claim)
     assert all(low <= count <= high for count in wrong.values()), wrong
-    assert lower_bound.proved_error(budget) < claim < 1 - 1 / lower_bound.ARMS
+    assert theory.proved_error(budget) < claim < 1 - 1 / theory.ARMS
 
 
 needs_reviews = pytest.mark.skipif(
@@ -337,7 +353,7 @@ needs_reviews = pytest.mark.skipif(
 @pytest.mark.parametrize("name", ["LR", "OGD"])
 def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(name):
     """30 runs: the sd of a mean over 2500 steps is at most .0018, a fifth of the tolerance."""
-    steps = live_imdb.curve(live_imdb.train_linear, name, live_imdb.load_reviews(), 30, 20000)
+    steps = live_imdb.live_curve(name, live_imdb.load_reviews(), 30, 20000)
     differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
     windows = [part.mean() for part in np.array_split(differences, 8)]
     assert np.abs(windows).max() <= 0.01
@@ -349,22 +365,18 @@ def test_live_training_without_reviews_says_where_they_are_looked_for(monkeypatc
         live_imdb.load_reviews()
 
 
-def test_the_compiled_networks_are_scikit_learns():
-    """One partial_fit for each of 60 made-up reviews, every shape of the paper."""
+@pytest.mark.parametrize("name", live_imdb.HIDDEN)
+def test_the_networks_are_scikit_learns(name):
+    """One partial_fit for each of 60 synthetic reviews; runs 3 and 4 are trained together."""
     neural = pytest.importorskip("sklearn.neural_network")
     rng = np.random.default_rng(0)
-    counts = rng.poisson(0.1, (60, live_imdb.WORDS))
-    rows, words = np.nonzero(counts)
-    start = np.searchsorted(rows, np.arange(61))
-    label = rng.integers(0, 2, 60)
-    reviews = live_imdb.Reviews(start, words, counts[rows, words].astype(float), label)
-    for hidden in live_imdb.HIDDEN.values():
-        _, ours = live_networks.train(
-            reviews, np.arange(60), (live_imdb.WORDS, *hidden, 1), seed=3
-        )
-        model = neural.MLPClassifier(hidden, learning_rate_init=0.001, random_state=3)
-        for t in range(60):
-            x = counts[t : t + 1].astype(float)
-            theirs = model.predict_proba(x)[0, 1] if t else 0.5
-            assert ours[t] == pytest.approx(theirs, abs=1e-12)
-            model.partial_fit(x, [label[t]], classes=[0, 1])
+    counts = rng.poisson(0.1, (60, live_imdb.WORDS)).astype(np.uint16)
+    reviews = live_imdb.Reviews(counts, rng.integers(0, 2, 60))
+    ours = live_imdb.train_network(name, reviews, range(3, 5), 60)
+    model = neural.MLPClassifier(live_imdb.HIDDEN[name], random_state=3)
+    order = live_imdb.orders_of(reviews, range(3, 4), 60)[:, 0]
+    for t, (p, y) in enumerate(ours):
+        x, label = counts[order[t : t + 1]].astype(float), reviews.label[order[t]]
+        theirs = model.predict_proba(x)[0, 1] if t else 0.5
+        assert p[0] == pytest.approx(theirs, abs=1e-12) and y[0] == label
+        model.partial_fit(x, [label], classes=[0, 1])

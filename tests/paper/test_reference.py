@@ -1,4 +1,4 @@
-"""As published: every cell that the reference holds, compared with what is played here."""
+"""As published: every cell of the reference, compared with what is simulated here."""
 
 import csv
 import os
@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.paper import as_published, series
+from latebloomer.paper import AS_PUBLISHED, series, setting_figures
 from latebloomer.paper.experiments import ALGORITHMS, IMDB, IMDB_BUDGETS, SETTING_A, SETTING_B
-from latebloomer.paper.figure import Row, Workbench
-from latebloomer.paper.modes import AS_PUBLISHED
-from latebloomer.paper.reproduction import FIGURES
+from latebloomer.paper.workbench import Row, Workbench
 
 FOLDER = os.environ.get("LATEBLOOMER_DATA")
 REFERENCE = Path(FOLDER or "", "reference", "figures")
@@ -39,7 +37,7 @@ def series_of(name: str) -> dict[tuple[str, int], tuple[float, float, float]]:
 
 
 def compare(capsys, figure, published, played: dict[tuple[str, int], Row]):
-    """All cells are equal, but for unseeded ones, whose intervals overlap; prints how many."""
+    """All cells are equal, except unseeded ones, whose intervals overlap; prints how many."""
     assert set(published) == set(played)
     equal = {}
     for cell, row in played.items():
@@ -65,7 +63,7 @@ def bench(tmp_path_factory):
     ("setting", "name"), [(SETTING_A, "exp1_results"), (SETTING_B, "exp2_results")]
 )
 def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting, name):
-    rows = series.errors(bench, setting, AS_PUBLISHED)
+    rows = series.errors(bench, setting)
     played = {(row.algorithm, row.T): row for row in rows}
     compare(capsys, setting.name, series_of(name), played)
 
@@ -74,7 +72,7 @@ def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting
     ("panel", "name"), [("budgets", "exp_a_results"), ("detail", "exp_a_det")]
 )
 def test_errors_at_multiples_of_a_are_the_published_ones(bench, capsys, panel, name):
-    rows = [row for row in series.exploration(bench, AS_PUBLISHED) if row.panel == panel]
+    rows = [row for row in series.multiples(bench) if row.panel == panel]
     played = {(f"{row.factor:g}", row.T): row for row in rows}
     compare(capsys, f"exploration ({panel})", series_of(name), played)
 
@@ -89,11 +87,11 @@ def test_recommendations_on_imdb_are_those_of_table_2(capsys):
     for budget in IMDB_BUDGETS:
         drawn = {"Prob-1"} | ({"Rest-Sure"} if budget == 500 else set())
         fixed = {name: (name, 1.0) for name in ALGORITHMS if name not in drawn}
-        found = as_published.play(IMDB, fixed, budget, 1)
-        found |= as_published.play(IMDB, {name: (name, 1.0) for name in drawn}, budget, 100)
+        found = series.play_published(IMDB, fixed, budget, 1)
+        found |= series.play_published(IMDB, {name: (name, 1.0) for name in drawn}, budget, 100)
         for name in ALGORITHMS:
             theirs = int(published[name][f"T={budget}"])
-            assert theirs in found[name].recommended, f"{name} at T = {budget}"
+            assert theirs in found[name][0], f"{name} at T = {budget}"
             equal += name not in drawn
             possible += name in drawn
     with capsys.disabled():
@@ -110,7 +108,9 @@ def test_simple_regrets_are_those_of_the_authors_code():
     ]  # fmt: skip
     assert len(lines) == 4 * 14
     for budget in {int(line["T"]) for line in lines}:
-        rows = as_published.rows(SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100)
+        rows = series.published_rows(
+            SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100
+        )
         ours = {row.algorithm: row for row in rows}
         for line in (line for line in lines if int(line["T"]) == budget):
             row = ours[line["algorithm"]]
@@ -128,11 +128,13 @@ def test_exploration_parameters_follow_the_formula():
         assert setting.ucbe_exploration(budget) == pytest.approx(float(line["a_UCBE_code"]))
 
 
-@pytest.mark.parametrize("name", ["setting-a-arms", "setting-b-arms"])
-def test_expected_rewards_are_the_published_ones(bench, name):
-    figure = next(figure for figure in FIGURES if figure.name == name)
-    ours = {(row.arm, row.n): row.mean for row in figure.make(bench).rows}
-    lines = reference({"setting-a-arms": "exp1_arms", "setting-b-arms": "exp2_arms"}[name])
+@pytest.mark.parametrize(
+    ("figure", "name"),
+    [(setting_figures.setting_a_arms, "exp1_arms"), (setting_figures.setting_b_arms, "exp2_arms")],
+)
+def test_expected_rewards_are_the_published_ones(bench, figure, name):
+    ours = {(row.arm, row.n): row.mean for row in figure.rows(bench)}
+    lines = reference(name)
     theirs = {(line["algorithm"], int(float(line["T"]))): float(line["mean"]) for line in lines}
     assert len(theirs) == 1500
     assert ours == pytest.approx(theirs, abs=1e-12)

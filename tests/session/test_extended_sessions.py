@@ -298,3 +298,30 @@ def test_arms_handed_out_before_are_not_awaited_any_more():
     session.apply(BatchIssued(3))
     assert len(session.ask_phase()) == 3
     assert len(extend(session, 90).ask_phase()) == 1 and play(session).spent == 90
+
+
+@pytest.mark.parametrize("policy", ["etc", "rising-bandits", "rest-sure", "hybrid"])
+@pytest.mark.parametrize("kinds", [(FAILED, FAILED), (FAILED, FINISHED), (FINISHED, FINISHED)])
+@pytest.mark.parametrize("revive", [True, False])
+def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
+    session = play(Session(policy, 2, BUDGET), 12)
+    for arm, how in enumerate(kinds):
+        session.apply(LearnerLeft(arm, how))
+    extend(session, 90, revive=revive)
+    assert session.over and session.spent == 12 and session.reason.startswith("no arm is left")
+    assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == FINISHED)
+
+
+@pytest.mark.parametrize("budget, deciding", [(-1, 66), (59, 60), (70, -1), (0, 0)])
+def test_a_session_that_has_selected_its_winner_refuses_a_budget_below_what_is_spent(
+    budget, deciding
+):
+    session = play(Session("r-sr", ARMS, BUDGET, horizon=200, winner_share=0.3))
+    session.apply(WinnerSelected(session.best_arm, BUDGET))
+    play(session)
+    before = pickle.dumps(session)
+    with pytest.raises(TellError, match="60 pulls are spent already"):
+        session.apply(BudgetReplanned(budget, deciding))
+    assert pickle.loads(before) == session
+    session.apply(BudgetReplanned(80, 42))
+    assert play(session).spent == 80

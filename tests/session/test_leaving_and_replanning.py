@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latebloomer.errors import NoScoresYet
+from latebloomer.errors import NoScoresYet, TellError
 from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
+    BatchIssued,
     BudgetReplanned,
     Extended,
     LearnerLeft,
@@ -219,3 +220,19 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
         assert session.explain(last).rival is None
     session.apply(Extended(BUDGET, BUDGET, BUDGET))
     assert last not in session.trainable and play(session).spent == BUDGET
+
+
+@pytest.mark.parametrize("policy", ["r-ucbe", "prob-1", "asha"])
+def test_a_batch_that_is_under_way_does_not_exceed_a_smaller_budget(policy):
+    session = play(Session(policy, ARMS, BUDGET), 25)
+    assert len(session.ask_phase(4)) > 1
+    replan(session, session.spent + 1)
+    assert len(session.ask_phase()) == 1
+    assert play(session).spent == session.budget
+
+
+def test_a_batch_is_no_larger_than_what_is_left():
+    session = play(Session("prob-1", ARMS, BUDGET), BUDGET - 2)
+    with pytest.raises(TellError, match="3 arms cannot be handed out now: 2 of 120 pulls left"):
+        session.apply(BatchIssued(3))
+    assert len(session.ask_phase(4)) == 2

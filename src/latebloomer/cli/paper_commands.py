@@ -10,7 +10,7 @@ import typer
 from latebloomer.citation import cite as bibtex
 from latebloomer.cli.terminal_output import say
 from latebloomer.errors import Interrupted
-from latebloomer.paper.modes import AS_WRITTEN, PUBLISHED_RUNS
+from latebloomer.paper import AS_WRITTEN, PUBLISHED_RUNS
 
 
 def reproduce(
@@ -27,9 +27,9 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Make the paper's figures and tables again. Each of its claims gets a verdict."""
-    from latebloomer.paper.figure import Workbench
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
+    from latebloomer.paper.workbench import Workbench
     from latebloomer.simulation.local_runs import cores
 
     if listed or not names:

@@ -5,54 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from latebloomer.paper.claims import (
-    BASELINES,
-    OURS,
-    SMALL,
-    Claim,
-    Passage,
-    Rows,
-    errors_below,
-    largest_error,
-    least,
-    stays_small,
-    values_of,
-)
-from latebloomer.paper.evidence import (
-    Evidence,
-    Finding,
-    above,
-    all_of,
-    any_of,
-    at_least,
-    below,
-    difference,
-    less,
-    listed,
-    mean,
-    mean_error,
-    measured,
-    opposite,
-    short,
-    within,
-)
-from latebloomer.paper.experiments import (
-    ALGORITHMS,
-    BUDGETS,
-    IMDB_BUDGETS,
-    SETTING_A,
-    SETTING_B,
-    SIGMAS,
-)
-from latebloomer.paper.figure import select
-from latebloomer.paper.series import at, largest, means, over, settles, successes
+from latebloomer.paper import evidence as ev
+from latebloomer.paper.evidence import BASELINES, SMALL, Evidence, Finding, Rows, measured, short
+from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A, SETTING_B, SIGMAS
+from latebloomer.paper.workbench import select
 
 CLOSE = 0.02  # two mean errors this near count as close
 
-CLAIMS: list[Claim] = []  # in the order of the paper
-on_setting_b = Passage(CLAIMS, "setting-b", "appendix H, challenging")
-on_noise = Passage(CLAIMS, "noise", "appendix H, noise")
-on_imdb = Passage(CLAIMS, "imdb", "appendix H, IMDB")
+CLAIMS: list[ev.Claim] = []  # in the order of the paper
+on_setting_b = ev.Passage(CLAIMS, "setting-b", "appendix H, challenging", SETTING_B)
+on_noise = ev.Passage(CLAIMS, "noise", "appendix H, noise", SETTING_A)
+on_imdb = ev.Passage(CLAIMS, "imdb", "appendix H, IMDB", IMDB)
 
 
 # --- appendix H: setting B, the challenging scenario ---
@@ -72,15 +35,11 @@ def _last_change(rows: Rows) -> Evidence:
     "their mean errors over T < 280 are the smallest and the second smallest",
 )
 def _short_budgets(rows: Rows) -> Evidence:
-    found = means(rows, last=279)
+    found = ev.means(rows, last=279)
     rest = [name for name in ALGORITHMS if name not in ("Rest-Sure", "R-UCBE")]
-    in_order = all_of(
-        (
-            less(found["Rest-Sure"], found["R-UCBE"]),
-            *(less(found["R-UCBE"], found[name]) for name in rest),
-        )
-    )
-    return Evidence(in_order, f"means: {values_of(found)}")
+    second = ev.all_of(found["R-UCBE"] < found[name] for name in rest)
+    in_order = (found["Rest-Sure"] < found["R-UCBE"]) & second
+    return Evidence(in_order, f"means: {ev.values_of(found)}")
 
 
 @on_setting_b(
@@ -88,8 +47,8 @@ def _short_budgets(rows: Rows) -> Evidence:
     "R-UCBE's error is below .01 at every T > 550",
 )
 def _nearly_always(rows: Rows) -> Evidence:
-    late = over(rows, "R-UCBE", 551)
-    return Evidence(errors_below(0.01, late), largest_error(late))
+    late = ev.over(rows, "R-UCBE", 551)
+    return Evidence(ev.errors_below(0.01, late), ev.largest_error(late))
 
 
 # "Even for large values of the time budget (...) the error probability does not go to zero": more
@@ -99,14 +58,14 @@ def _nearly_always(rows: Rows) -> Evidence:
     "Rest-Sure's error is above .05 at two or more T >= 1000, one of them at least 2000",
 )
 def _unreliable(rows: Rows) -> Evidence:
-    late = over(rows, "Rest-Sure", 1000)
-    wrong = {row.T: above(measured(row), SMALL) for row in late}
-    holds = all_of(
-        (at_least(2, wrong.values()), any_of(wrong[budget] for budget in wrong if budget >= 2000))
-    )
+    late = ev.over(rows, "Rest-Sure", 1000)
+    wrong = {row.T: measured(row) > SMALL for row in late}
+    largest = ev.any_of(wrong[budget] for budget in wrong if budget >= 2000)
     where = ", ".join(str(row.T) for row in late if row.error > SMALL) or "none"
     said = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
-    return Evidence(holds, f"{said}, T = 3200: {measured(late[-1])}")
+    return Evidence(
+        ev.at_least(2, wrong.values()) & largest, f"{said}, T = 3200: {measured(late[-1])}"
+    )
 
 
 @on_setting_b(
@@ -114,15 +73,16 @@ def _unreliable(rows: Rows) -> Evidence:
     "R-SR's error stays below .05 from a T in [800, 1200], R-UCBE's from a smaller one",
 )
 def _later(rows: Rows) -> Evidence:
-    slow, fast = (
-        {first: stays_small(rows, name, first) for first in BUDGETS} for name in ("R-SR", "R-UCBE")
+    fast, slow = (
+        {first: ev.errors_below(SMALL, ev.over(rows, name, first)) for first in BUDGETS}
+        for name in ev.OURS
     )
-    before = any_of(all_of((fast[first], opposite(slow[first]))) for first in BUDGETS)
+    before = ev.any_of(fast[first] & ~slow[first] for first in BUDGETS)
     said = (
-        f"below .05 from T = {settles(rows, 'R-SR', SMALL)} on, R-UCBE from "
-        f"T = {settles(rows, 'R-UCBE', SMALL)} on"
+        f"below .05 from T = {ev.settles(rows, 'R-SR', SMALL)} on, R-UCBE from "
+        f"T = {ev.settles(rows, 'R-UCBE', SMALL)} on"
     )
-    return Evidence(all_of((slow[1200], opposite(slow[700]), before)), said)
+    return Evidence(ev.all_of((slow[1200], ~slow[700], before)), said)
 
 
 @on_setting_b(
@@ -130,9 +90,9 @@ def _later(rows: Rows) -> Evidence:
     "R-SR's mean error over the 22 budgets is below that of every baseline",
 )
 def _best_of_the_rest(rows: Rows) -> Evidence:
-    found = means(rows)
-    ahead = all_of(less(found["R-SR"], found[name]) for name in BASELINES)
-    return Evidence(ahead, f"means: {values_of(found)}")
+    found = ev.means(rows)
+    ahead = ev.all_of(found["R-SR"] < found[name] for name in BASELINES)
+    return Evidence(ahead, f"means: {ev.values_of(found)}")
 
 
 # --- appendix H: setting A at six noise levels ---
@@ -145,14 +105,14 @@ def _best_of_the_rest(rows: Rows) -> Evidence:
 def _at_150(rows: Rows) -> Evidence:
     said, found = [], []
     for sigma in (0.001, 0.005):
-        own = over(select(rows, sigma=sigma), "R-UCBE")
-        here = at(own, "R-UCBE", 150)
+        own = ev.over(select(rows, sigma=sigma), "R-UCBE")
+        here = ev.at(own, "R-UCBE", 150)
         others = [row for row in own if row.T != 150]
-        found += [less(measured(row), measured(here)) for row in others]
-        rest = largest(others)
+        found += [measured(row) < here for row in others]
+        rest = ev.largest(others)
         elsewhere = f"else at most {measured(rest)} (T = {rest.T})"
-        said.append(f"sigma {short(sigma)}: {measured(here)}, {elsewhere}")
-    return Evidence(all_of(found), "; ".join(said))
+        said.append(f"sigma {short(sigma)}: {here}, {elsewhere}")
+    return Evidence(ev.all_of(found), "; ".join(said))
 
 
 @on_noise(
@@ -172,13 +132,13 @@ def _three_close(rows: Rows) -> Evidence:
 def _no_worse_at_150(rows: Rows) -> Evidence:
     said, found = [], []
     for sigma in (0.001, 0.005):
-        own = select(rows, sigma=sigma, T=150)
-        here = {name: measured(at(own, name, 150)) for name in ALGORITHMS}
-        ours = here.pop("R-UCBE")
-        found += [opposite(less(other, ours)) for other in here.values()]
-        name, best = least(here, list(here))
-        said.append(f"sigma {short(sigma)}: {ours}, best of the others {best} ({name})")
-    return Evidence(all_of(found), "; ".join(said))
+        own = select(rows, sigma=sigma)
+        others = {name: ev.at(own, name, 150) for name in ALGORITHMS}
+        ours = others.pop("R-UCBE")
+        found += [~(other < ours) for other in others.values()]
+        best = ev.least(others, list(others))
+        said.append(f"sigma {short(sigma)}: {ours}, best of the others {best}")
+    return Evidence(ev.all_of(found), "; ".join(said))
 
 
 @on_noise(
@@ -187,12 +147,12 @@ def _no_worse_at_150(rows: Rows) -> Evidence:
 )
 def _degrades(rows: Rows) -> Evidence:
     found = {
-        f"sigma {short(sigma)}": mean_error(over(select(rows, sigma=sigma), "R-UCBE", 200))
+        f"sigma {short(sigma)}": ev.mean_error(ev.over(select(rows, sigma=sigma), "R-UCBE", 200))
         for sigma in SIGMAS
     }
     rising = list(found.values())[2:]
-    grows = all_of(less(*pair) for pair in pairwise(rising))
-    return Evidence(grows, f"means: {values_of(found)}")
+    grows = ev.all_of(smaller < larger for smaller, larger in pairwise(rising))
+    return Evidence(grows, f"means: {ev.values_of(found)}")
 
 
 @on_noise(
@@ -200,10 +160,10 @@ def _degrades(rows: Rows) -> Evidence:
     "all of R-UCBE's errors at sigma = .5 are within .05 of .8",
 )
 def _constant(rows: Rows) -> Evidence:
-    errors = [measured(row) for row in over(select(rows, sigma=0.5), "R-UCBE")]
+    errors = [measured(row) for row in ev.over(select(rows, sigma=0.5), "R-UCBE")]
     low, high = (pick(errors, key=lambda one: one.value) for pick in (min, max))
-    said = f"from {low} to {high}, mean {short(mean(errors).value)}"
-    return Evidence(all_of(within(one, 0.75, 0.85) for one in errors), said)
+    said = f"from {low} to {high}, mean {short(ev.mean(errors).value)}"
+    return Evidence(ev.all_of((one > 0.75) & (one < 0.85) for one in errors), said)
 
 
 @on_noise(
@@ -211,22 +171,22 @@ def _constant(rows: Rows) -> Evidence:
     "R-SR's error at T > 1000 is below .05 for sigma up to .1, and not always at .5",
 )
 def _robust(rows: Rows) -> Evidence:
-    late = {sigma: over(select(rows, sigma=sigma), "R-SR", 1001) for sigma in SIGMAS}
-    close = [errors_below(SMALL, own) for own in late.values()]
-    worst = {f"sigma {short(sigma)}": largest(own).error for sigma, own in late.items()}
-    said = f"largest errors above T = 1000: {listed(worst)}"
-    return Evidence(all_of((*close[:-1], opposite(close[-1]))), said)
+    late = {sigma: ev.over(select(rows, sigma=sigma), "R-SR", 1001) for sigma in SIGMAS}
+    *close, last = (ev.errors_below(SMALL, own) for own in late.values())
+    worst = {f"sigma {short(s)}": measured(ev.largest(own)) for s, own in late.items()}
+    said = f"largest errors above T = 1000: {ev.values_of(worst)}"
+    return Evidence(ev.all_of((*close, ~last)), said)
 
 
 def _close_to_best(rows: Rows, sigmas: Sequence[float]) -> Evidence:
     said, found = [], []
     for sigma in sigmas:
-        averages = means(select(rows, sigma=sigma))
+        averages = ev.means(select(rows, sigma=sigma))
         ours = averages["R-SR"]
-        found += [below(difference(ours, averages[name]), CLOSE) for name in BASELINES]
-        name, best = least(averages, BASELINES)
-        said.append(f"sigma {short(sigma)}: {ours}, best baseline {best} ({name})")
-    return Evidence(all_of(found), "; ".join(said))
+        found += [ours - averages[name] < CLOSE for name in BASELINES]
+        best = ev.least(averages, BASELINES)
+        said.append(f"sigma {short(sigma)}: {ours}, best baseline {best}")
+    return Evidence(ev.all_of(found), "; ".join(said))
 
 
 @on_noise(
@@ -253,10 +213,9 @@ def _close_at_half(rows: Rows) -> Evidence:
     "R-UCBE is right at the most budgets",
 )
 def _most_successes(rows: Rows) -> Evidence:
-    found = successes(rows)
-    others = [value for name, value in found.items() if name != "R-UCBE"]
-    most = all_of(less(other, found["R-UCBE"]) for other in others)
-    return Evidence(most, f"of 11: {values_of(found, 2)}")
+    found = ev.successes(rows)
+    most = ev.all_of(found[name] < found["R-UCBE"] for name in found if name != "R-UCBE")
+    return Evidence(most, f"of 11: {ev.values_of(found, 2)}")
 
 
 @on_imdb(
@@ -264,11 +223,10 @@ def _most_successes(rows: Rows) -> Evidence:
     "two algorithms are right at more budgets than R-SR",
 )
 def _third(rows: Rows) -> Evidence:
-    found = successes(rows)
-    ahead = [less(found["R-SR"], value) for value in found.values()]
-    count = sum(finding.holds is True for finding in ahead)
-    two = all_of((at_least(2, ahead), opposite(at_least(3, ahead))))
-    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {count} above it")
+    found = ev.successes(rows)
+    ahead = [found["R-SR"] < value for value in found.values()]
+    two = ev.at_least(2, ahead) & ~ev.at_least(3, ahead)
+    return Evidence(two, f"R-SR {short(found['R-SR'].value)}, {ev.holding(ahead)} above it")
 
 
 @on_imdb(
@@ -276,12 +234,12 @@ def _third(rows: Rows) -> Evidence:
     "Rest-Sure alone is above R-SR, and right at 2 of the 6 largest budgets (a mean rounds to 2)",
 )
 def _issues(rows: Rows) -> Evidence:
-    found, late = successes(rows), successes(rows, 5000)["Rest-Sure"]
-    ahead = {name: less(found["R-SR"], found[name]) for name in BASELINES}
-    others = [opposite(ahead[name]) for name in BASELINES if name != "Rest-Sure"]
+    found, late = ev.successes(rows), ev.successes(rows, 5000)["Rest-Sure"]
+    ahead = {name: found["R-SR"] < found[name] for name in BASELINES}
     better = [name for name, finding in ahead.items() if finding.holds is True]
     said = f"above R-SR: {', '.join(better) or 'none'}; Rest-Sure right at {late} of 6"
-    return Evidence(all_of((ahead["Rest-Sure"], *others, within(late, 1.5, 2.5))), said)
+    alone = [ahead.pop("Rest-Sure"), *(~finding for finding in ahead.values())]
+    return Evidence(ev.all_of((*alone, (late > 1.5) & (late < 2.5))), said)
 
 
 @on_imdb(
@@ -290,13 +248,13 @@ def _issues(rows: Rows) -> Evidence:
 )
 def _progress(rows: Rows) -> Evidence:
     said, found = [], []
-    for name in OURS:
-        early = mean_error(over(rows, name, last=4999))
-        late = mean_error(over(rows, name, 5000))
-        found.append(less(late, early))
-        shares = (short(1 - part.value, 2) for part in (early, late))
-        said.append("{} {} below T = 5000, {} from there".format(name, *shares))
-    return Evidence(all_of(found), "share right: " + "; ".join(said))
+    for name in ev.OURS:
+        early = ev.mean_error(ev.over(rows, name, last=4999))
+        late = ev.mean_error(ev.over(rows, name, 5000))
+        found.append(late < early)
+        before, after = (short(1 - part.value, 2) for part in (early, late))
+        said.append(f"{name} {before} below T = 5000, {after} from there")
+    return Evidence(ev.all_of(found), "share right: " + "; ".join(said))
 
 
 @on_imdb(
@@ -304,6 +262,6 @@ def _progress(rows: Rows) -> Evidence:
     "both are right at more budgets than every baseline",
 )
 def _both_ahead(rows: Rows) -> Evidence:
-    found = successes(rows)
-    ahead = all_of(less(found[other], found[name]) for name in OURS for other in BASELINES)
-    return Evidence(ahead, f"of {len(IMDB_BUDGETS)}: {values_of(found, 2)}")
+    found = ev.successes(rows)
+    ahead = ev.all_of(found[other] < found[name] for name in ev.OURS for other in BASELINES)
+    return Evidence(ahead, f"of 11: {ev.values_of(found, 2)}")

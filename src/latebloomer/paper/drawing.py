@@ -1,33 +1,51 @@
-"""The look of the paper's figures: a logarithmic budget axis, bands, the legend at the right."""
+"""The look of the paper's figures: a logarithmic budget axis, bands, names where lines end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from latebloomer.paper import AS_PUBLISHED
 from latebloomer.paper.experiments import Setting
-from latebloomer.paper.figure import Row, select
-from latebloomer.paper.modes import AS_PUBLISHED
-from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, TEXT, Style
+from latebloomer.paper.workbench import Row, select
+from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, TEXT, Style, plain_ticks
 
-ARM_STYLES = tuple(STYLES.values())  # for whatever is no algorithm: arms, learners, multiples
+ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
-LABEL_HEIGHT = 12.5  # points, of a line of text with its distance to the next
-AXES_SHARE = 0.8  # about this much of a figure's height is its axes'
+LABEL_HEIGHT = 12.5  # points: a line of text with its distance to the next
+AXES_SHARE = 0.8  # approximate share of a figure's height that its axes take
 
 
 def style(series: str) -> Style:
-    """The style of an algorithm; black for R-UCBE with the theory's exploration."""
+    """Return the style of an algorithm; black for R-UCBE with the theory's exploration."""
     return STYLES.get(series.lower(), MORE_STYLES[0])
+
+
+def budget_panels(
+    pyplot: Any,
+    panels: Mapping[str, Sequence[Row]],
+    size: tuple[float, float],
+    shape: tuple[int, int] = (1, 1),
+    change: int | None = None,
+    **how: Any,
+) -> tuple[Any, Any]:
+    """Draw a panel of `curves` for each title; return the figure and its axes."""
+    figure, axes = pyplot.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+    for ax, (title, rows) in zip(axes.flat, panels.items(), strict=True):
+        mark_change(ax, change)
+        curves(ax, rows, **how)
+        ax.set_title(title, fontsize=10)
+    return figure, axes
 
 
 def curves(
     ax: Any,
     rows: Sequence[Row],
     what: str = "error",
-    styles: dict[str, Style] | None = None,
+    styles: Mapping[str, Style] | None = None,
+    band: float = BAND,
 ) -> None:
-    """A line with its band for each series, in the order of the rows."""
+    """Draw a line with its band for each series, in the order of the rows."""
     names = list(dict.fromkeys(row.algorithm for row in rows))
     for place, series in enumerate(names):
         own = select(rows, algorithm=series)
@@ -37,39 +55,34 @@ def curves(
             [getattr(row, name) for row in own] for name in (what, f"{what}_low", f"{what}_high")
         )
         ax.plot(budgets, middle, label=series, **look.line(place, len(names), len(own)))
-        ax.fill_between(budgets, low, high, color=look.colour, alpha=BAND, linewidth=0)
+        ax.fill_between(budgets, low, high, color=look.colour, alpha=band, linewidth=0)
     ax.set_xscale("log")
     ax.set(xlabel="$T$", ylabel=LABELS[what])
     if what == "error":
         ax.set_ylim(-0.06, 1.06)
-    plain_ticks(ax, [row.T for row in rows])
-
-
-def plain_ticks(ax: Any, budgets: Sequence[int]) -> None:
-    """Budgets as plain numbers, and the paper's grid."""
-    low, high = min(budgets), max(budgets)
-    ticks = [tick for tick in _ones_twos_fives(low, high) if low <= tick <= high]
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_xticks([], minor=True)
+    plain_ticks(sorted({row.T for row in rows}), ax)
     grid(ax)
-    ax.set_axisbelow(True)
+
+
+def arms(ax: Any, points: Sequence[Any], value: str = "mean") -> None:
+    """Draw the expected rewards of each arm against the number of pulls."""
+    for place, name in enumerate(dict.fromkeys(point.arm for point in points)):
+        own = select(points, arm=name)
+        every = (len(own) * (place + 1) // 40, len(own) // 5)
+        look = ARM_STYLES[place].line() | {"markevery": every}
+        ax.plot([row.n for row in own], [getattr(row, value) for row in own], label=name, **look)
+    ax.set(xlabel="$n$", ylabel=r"$\mu_i(n)$", xlim=(0, points[-1].n))
+    grid(ax)
 
 
 def grid(ax: Any, axis: str = "both") -> None:
-    """Thin grey lines."""
+    """Draw thin gray lines behind the curves."""
     ax.grid(True, axis=axis, color="#b0b0b0", linewidth=0.5, alpha=0.6)
-
-
-def _ones_twos_fives(low: float, high: float) -> list[int]:
-    """1, 2 and 5 times powers of ten; fewer where the range is short or very long."""
-    if high <= 3 * low:
-        return list(range(int(low), int(high) + 1, 50))
-    leading = (1,) if high > 2000 * low else (1, 2, 5)
-    return [digit * 10**power for power in range(9) for digit in leading]
+    ax.set_axisbelow(True)
 
 
 def mark_change(ax: Any, budget: int | None) -> None:
-    """A dashed vertical line: from this budget on the best arm no longer changes."""
+    """Draw a dashed vertical line at the last budget where the best arm changes."""
     if budget is not None:
         ax.axvline(
             budget, color=ARM_STYLES[0].colour, linestyle="--", linewidth=1.0, alpha=0.5, zorder=0
@@ -77,26 +90,26 @@ def mark_change(ax: Any, budget: int | None) -> None:
 
 
 def last_change(setting: Setting, mode: str, upto: int = 3200) -> int | None:
-    """Where the paper draws its line, or where the last change really is."""
+    """Return where the paper draws its line, or where the last change really is."""
     if mode == AS_PUBLISHED:
         return setting.printed_change
     return setting.problem().changes(upto)[-1][0]
 
 
-def legend(ax: Any, **more: Any) -> None:
-    """At the right of the axes, as in the paper."""
-    ax.legend(
-        loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=TEXT, handlelength=3.2, **more
-    )
+def shared_legend(figure: Any, ax: Any, columns: int) -> None:
+    """Add one legend below all panels, of what `ax` shows."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=TEXT,
+                  handlelength=3.2)  # fmt: skip
 
 
-def label_ends(ax: Any, labels: dict[str, str] | None = None) -> None:
-    """Every line's name where it ends, moved up or down so that all can be read.
+def label_ends(ax: Any, labels: Mapping[str, str] | None = None) -> None:
+    """Write every line's name where it ends, moved up or down so that all can be read.
 
-    A thin leader goes from the end of the line to a piece of it, beside which its name stands.
+    A thin leader goes from the end of the line to a piece of it, and the name is next to that.
     """
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
-    lines.sort(key=lambda line: sum(line.get_ydata()) / len(line.get_ydata()))  # among equals
+    lines.sort(key=lambda line: sum(line.get_ydata()) / len(line.get_ydata()))  # breaks ties
     ends = [_end_of(ax, line) for line in lines]
     gap = LABEL_HEIGHT / (72 * AXES_SHARE * ax.figure.get_figheight())
     for line, (x, y), at in zip(lines, ends, spread([y for _, y in ends], gap), strict=True):
@@ -111,54 +124,23 @@ def label_ends(ax: Any, labels: dict[str, str] | None = None) -> None:
 
 
 def _end_of(ax: Any, line: Any) -> tuple[float, float]:
-    """Where a line ends, as shares of the axes."""
+    """Return where a line ends, as shares of the axes."""
     x, y = ax.transLimits.transform(ax.transScale.transform(line.get_xydata()[-1]))
     return float(x), float(y)
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in [0, 1] in the order of those wanted, at least `gap` apart and close to them.
+    """Return places up to 1, ordered as `wanted`, at least `gap` apart and close to them.
 
-    Neighbours that are too near form a block around their mean.
-
-    >>> [round(place, 2) for place in spread([0.5, 0.5, 0.9, 0.0], 0.1)]
-    [0.45, 0.55, 0.9, 0.0]
+    >>> [round(place, 2) for place in spread([0.5, 0.5, 1.0, 0.0, 1.0], 0.1)]
+    [0.5, 0.6, 0.9, 0.0, 1.0]
     """
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    blocks: list[list[int]] = []
+    places, floor, ceiling = [*wanted], 0.0, 1.0
     for i in order:
-        blocks.append([i])
-        while len(blocks) > 1 and _start(blocks[-1], wanted, gap) < (
-            _start(blocks[-2], wanted, gap) + len(blocks[-2]) * gap
-        ):
-            last = blocks.pop()
-            blocks[-1] += last
-    places = [0.0] * len(wanted)
-    for block in blocks:
-        for rank, i in enumerate(block):
-            places[i] = _start(block, wanted, gap) + rank * gap
+        places[i] = max(places[i], floor)
+        floor = places[i] + gap
+    for i in reversed(order):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
     return places
-
-
-def _start(block: Sequence[int], wanted: Sequence[float], gap: float) -> float:
-    """The first place of a block, around its mean and within [0, 1]."""
-    length = (len(block) - 1) * gap
-    middle = sum(wanted[i] for i in block) / len(block)
-    return min(max(middle - length / 2, 0.0), max(1 - length, 0.0))
-
-
-def shared_legend(figure: Any, ax: Any, columns: int) -> None:
-    """One legend below all panels, of what `ax` shows."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=TEXT,
-                  handlelength=3.2)  # fmt: skip
-
-
-def arms(ax: Any, means: Any, names: Sequence[str]) -> None:
-    """Expected rewards against the number of pulls."""
-    pulls = len(means[0])
-    for place, (curve, name) in enumerate(zip(means, names, strict=True)):
-        look = ARM_STYLES[place].line() | {"markevery": (pulls * (place + 1) // 40, pulls // 5)}
-        ax.plot(range(1, pulls + 1), curve, label=name, **look)
-    ax.set(xlabel="$n$", ylabel=r"$\mu_i(n)$", xlim=(0, pulls))
-    grid(ax)

@@ -1,38 +1,45 @@
-"""What runs say of a claim: it holds, it fails, or their intervals leave it open.
+"""What a claim is, and what runs show about it: it holds, it fails, or it stays open.
 
-A comparison is decided where the 95 % interval of what was measured is on one side of the
-boundary. Where it is not, it names the rows that leave it open, which can be played more often.
+A check takes the rows of a figure and returns whether a sentence of the paper holds in them. It
+compares quantities, which have 95 % intervals: `measured(row) < 0.05` is a finding, which is open
+if the interval contains the boundary. Findings combine with `&` and `~`, `all_of`, `any_of` and
+`at_least`. An open finding names the rows that leave it open; more runs of them may decide it.
+
+The sentences are in `section_8_claims.py` and `appendix_claims.py`, each next to its check;
+`claim_results.py` decides them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
-from latebloomer.paper.figure import Row
+from latebloomer.paper.experiments import ALGORITHMS, Setting
+from latebloomer.paper.workbench import Row, select
 
-
-class Quantity(NamedTuple):
-    """A number made of some rows, with the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
-    rows: tuple[Row, ...]
-
-    def __str__(self) -> str:
-        """'.224 [.216, .232]'."""
-        return f"{short(self.value)} [{short(self.low)}, {short(self.high)}]"
+OURS = ("R-UCBE", "R-SR")
+BASELINES = tuple(name for name in ALGORITHMS if name not in OURS)
+SMALL = 0.05  # an error below this is small: the text's own number for R-SR
 
 
 class Finding(NamedTuple):
-    """Whether something holds, and the rows that say so; None, and the rows that leave it open."""
+    """Whether something holds, or None if it is open, and the rows that decide it or leave it."""
 
     holds: bool | None
-    rows: tuple[Row, ...] = ()  # none where nothing was played: the answer is exact
+    rows: tuple[Row, ...] = ()  # empty if nothing was simulated: the answer is exact
+
+    def __bool__(self) -> bool:
+        raise TypeError("a finding may be open: use its attribute `holds`")
+
+    def __invert__(self) -> Finding:
+        return self._replace(holds=None if self.holds is None else not self.holds)
+
+    def __and__(self, other: Finding) -> Finding:
+        return all_of((self, other))
 
     def runs(self) -> str:
-        """How often the rows were played: '100 runs', '100 to 10,000 runs'."""
+        """Return how often the rows were simulated: '100 runs', '100 to 10,000 runs'."""
         counts = sorted({row.runs for row in self.rows})
         if not counts:
             return "computed"
@@ -40,100 +47,55 @@ class Finding(NamedTuple):
         return "1 run" if counts == [1] else f"{ends} runs"
 
 
-class Evidence(NamedTuple):
-    """What a check found of its claim, and the numbers that say so."""
+@dataclass(frozen=True)
+class Quantity:
+    """A number made of some rows, with its 95 % interval.
 
-    finding: Finding
-    numbers: str
-
-
-# --- quantities ---
-
-
-def measured(row: Row, what: str = "error") -> Quantity:
-    """The error, regret or pulls of a row."""
-    value = getattr(row, "pulls_best" if what == "pulls" else what)
-    return Quantity(value, getattr(row, f"{what}_low"), getattr(row, f"{what}_high"), (row,))
-
-
-def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
-    """The weighted sum; its ends are the sums of the ends, whatever the runs have in common.
-
-    Runs at different budgets meet the same luck, so nothing may be gained from independence.
-    """
-    return Quantity(
-        weight * sum(one.value for one in quantities),
-        weight * sum(one.low for one in quantities),
-        weight * sum(one.high for one in quantities),
-        _rows_of(quantities),
-    )
-
-
-def mean(quantities: Sequence[Quantity]) -> Quantity:
-    """The mean, with the mean ends."""
-    return total(quantities, 1 / len(quantities))
-
-
-def mean_error(rows: Sequence[Row]) -> Quantity:
-    """The mean error of rows."""
-    return mean([measured(row) for row in rows])
-
-
-def difference(one: Quantity, other: Quantity) -> Quantity:
-    """One less the other; away from 0 where their two intervals are apart."""
-    value = one.value - other.value
-    return Quantity(value, one.low - other.high, one.high - other.low, _rows_of((one, other)))
-
-
-# --- comparisons ---
-
-
-def below(one: Quantity, boundary: float) -> Finding:
-    """Whether a quantity is below a boundary.
-
-    >>> [below(Quantity(0.5, 0.4, 0.6, ()), at).holds for at in (0.7, 0.55, 0.3)]
+    >>> one = Quantity(0.5, 0.4, 0.6, ())
+    >>> [(one < boundary).holds for boundary in (0.7, 0.55, 0.3)]
     [True, None, False]
     """
-    return Finding(
-        True if one.high < boundary else False if one.low >= boundary else None, one.rows
-    )
+
+    value: float
+    low: float
+    high: float
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        return f"{short(self.value)} [{short(self.low)}, {short(self.high)}]"
+
+    def __sub__(self, other: Quantity | float) -> Quantity:
+        if not isinstance(other, Quantity):
+            other = Quantity(other, other, other, ())
+        ends = (self.low - other.high, self.high - other.low)
+        return Quantity(self.value - other.value, *ends, _rows_of((self, other)))
+
+    def __lt__(self, other: Quantity | float) -> Finding:
+        apart = self - other
+        return Finding(True if apart.high < 0 else False if apart.low >= 0 else None, apart.rows)
+
+    def __gt__(self, other: Quantity | float) -> Finding:
+        apart = self - other
+        return Finding(True if apart.low > 0 else False if apart.high <= 0 else None, apart.rows)
 
 
-def above(one: Quantity, boundary: float) -> Finding:
-    """Whether a quantity is above a boundary."""
-    return Finding(
-        True if one.low > boundary else False if one.high <= boundary else None, one.rows
-    )
-
-
-def less(one: Quantity, other: Quantity) -> Finding:
-    """Whether one is below the other: their intervals are apart."""
-    return below(difference(one, other), 0.0)
-
-
-def within(one: Quantity, low: float, high: float) -> Finding:
-    """Whether a quantity is between two boundaries."""
-    return all_of((above(one, low), below(one, high)))
-
-
-def opposite(finding: Finding) -> Finding:
-    """Yes for no, no for yes."""
-    return finding._replace(holds=None if finding.holds is None else not finding.holds)
+def _rows_of(parts: Iterable[Quantity | Finding]) -> tuple[Row, ...]:
+    return tuple(dict.fromkeys(row for part in parts for row in part.rows))
 
 
 def all_of(findings: Iterable[Finding]) -> Finding:
-    """Whether every one holds."""
+    """Return whether every one holds."""
     found = list(findings)
     return at_least(len(found), found)
 
 
 def any_of(findings: Iterable[Finding]) -> Finding:
-    """Whether one of them holds."""
+    """Return whether one of them holds."""
     return at_least(1, findings)
 
 
 def at_least(count: int, findings: Iterable[Finding]) -> Finding:
-    """Whether so many hold, whichever way the open ones turn out.
+    """Return whether at least `count` hold, whichever way the open ones turn out.
 
     >>> yes, no, open = Finding(True), Finding(False), Finding(None)
     >>> [at_least(2, case).holds for case in ((yes, yes, open), (yes, open), (yes, no))]
@@ -147,15 +109,111 @@ def at_least(count: int, findings: Iterable[Finding]) -> Finding:
     return Finding(sure >= count, _rows_of(found))
 
 
-def _rows_of(parts: Iterable[Quantity | Finding]) -> tuple[Row, ...]:
-    return tuple(dict.fromkeys(row for part in parts for row in part.rows))
+def holding(findings: Iterable[Finding]) -> int:
+    """Return how many of them hold for sure."""
+    return sum(finding.holds is True for finding in findings)
 
 
-# --- numbers in words ---
+# --- quantities of rows ---
+
+
+def measured(row: Row, what: str = "error") -> Quantity:
+    """Return the error, regret or pulls of a row."""
+    value = getattr(row, "pulls_best" if what == "pulls" else what)
+    return Quantity(value, getattr(row, f"{what}_low"), getattr(row, f"{what}_high"), (row,))
+
+
+def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
+    """Return the weighted sum; its ends are the sums of the ends.
+
+    Runs at different budgets share their random draws, so independence must not be assumed.
+    """
+    return Quantity(
+        weight * sum(one.value for one in quantities),
+        weight * sum(one.low for one in quantities),
+        weight * sum(one.high for one in quantities),
+        _rows_of(quantities),
+    )
+
+
+def mean(quantities: Sequence[Quantity]) -> Quantity:
+    """Return the mean, with the mean ends."""
+    return total(quantities, 1 / len(quantities))
+
+
+def mean_error(rows: Sequence[Row]) -> Quantity:
+    """Return the mean error of rows."""
+    return mean([measured(row) for row in rows])
+
+
+def at(rows: Sequence[Row], algorithm: str, budget: int, what: str = "error") -> Quantity:
+    """Return the error, regret or pulls of an algorithm at a budget."""
+    return measured(select(rows, algorithm=algorithm, T=budget)[0], what)
+
+
+def over(
+    rows: Sequence[Row], algorithm: str, first: float = 0, last: float = float("inf")
+) -> list[Row]:
+    """Return the rows of an algorithm at budgets from `first` to `last`."""
+    return [row for row in select(rows, algorithm=algorithm) if first <= row.T <= last]
+
+
+def means(
+    rows: Sequence[Row], what: str = "error", last: float = float("inf")
+) -> dict[str, Quantity]:
+    """Return the mean of each algorithm over budgets, the smallest first."""
+    found = {
+        name: mean([measured(row, what) for row in over(rows, name, last=last)])
+        for name in ALGORITHMS
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].value))
+
+
+def successes(rows: Sequence[Row], first: int = 0) -> dict[str, Quantity]:
+    """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
+    right = {
+        name: [
+            Quantity(1 - row.error, 1 - row.error_high, 1 - row.error_low, (row,))
+            for row in over(rows, name, first)
+        ]
+        for name in ALGORITHMS
+    }
+    found = {name: total(parts) for name, parts in right.items()}
+    return dict(sorted(found.items(), key=lambda item: -item[1].value))
+
+
+def largest(rows: Sequence[Row]) -> Row:
+    """Return the row with the largest error."""
+    return max(rows, key=lambda row: row.error)
+
+
+def least(values: dict[str, Quantity], names: Sequence[str]) -> str:
+    """Return the smallest of the named values as text: '.2 [.1, .3] (RR)'."""
+    name = min(names, key=lambda name: values[name].value)
+    return f"{values[name]} ({name})"
+
+
+def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
+    """Return the first budget from which the error stays below a limit."""
+    start = None
+    for row in over(rows, algorithm):
+        if row.error >= limit:
+            start = None
+        elif start is None:
+            start = row.T
+    return start
+
+
+def errors_below(limit: float, rows: Sequence[Row]) -> Finding:
+    """Return whether every error is below a limit."""
+    return all_of(measured(row) < limit for row in rows)
+
+
+# --- numbers as text ---
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number without its leading zero.
+    """Return a number without its leading zero.
 
     >>> short(0.0625), short(1.0), short(-0.5), short(0.0)
     ('.062', '1', '-.5', '0')
@@ -164,11 +222,55 @@ def short(value: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text or "0"
 
 
-def listed(values: dict[str, float], digits: int = 3) -> str:
-    """'RR .123, SR .4' of names with numbers."""
-    return ", ".join(f"{name} {short(value, digits)}" for name, value in values.items())
+def values_of(quantities: dict[str, Quantity], digits: int = 3) -> str:
+    """Return names with values, without the intervals: 'RR .123, SR .4'."""
+    return ", ".join(f"{name} {short(one.value, digits)}" for name, one in quantities.items())
 
 
-def at_row(row: Row) -> str:
-    """'(R-UCBE, T = 100)'."""
-    return f"({row.algorithm}, T = {row.T})"
+def largest_error(rows: Sequence[Row]) -> str:
+    """Return 'largest error .01 [.002, .054] (T = 200)'."""
+    worst = largest(rows)
+    return f"largest error {measured(worst)} (T = {worst.T})"
+
+
+# --- claims ---
+
+
+class Evidence(NamedTuple):
+    """What a check found about its claim, and the numbers that show it."""
+
+    finding: Finding
+    numbers: str
+
+
+Rows: TypeAlias = Sequence[Row]
+Check: TypeAlias = Callable[[Rows], Evidence]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper and what decides it."""
+
+    passage: Passage
+    sentence: str
+    decided_by: str
+    check: Check
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage of the paper; a check marked with one of its sentences joins its claims."""
+
+    claims: list[Claim]  # the list that the claims join
+    figure: str  # the figure whose rows decide them
+    where: str
+    setting: Setting
+
+    def __call__(self, sentence: str, decided_by: str) -> Callable[[Check], Check]:
+        """Mark a check as the one that decides a sentence."""
+
+        def add(check: Check) -> Check:
+            self.claims.append(Claim(self, sentence, decided_by, check))
+            return check
+
+        return add

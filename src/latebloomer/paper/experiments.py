@@ -1,4 +1,4 @@
-"""The paper's settings and names, and the formula behind its exploration parameter."""
+"""The paper's settings and algorithms, and the formula behind its exploration parameter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from functools import cache
 
 import numpy as np
 
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import make_policy
+from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
 from latebloomer.problems.curves import Floats
@@ -24,40 +27,46 @@ ALGORITHMS = ("RR", "RR-SW", "UCB-E", "R-UCBE", "SR", "R-SR", "Prob-1", "ETC", "
 THEORY = "R-UCBE (theory)"  # the additional series: a = 10 log(2TK/delta)
 
 
+def the_nine(sigma: float, exploration: float | str) -> dict[str, Policy]:
+    """Return the nine algorithms in the paper's order; `simulate` gives UCB-E the gaps."""
+    nine = {name: make_policy(name.lower()) for name in ALGORITHMS}
+    return nine | {"R-UCBE": RisingUCBE(exploration=exploration, noise=sigma)}
+
+
 @dataclass(frozen=True)
 class Setting:
-    """A problem of the paper with what its experiments fixed."""
+    """A problem of the paper with the constants of its experiments."""
 
     name: str
-    sigma: float  # of the noise, and what R-UCBE is told
+    sigma: float  # standard deviation of the noise, which R-UCBE knows
     beta: float  # in the formula for a
-    rho: float  # ETC's, in the published numbers; the text has .8 everywhere
+    rho: float  # of ETC in the published numbers; the text has .8 everywhere
     make: Callable[[], Problem]
     published_means: Callable[[int], Floats]  # mu_i(n), n = 0, ..., T, as in the authors' code
-    scored: Callable[[int], int] | None = None  # against which arm, where not the best one
+    scored: Callable[[int], int] | None = None  # arm counted as right, if not the best one
     printed_change: int | None = None  # the paper's last budget at which the best arm changes
 
     def problem(self) -> Problem:
-        """The problem with this noise."""
+        """Return the problem with this noise."""
         made = self.make()
         if isinstance(made.noise, Noiseless):
             return made
         return replace(made, noise=Gaussian(self.sigma), label=self.name)
 
     def gaps(self, budget: int) -> Floats:
-        """Delta_i(T), from the means of the authors' code."""
+        """Return Delta_i(T), from the means of the authors' code."""
         return gaps(self.published_means(budget)[:, 1:], budget)
 
     def exploration(self, budget: int) -> float:
-        r"""The authors' a, without the factor 10.
+        r"""Return the authors' a, without the factor 10.
 
         .. math:: a = \frac{\varepsilon^3}{4 \sigma^2} \Bigl( \frac{T^{\beta - 1}}{\phi^\beta}
                   - (1 - 2\varepsilon)^{-\beta} \Bigr)^2, \qquad \phi = \sum \Delta_i^{-2/3}
 
-        and (T/phi)^(1/2) for the first term from beta = 3/2 on. This is not a* of Corollary 1: it
-        leaves out K - 1 and c, has the exponent 2/3 for every beta, and in settings A and B the
-        bracket is negative at all budgets, where that closed form has no a*. Theorem 1's own a*
-        exists at the larger ones (`exploration_limits`).
+        The first term is (T/phi)^(1/2) if beta is at least 3/2. This is not a* of Corollary 1: it
+        leaves out K - 1 and c and has the exponent 2/3 for every beta, and in settings A and B the
+        bracket is negative at all budgets, where the closed form has no a*. Theorem 1's own a*
+        exists at the larger budgets (`exploration_limits`).
 
         >>> round(SETTING_A.exploration(100), 6)
         223.289586
@@ -72,7 +81,7 @@ class Setting:
         return float(WINDOW**3 / (4 * self.sigma**2) * bracket**2)
 
     def exploration_limits(self) -> dict[int, float]:
-        """a*(0) of Theorem 1, Eq. (ucb_can_be_learned), at those of the 22 budgets that have it.
+        """Return a*(0) of Theorem 1, Eq. (ucb_can_be_learned), at the budgets that have one.
 
         >>> {budget: round(a, 2) for budget, a in SETTING_A.exploration_limits().items()}
         {1600: 0.03, 1800: 0.77, 2000: 2.36, 2400: 7.31, 2800: 13.98, 3200: 21.93}
@@ -85,7 +94,7 @@ class Setting:
         return {budget: a for budget, a in found.items() if not isinstance(a, NoExploration)}
 
     def ucbe_exploration(self, budget: int) -> float:
-        """UCB-E's a with these gaps."""
+        """Return UCB-E's a with these gaps."""
         behind = tuple(self.gaps(budget).tolist())
         return UCBE(gaps=behind).settings(len(behind), budget, budget).exploration
 
@@ -96,7 +105,7 @@ def _means_a(budget: int) -> Floats:
 
 
 def _means_b(budget: int) -> Floats:
-    """The first arm is capped at .99 in the authors' code (text: 1)."""
+    """Return the means of B; the authors' code caps the first arm at .99 (text: 1)."""
     n = np.arange(budget + 1)
     return np.array(
         [np.minimum(0.0025 * n, 0.99), 0.47 * (1 - 10 / (10 + n)), np.minimum(0.004 * n, 0.7)]
@@ -109,19 +118,19 @@ def _recorded() -> Problem:
 
 
 def _means_imdb(budget: int) -> Floats:
-    """The first pull is the first recorded value."""
+    """Return the means of IMDB; the first pull has the first recorded value."""
     return np.asarray(_recorded().means(budget + 1))
 
 
 def _scored_b(budget: int) -> int:
-    """Arm 0 from T = 200 on, though arm 2 is the best up to 279."""
+    """Return arm 0 from T = 200 on, although arm 2 is the best up to 279."""
     if budget >= 200:
         return 0
     return 1 if budget < 108 else 2
 
 
 def _scored_imdb(budget: int) -> int:
-    """The table's row of optimal arms is fixed by hand."""
+    """Return the optimal arm in Table 2, whose row of optimal arms is hard-coded."""
     return 5 if budget < 2000 else 2
 
 

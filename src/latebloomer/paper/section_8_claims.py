@@ -4,47 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from latebloomer.paper.claims import (
-    BASELINES,
-    OURS,
-    SMALL,
-    Claim,
-    Passage,
-    Rows,
-    errors_below,
-    largest_error,
-    stays_small,
-    values_of,
-)
-from latebloomer.paper.evidence import (
-    Evidence,
-    Finding,
-    Quantity,
-    above,
-    all_of,
-    at_least,
-    at_row,
-    difference,
-    less,
-    mean,
-    measured,
-    opposite,
-    short,
-    within,
-)
+from latebloomer.paper import evidence as ev
+from latebloomer.paper.evidence import SMALL, Evidence, Finding, Quantity, Rows, measured, short
 from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, SETTING_A
-from latebloomer.paper.figure import Row, select
-from latebloomer.paper.series import at, means, over, settles
+from latebloomer.paper.workbench import Row, select
 from latebloomer.theory import largest_beta
 
-PRINTED = 185  # the last change of the best arm in setting A, as the text has it
+PRINTED = 185  # the last change of the best arm in setting A, according to the text
 LARGE = 0.1  # a difference of errors above this is large
 
-CLAIMS: list[Claim] = []  # in the order of the paper
-on_setting_a = Passage(CLAIMS, "setting-a", "section 8")
-on_details = Passage(CLAIMS, "setting-a", "appendix G")
-on_simple_regret = Passage(CLAIMS, "simple-regret", "section 8")
-on_exploration = Passage(CLAIMS, "exploration", "section 8")
+CLAIMS: list[ev.Claim] = []  # in the order of the paper
+on_setting_a = ev.Passage(CLAIMS, "setting-a", "section 8", SETTING_A)
+on_details = ev.Passage(CLAIMS, "setting-a", "appendix G", SETTING_A)
+on_simple_regret = ev.Passage(CLAIMS, "simple-regret", "section 8", SETTING_A)
+on_exploration = ev.Passage(CLAIMS, "exploration", "section 8", SETTING_A)
 
 
 # --- section 8: error in setting A ---
@@ -75,10 +48,10 @@ def _largest_beta(rows: Rows) -> Evidence:
     "every error at T = 100 and 150 is above .2",
 )
 def _all_large(rows: Rows) -> Evidence:
-    early = [row for name in ALGORITHMS for row in over(rows, name, last=PRINTED)]
+    early = [row for name in ALGORITHMS for row in ev.over(rows, name, last=PRINTED)]
     least = min(early, key=lambda row: row.error)
-    said = f"smallest error {measured(least)} {at_row(least)}"
-    return Evidence(all_of(above(measured(row), 0.2) for row in early), said)
+    said = f"smallest error {measured(least)} ({least.algorithm}, T = {least.T})"
+    return Evidence(ev.all_of(measured(row) > 0.2 for row in early), said)
 
 
 @on_setting_a(
@@ -87,13 +60,11 @@ def _all_large(rows: Rows) -> Evidence:
 )
 def _ahead_early(rows: Rows) -> Evidence:
     said, found = [], []
-    for row in over(rows, "R-UCBE", last=PRINTED):
-        others = [at(rows, name, row.T) for name in ALGORITHMS if name != "R-UCBE"]
-        found += [above(difference(measured(other), measured(row)), LARGE) for other in others]
-        best = min(others, key=lambda other: other.error)
-        next_best = f"next {measured(best)} ({best.algorithm})"
-        said.append(f"T = {row.T}: {measured(row)}, {next_best}")
-    return Evidence(all_of(found), "; ".join(said))
+    for row in ev.over(rows, "R-UCBE", last=PRINTED):
+        others = {name: ev.at(rows, name, row.T) for name in ALGORITHMS if name != "R-UCBE"}
+        found += [other - measured(row) > LARGE for other in others.values()]
+        said.append(f"T = {row.T}: {measured(row)}, next {ev.least(others, list(others))}")
+    return Evidence(ev.all_of(found), "; ".join(said))
 
 
 @on_setting_a(
@@ -101,7 +72,8 @@ def _ahead_early(rows: Rows) -> Evidence:
     "R-UCBE's error is below .05 at every T >= 200",
 )
 def _consistent(rows: Rows) -> Evidence:
-    return Evidence(stays_small(rows, "R-UCBE", 200), largest_error(over(rows, "R-UCBE", 200)))
+    late = ev.over(rows, "R-UCBE", 200)
+    return Evidence(ev.errors_below(SMALL, late), ev.largest_error(late))
 
 
 @on_setting_a(
@@ -109,9 +81,9 @@ def _consistent(rows: Rows) -> Evidence:
     "R-SR's error is below .05 at every T > 1000",
 )
 def _rising_sr_begins(rows: Rows) -> Evidence:
-    start, late = settles(rows, "R-SR", SMALL), over(rows, "R-SR", 1001)
-    said = f"above T = 1000: {largest_error(late)}; below .05 from T = {start} on"
-    return Evidence(errors_below(SMALL, late), said)
+    start, late = ev.settles(rows, "R-SR", SMALL), ev.over(rows, "R-SR", 1001)
+    said = f"above T = 1000: {ev.largest_error(late)}; below .05 from T = {start} on"
+    return Evidence(ev.errors_below(SMALL, late), said)
 
 
 @on_setting_a(
@@ -119,9 +91,9 @@ def _rising_sr_begins(rows: Rows) -> Evidence:
     "the mean error over the 22 budgets of each is below that of every baseline",
 )
 def _better_than_baselines(rows: Rows) -> Evidence:
-    found = means(rows)
-    ahead = all_of(less(found[name], found[other]) for name in OURS for other in BASELINES)
-    return Evidence(ahead, f"means: {values_of(found)}")
+    found = ev.means(rows)
+    ahead = ev.all_of(found[ours] < found[other] for ours in ev.OURS for other in ev.BASELINES)
+    return Evidence(ahead, f"means: {ev.values_of(found)}")
 
 
 # --- section 8: simple regret in setting A ---
@@ -134,17 +106,17 @@ def _better_than_baselines(rows: Rows) -> Evidence:
     "at more than half of the 22 budgets no regret is smaller than R-SR's",
 )
 def _least_regret(rows: Rows) -> Evidence:
-    by_budget = [_no_regret_below(rows, row) for row in over(rows, "R-SR")]
-    first = sum(finding.holds is True for finding in by_budget)
-    said = f"R-SR has the smallest at {first} of {len(by_budget)} budgets"
-    means_said = values_of(means(rows, "regret"))
-    return Evidence(at_least(len(by_budget) // 2 + 1, by_budget), f"{said}; means: {means_said}")
+    by_budget = [_no_regret_below(rows, row) for row in ev.over(rows, "R-SR")]
+    said = f"R-SR has the smallest at {ev.holding(by_budget)} of {len(by_budget)} budgets"
+    means = ev.values_of(ev.means(rows, "regret"))
+    return Evidence(ev.at_least(len(by_budget) // 2 + 1, by_budget), f"{said}; means: {means}")
 
 
 def _no_regret_below(rows: Rows, ours: Row) -> Finding:
-    others = [at(rows, name, ours.T) for name in ALGORITHMS if name != ours.algorithm]
-    return all_of(
-        opposite(less(measured(other, "regret"), measured(ours, "regret"))) for other in others
+    return ev.all_of(
+        ~(ev.at(rows, name, ours.T, "regret") < measured(ours, "regret"))
+        for name in ALGORITHMS
+        if name != ours.algorithm
     )
 
 
@@ -153,16 +125,13 @@ def _no_regret_below(rows: Rows, ours: Row) -> Finding:
     "at every T > 185 its error is below .05 and its regret above R-SR's",
 )
 def _large_regret(rows: Rows) -> Evidence:
-    late = over(rows, "R-UCBE", PRINTED)
-    more = [
-        less(measured(at(rows, "R-SR", row.T), "regret"), measured(row, "regret")) for row in late
-    ]
-    count = sum(finding.holds is True for finding in more)
-    ours, theirs = (short(row.regret, 4) for row in (late[-1], at(rows, "R-SR", late[-1].T)))
-    ends = f"T = {late[-1].T}: {ours} against {theirs}"
+    late = ev.over(rows, "R-UCBE", PRINTED)
+    theirs = [ev.at(rows, "R-SR", row.T, "regret") for row in late]
+    more = [one < measured(row, "regret") for one, row in zip(theirs, late, strict=True)]
+    ends = f"{short(late[-1].regret, 4)} against {short(theirs[-1].value, 4)}"
     return Evidence(
-        all_of((errors_below(SMALL, late), *more)),
-        f"above R-SR's at {count} of {len(late)}; {ends}",
+        ev.all_of((ev.errors_below(SMALL, late), *more)),
+        f"above R-SR's at {ev.holding(more)} of {len(late)}; T = {late[-1].T}: {ends}",
     )
 
 
@@ -171,32 +140,30 @@ def _large_regret(rows: Rows) -> Evidence:
     "R-UCBE pulls the best arm less than R-SR at every T > 1000, where R-SR is right too",
 )
 def _few_pulls(rows: Rows) -> Evidence:
-    late = over(rows, "R-UCBE", 1001)
-    theirs = [at(rows, "R-SR", row.T) for row in late]
+    late, theirs = (ev.over(rows, name, 1001) for name in ev.OURS)
     fewer = [
-        less(measured(one, "pulls"), measured(other, "pulls"))
+        measured(one, "pulls") < measured(other, "pulls")
         for one, other in zip(late, theirs, strict=True)
     ]
-    count = sum(finding.holds is True for finding in fewer)
     said = (
-        f"fewer than R-SR's at {count} of {len(late)} budgets; share of T at most "
+        f"fewer than R-SR's at {ev.holding(fewer)} of {len(late)} budgets; share of T at most "
         f"{short(max(row.pulls_best / row.T for row in late))}, R-SR's at least "
         f"{short(min(row.pulls_best / row.T for row in theirs))}"
     )
-    return Evidence(all_of(fewer), said)
+    return Evidence(ev.all_of(fewer), said)
 
 
 # --- section 8: multiples of R-UCBE's a ---
 
 
 def _from_usual(rows: Rows, row: Row) -> Quantity:
-    """The error at a multiple of a less that at a itself."""
+    """Return the error at a multiple of a minus the error at a itself."""
     usual = select(rows, panel=row.panel, T=row.T, factor=1.0)[0]
-    return difference(measured(row), measured(usual))
+    return measured(row) - measured(usual)
 
 
 def _early(rows: Rows, factors: Sequence[float]) -> list[Quantity]:
-    """Up to the change of the best arm, on the fine grid of budgets."""
+    """Return the differences up to the change of the best arm, on the fine grid of budgets."""
     return [
         _from_usual(rows, row)
         for factor in factors
@@ -213,10 +180,10 @@ def _range(differences: Sequence[Quantity]) -> str:
 # With enough runs any two settings differ: "no impact" is a difference too small to matter.
 def _no_impact(differences: Sequence[Quantity]) -> Evidence:
     largest_first = sorted(differences, key=lambda one: -abs(one.value))
-    inside = [within(one, -SMALL, SMALL) for one in largest_first]
-    outside = sum(finding.holds is False for finding in inside)
+    inside = [(one > -SMALL) & (one < SMALL) for one in largest_first]
+    outside = ev.holding(~finding for finding in inside)
     said = f"more than {short(SMALL)} apart in {outside} of {len(inside)} pairs"
-    return Evidence(all_of(inside), f"{said}; {_range(differences)}")
+    return Evidence(ev.all_of(inside), f"{said}; {_range(differences)}")
 
 
 @on_exploration(
@@ -233,8 +200,8 @@ def _larger_a(rows: Rows) -> Evidence:
 )
 def _smaller_a(rows: Rows) -> Evidence:
     differences = _early(rows, (0.02, 0.1))
-    average = mean(differences)
-    return Evidence(above(average, 0.0), f"mean difference {average}, {_range(differences)}")
+    average = ev.mean(differences)
+    return Evidence(average > 0.0, f"mean difference {average}, {_range(differences)}")
 
 
 @on_exploration(

@@ -1,196 +1,293 @@
-"""The runs behind the figures, played once for all that read them, and questions to their rows."""
+"""The runs behind the figures, in both modes; figures and claims that need the same share them.
+
+As written, the library's policies are simulated. As published, the trials of the published
+algorithms are drawn and counted as the authors did.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
-from latebloomer.paper import as_published as published
-from latebloomer.paper import as_written as written
-from latebloomer.paper import evidence
-from latebloomer.paper.evidence import Quantity, measured
-from latebloomer.paper.experiments import (
-    ALGORITHMS,
-    BUDGETS,
-    IMDB,
-    IMDB_BUDGETS,
-    SETTING_A,
-    SIGMAS,
-    THEORY,
-    Setting,
-)
-from latebloomer.paper.figure import Row, Workbench, select
-from latebloomer.paper.modes import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
+import numpy as np
+
+from latebloomer.core.kernel import lower
+from latebloomer.core.phases import phase_lengths
+from latebloomer.core.statistics import Estimate, mean
+from latebloomer.errors import extra
+from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN
+from latebloomer.paper import experiments as ex
+from latebloomer.paper import published_algorithms as published
+from latebloomer.paper.experiments import Setting
+from latebloomer.paper.published_algorithms import Setup
+from latebloomer.paper.workbench import Row, Workbench
+from latebloomer.policies.base import Policy
+from latebloomer.policies.registry import label_of
 from latebloomer.policies.rising_ucbe import RisingUCBE
+from latebloomer.problems import Gaussian, Problem
+from latebloomer.problems.curves import Floats
+from latebloomer.simulation.counts import Histogram
+from latebloomer.simulation.simulate import simulate
+from latebloomer.theory.complexity import TIE, best_arms
 
-FACTORS = {
-    "R-UCBE 0.02": 0.02,
-    "R-UCBE 0.1": 0.1,
-    "R-UCBE": 1.0,
-    "R-UCBE 10": 10.0,
-    "R-UCBE 50": 50.0,
-}
+MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # of R-UCBE's a
+FACTORS = {f"R-UCBE {factor:g}".removesuffix(" 1"): factor for factor in MULTIPLES}
 DETAIL = tuple(range(100, 251, 5))
 DETAIL_RUNS = 1000  # as in the paper
-# The others do the same in every run without noise; as written Rest-Sure does too.
+# Without noise the others do the same in every run, and so does Rest-Sure as written.
 RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Sure")}
 
 
-def play(
-    setting: Setting, mode: str, names: Iterable[str], budget: int, runs: int, jobs: int
+# --- as written ---
+
+
+def simulated_rows(
+    problem: Problem,
+    policies: Mapping[str, Policy],
+    budget: int,
+    runs: int,
+    jobs: int,
+    panel: str = "",
 ) -> list[Row]:
-    """Some series of a setting at one budget: algorithms, or R-UCBE at multiples of its a."""
-    if mode == AS_PUBLISHED:
-        made = {name: _multiple(name) for name in names}
-        return published.rows(setting, made, budget, runs)
-    a = setting.exploration(budget)
-    policies = written.policies_of(setting, budget) | {
-        name: RisingUCBE(exploration=factor * a, noise=setting.sigma)
-        for name, factor in FACTORS.items()
+    """Return the tidy rows of the library's policies at one budget."""
+    results = simulate(
+        problem, list(policies.values()), budget, runs, threads=jobs, progress=False
+    )
+    if len(results.cells) < len(policies) or any(cell.runs < runs for cell in results.cells):
+        raise KeyboardInterrupt  # Ctrl-C ended `simulate` early; it ends the reproduction too
+    best = problem.best(budget)
+    sigma = problem.noise.sd if isinstance(problem.noise, Gaussian) else 0.0
+    rows = []
+    for series, policy in policies.items():
+        cell = results.cell(label_of(policy), budget)
+        often = cell.recommendations.index(max(cell.recommendations))
+        pulls, low, high = _mean_pulls(cell.pulls[best])
+        measured = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)
+        rows.append(Row(series, budget, sigma, *measured, 1.0, panel, low, high))  # type: ignore[arg-type]
+    return rows
+
+
+def _mean_pulls(pulls: Histogram) -> Estimate:
+    pairs = pulls.pairs()
+    return mean(sum(n * k for n, k in pairs), sum(n * n * k for n, k in pairs), pulls.count())
+
+
+# --- as published ---
+
+KERNELS: dict[str, Callable[[Setup, Any, Any, Any], int]] = {
+    "RR": published.round_robin,
+    "RR-SW": published.round_robin_window,
+    "UCB-E": published.ucb_e,
+    "R-UCBE": published.rising_ucbe,
+    "SR": published.successive_rejects,
+    "R-SR": published.rising_sr,
+    "Prob-1": published.prob_one,
+    "ETC": published.explore_then_commit,
+    "Rest-Sure": published.rest_sure,
+}
+SEEDED = "Prob-1"  # draws from the stream of the noise
+UNSEEDED = ("SR", "R-SR", "Rest-Sure")  # the authors drew an order, or an arm, without a seed
+UNSEEDED_STREAM = 1  # in place of the unseeded generator: seeds are [trial, this]
+REST_SURE_RHO = 0.8
+ROUNDS_OF_BATCH = 100_000  # rounds drawn before they are played: a few MB
+
+
+@cache
+def compiled(name: str) -> Any:
+    """Return `play_trials` compiled for an algorithm."""
+    numba = extra("numba", "the published conventions", "sim")
+    jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+    return lower(published.play_trials, jit, algorithm=KERNELS[name])
+
+
+def play_published(
+    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+) -> dict[str, tuple[Any, Any]]:
+    """Return the recommended arms (trials,) and the pulls (trials, arms) of each series.
+
+    A series is given as name: (algorithm, factor of its a); it runs trials 0, 1, ...
+    """
+    players = {
+        series: (name, compiled(name), setup_of(setting, name, factor, budget))
+        for series, (name, factor) in algorithms.items()
     }
-    wanted = {name: policies[name] for name in names}
-    found = written.rows(setting.problem(), wanted, budget, runs, jobs)
-    return [row._replace(factor=_multiple(row.algorithm)[1]) for row in found]
+    arms = len(setting.published_means(1))
+    outcomes = {
+        series: (np.zeros(trials, np.int64), np.zeros((trials, arms), np.int64))
+        for series in players
+    }
+    unseeded = any(name in UNSEEDED for name, _, _ in players.values())
+    size = max(1, ROUNDS_OF_BATCH // budget)  # calling compiled code takes a while
+    for first in range(0, trials, size):
+        at = slice(first, min(first + size, trials))
+        noise, seeded, ours = random_draws(setting, budget, range(at.start, at.stop), unseeded)
+        for series, (name, kernel, setup) in players.items():
+            recommended, pulls = outcomes[series]
+            uniforms = seeded if name == SEEDED else ours
+            kernel(setup, noise, uniforms, recommended[at], pulls[at])
+    return outcomes
 
 
-def _multiple(name: str) -> tuple[str, float]:
-    """The algorithm of a series and the factor of its a."""
-    return ("R-UCBE", FACTORS[name]) if name in FACTORS else (name, 1.0)
+def setup_of(setting: Setting, name: str, factor: float, budget: int) -> Setup:
+    """Return what all trials of a series share."""
+    means = setting.published_means(budget)
+    a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
+    rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
+    ends = np.array(phase_lengths(len(means), budget))
+    return Setup(means, ends, decays(budget, rho), factor * a(budget), setting.sigma, rho)
 
 
-def errors(bench: Workbench, setting: Setting, mode: str) -> list[Row]:
-    """The nine algorithms at the 22 budgets; as written R-UCBE with the theory's a too."""
-    names = ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
+def decays(budget: int, rho: float) -> Floats:
+    """Return s^-rho for s = 0 (never read), 1, ..., T."""
+    return np.array([0.0, *(s**-rho for s in range(1, budget + 1))])
+
+
+def random_draws(
+    setting: Setting, budget: int, trials: range, unseeded: bool = True
+) -> tuple[Floats, ...]:
+    """Return, by trial, the noise, the uniforms that follow it in its stream, and our uniforms.
+
+    The recorded curves of IMDB have no noise, and nothing was seeded there. Our uniforms take as
+    long as the rest: they are replaced by the noise unless `unseeded`.
+    """
+    recorded, stream, found = setting.name == "imdb", np.random.RandomState(), []
+    for trial in trials:
+        stream.seed(trial)
+        noise = np.zeros(budget) if recorded else stream.normal(0, setting.sigma, budget)
+        ours = noise
+        if unseeded:
+            ours = np.random.default_rng([trial, UNSEEDED_STREAM]).random(2 * budget)
+        found.append((noise, stream.random_sample(budget), ours))
+    return tuple(np.array(rows) for rows in zip(*found, strict=True))
+
+
+def published_rows(
+    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+) -> list[Row]:
+    """Return the tidy rows of one budget, with the published intervals."""
+    means = setting.published_means(budget)
+    best = int(best_arms(means, TIE)[budget])
+    against = best if setting.scored is None else setting.scored(budget)
+    rows = []
+    for series, (chosen, pulls) in play_published(setting, algorithms, budget, trials).items():
+        error = _interval(chosen != against, digits=2)
+        reached = means[chosen, pulls[np.arange(trials), chosen]]
+        regret = _interval(means[best, budget] - reached)
+        pulls_best, low, high = _interval(pulls[:, best])
+        often, factor = int(np.bincount(chosen).argmax()), algorithms[series][1]
+        measured = (*error, *regret, trials, AS_PUBLISHED, pulls_best, best, often)
+        rows.append(Row(series, budget, setting.sigma, *measured, factor, "", low, high))
+    return rows
+
+
+def _interval(values: Any, digits: int | None = None) -> tuple[float, float, float]:
+    """Return the mean and mean -+ 2 sd / sqrt(trials), rounded as the published errors are."""
+    half = 2 * float(values.std()) / len(values) ** 0.5
+    middle = float(values.mean())
+    half = half if digits is None else round(half, digits)
+    return middle, middle - half, middle + half
+
+
+# --- series of either mode ---
+
+
+def play(
+    bench: Workbench, setting: Setting, names: Iterable[str], budget: int, runs: int
+) -> list[Row]:
+    """Return rows of a setting at one budget, of algorithms or multiples of R-UCBE's a."""
+    factors = {name: FACTORS.get(name, 1.0) for name in names}
+    if bench.mode == AS_PUBLISHED:
+        made = {name: ("R-UCBE" if name in FACTORS else name, factors[name]) for name in factors}
+        return published_rows(setting, made, budget, runs)
+    a, sigma = setting.exploration(budget), setting.sigma
+    policies = ex.the_nine(sigma, a) | {ex.THEORY: RisingUCBE(exploration="theory", noise=sigma)}
+    for name, factor in FACTORS.items():
+        policies[name] = RisingUCBE(exploration=factor * a, noise=sigma)
+    wanted = {name: policies[name] for name in factors}
+    found = simulated_rows(setting.problem(), wanted, budget, runs, bench.jobs)
+    return [row._replace(factor=factors[row.algorithm]) for row in found]
+
+
+def _names(mode: str) -> tuple[str, ...]:
+    """Return the nine algorithms, and as written R-UCBE with the theory's a."""
+    return ex.ALGORITHMS if mode == AS_PUBLISHED else (*ex.ALGORITHMS, ex.THEORY)
+
+
+def _at_budgets(
+    bench: Workbench, name: str, setting: Setting, names: Iterable[str],
+    budgets: Sequence[int] = ex.BUDGETS, runs: int | None = None,
+) -> list[Row]:  # fmt: skip
+    runs = bench.runs if runs is None else runs
     return bench.parts(
-        f"{setting.name}-{setting.sigma:g}.{mode}.{bench.runs}",
-        BUDGETS,
+        f"{name}.{bench.mode}.{runs}",
+        budgets,
         lambda row: row.T,
-        lambda budget: play(setting, mode, names, budget, bench.runs, bench.jobs),
+        lambda budget: play(bench, setting, names, budget, runs),
     )
 
 
-def noise(bench: Workbench, mode: str) -> list[Row]:
-    """Setting A at six noise levels."""
+def errors(bench: Workbench, setting: Setting) -> list[Row]:
+    """Return the rows of all algorithms at the 22 budgets."""
+    return _at_budgets(bench, f"{setting.name}-{setting.sigma:g}", setting, _names(bench.mode))
+
+
+def noise(bench: Workbench) -> list[Row]:
+    """Return the rows of setting A at six noise levels."""
     return [
         row._replace(panel=f"sigma={sigma:g}")
-        for sigma in SIGMAS
-        for row in errors(bench, replace(SETTING_A, sigma=sigma), mode)
+        for sigma in ex.SIGMAS
+        for row in errors(bench, replace(ex.SETTING_A, sigma=sigma))
     ]
 
 
-def exploration(bench: Workbench, mode: str) -> list[Row]:
-    """R-UCBE at multiples of a: a fine grid around the change of the best arm, and all budgets."""
+def multiples(bench: Workbench) -> list[Row]:
+    """Return R-UCBE at multiples of a: near the last change of the best arm, and everywhere."""
+    detail = _at_budgets(bench, "exploration-detail", ex.SETTING_A, FACTORS, DETAIL, DETAIL_RUNS)
+    budgets = _at_budgets(bench, "exploration-budgets", ex.SETTING_A, FACTORS)
     return [
-        *_exploration(bench, mode, "detail", DETAIL, DETAIL_RUNS),
-        *_exploration(bench, mode, "budgets", BUDGETS, bench.runs),
+        *(row._replace(panel="detail") for row in detail),
+        *(row._replace(panel="budgets") for row in budgets),
     ]
 
 
-def _exploration(
-    bench: Workbench, mode: str, panel: str, budgets: tuple[int, ...], runs: int
-) -> list[Row]:
-    def played(budget: int) -> list[Row]:
-        found = play(SETTING_A, mode, FACTORS, budget, runs, bench.jobs)
-        return [row._replace(panel=panel) for row in found]
-
-    return bench.parts(f"exploration-{panel}.{mode}.{runs}", budgets, lambda row: row.T, played)
-
-
-def imdb(bench: Workbench, mode: str) -> list[Row]:
-    """The recorded curves at 11 budgets; one run, without intervals, where nothing is random."""
-    IMDB.problem()  # raises at once where there is no data
-    names = ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
-    drawn = [name for name in names if name in RANDOM_ON_RECORDED[mode]]
+def imdb(bench: Workbench) -> list[Row]:
+    """Return the recorded curves at 11 budgets; one run, without interval, if nothing is drawn."""
+    ex.IMDB.problem()  # raises immediately if there is no data
+    names = _names(bench.mode)
+    drawn = [name for name in names if name in RANDOM_ON_RECORDED[bench.mode]]
     fixed = [name for name in names if name not in drawn]
 
     def played(budget: int) -> list[Row]:
-        found = [_exact(row) for row in play(IMDB, mode, fixed, budget, 1, bench.jobs)]
-        found += play(IMDB, mode, drawn, budget, bench.runs, bench.jobs)
+        found = [_exact(row) for row in play(bench, ex.IMDB, fixed, budget, 1)]
+        found += play(bench, ex.IMDB, drawn, budget, bench.runs)
         return sorted(found, key=lambda row: names.index(row.algorithm))
 
-    return bench.parts(f"imdb.{mode}.{bench.runs}", IMDB_BUDGETS, lambda row: row.T, played)
+    return bench.parts(
+        f"imdb.{bench.mode}.{bench.runs}", ex.IMDB_BUDGETS, lambda row: row.T, played
+    )
 
 
 def _exact(row: Row) -> Row:
-    """The row without intervals: another run would be the same."""
+    """Return the row without intervals: another run would be the same."""
     return row._replace(
         error_low=row.error, error_high=row.error, regret_low=row.regret, regret_high=row.regret,
         pulls_low=row.pulls_best, pulls_high=row.pulls_best,
     )  # fmt: skip
 
 
-def more_runs(
-    bench: Workbench, setting: Setting, mode: str, rows: Sequence[Row], runs: int
-) -> list[Row]:
-    """These rows of a setting played so often; the folder keeps them as it keeps the others."""
-    wanted = {(row.algorithm, row.T, row.sigma): row for row in rows}
+def more_runs(bench: Workbench, setting: Setting, rows: Sequence[Row], runs: int) -> list[Row]:
+    """Return these rows of a setting over more runs; the folder stores them like the others."""
+
+    def key_of(row: Row) -> tuple[str, int, float]:
+        return row.algorithm, row.T, row.sigma
 
     def played(key: tuple[str, int, float]) -> list[Row]:
         name, budget, sigma = key
-        noisy = replace(setting, sigma=sigma or setting.sigma)
-        return play(noisy, mode, [name], budget, runs, bench.jobs)
+        return play(bench, replace(setting, sigma=sigma or setting.sigma), [name], budget, runs)
 
-    name = f"more-{setting.name}.{mode}.{runs}"
-    found = bench.parts(name, list(wanted), lambda row: (row.algorithm, row.T, row.sigma), played)
-    by_key = {(row.algorithm, row.T, row.sigma): row for row in found}
-    return [by_key[row.algorithm, row.T, row.sigma]._replace(panel=row.panel) for row in rows]
-
-
-def with_published_runs(bench: Workbench) -> Workbench:
-    """The same workbench with the paper's number of runs: what claims read as published."""
-    return replace(bench, runs=PUBLISHED_RUNS)
-
-
-# --- questions to the rows of a series ---
-
-
-def at(rows: Sequence[Row], algorithm: str, budget: int) -> Row:
-    """The row of an algorithm at a budget."""
-    return select(rows, algorithm=algorithm, T=budget)[0]
-
-
-def over(
-    rows: Sequence[Row], algorithm: str, first: float = 0, last: float = float("inf")
-) -> list[Row]:
-    """The rows of an algorithm at budgets from `first` to `last`."""
-    return [row for row in select(rows, algorithm=algorithm) if first <= row.T <= last]
-
-
-def means(
-    rows: Sequence[Row], what: str = "error", first: float = 0, last: float = float("inf")
-) -> dict[str, Quantity]:
-    """The mean of each of the nine algorithms over budgets, the smallest first."""
-    found = {
-        name: evidence.mean([measured(row, what) for row in over(rows, name, first, last)])
-        for name in ALGORITHMS
-    }
-    return dict(sorted(found.items(), key=lambda item: item[1].value))
-
-
-def largest(rows: Sequence[Row], what: str = "error") -> Row:
-    """The row with the largest value."""
-    return max(rows, key=lambda row: getattr(row, what))
-
-
-def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
-    """The first budget from which the error stays below a limit."""
-    start = None
-    for row in over(rows, algorithm):
-        if row.error >= limit:
-            start = None
-        elif start is None:
-            start = row.T
-    return start
-
-
-def successes(rows: Sequence[Row], first: int = 0) -> dict[str, Quantity]:
-    """How many of the budgets each algorithm gets right, the most first; a mean where drawn."""
-    found = {
-        name: evidence.total([_right(row) for row in over(rows, name, first)])
-        for name in ALGORITHMS
-    }
-    return dict(sorted(found.items(), key=lambda item: -item[1].value))
-
-
-def _right(row: Row) -> Quantity:
-    return Quantity(1 - row.error, 1 - row.error_high, 1 - row.error_low, (row,))
+    keys = list(dict.fromkeys(map(key_of, rows)))
+    found = bench.parts(f"more-{setting.name}.{bench.mode}.{runs}", keys, key_of, played)
+    by_key = {key_of(row): row for row in found}
+    return [by_key[key_of(row)]._replace(panel=row.panel) for row in rows]

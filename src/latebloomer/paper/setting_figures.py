@@ -1,32 +1,32 @@
-"""Settings A and B: their arms, error and simple regret, and how A takes to other a and noise.
+"""Figures on the paper's settings: A and B, their arms, other a and noise, running time, IMDB.
 
-Section 8 has setting A and the multiples of a, appendix H setting B and the noise levels.
+Section 8 has setting A and the multiples of a, appendix G the running time, appendix H setting B,
+the noise levels and IMDB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.paper import drawing, series
-from latebloomer.paper.experiments import (
-    SETTING_A,
-    SETTING_B,
-    SIGMAS,
-    THEORY,
-    Setting,
-)
-from latebloomer.paper.figure import Figure, Made, Row, Workbench, select
-from latebloomer.paper.modes import AS_PUBLISHED
-from latebloomer.problems.curves import Floats
+from latebloomer.core.statistics import pooled_noise
+from latebloomer.paper import AS_PUBLISHED, drawing, series
+from latebloomer.paper import experiments as ex
+from latebloomer.paper.evidence import short, successes, values_of
+from latebloomer.paper.experiments import IMDB, SETTING_A, SETTING_B, Setting
+from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
+from latebloomer.policies.base import Policy
+from latebloomer.simulation.plots import side_legend
+from latebloomer.simulation.simulate import simulate
 from latebloomer.theory.rising_ucbe_bounds import error_bound
 
 AS_WRITTEN_A = (
-    "R-UCBE is played with the a of the authors' configuration, which squares the negative "
-    f"bracket, without the factor 10 of the published runs; '{THEORY}' is a = 10 log(2TK/delta), "
-    "the a at which the error bound, where it applies, is delta = .05."
+    "R-UCBE uses the a of the authors' configuration, which squares the negative bracket, without "
+    f"the factor 10 of the published runs; '{ex.THEORY}' is a = 10 log(2TK/delta), the a at which "
+    "the error bound, where it applies, is delta = .05."
 )
 AS_PUBLISHED_A = (
     "The conventions of the published runs: a with a factor 10, the n-th pull has mean "
@@ -35,21 +35,20 @@ AS_PUBLISHED_A = (
 )
 
 
-def about(setting: Setting, mode: str) -> list[str]:
-    """Which a R-UCBE is played with, and why not the text's."""
-    return [AS_PUBLISHED_A] if mode == AS_PUBLISHED else [_no_closed_form(setting), AS_WRITTEN_A]
-
-
-def _no_closed_form(setting: Setting) -> str:
+def notes_on_a(setting: Setting, mode: str) -> list[str]:
+    """Return which a R-UCBE uses, and why not the text's."""
+    if mode == AS_PUBLISHED:
+        return [AS_PUBLISHED_A]
     limits = setting.exploration_limits()
     arms, (first, *_, last) = setting.problem().arms, limits
     bound = error_bound(arms, last, limits[last])
-    return (
+    no_closed_form = (
         "The text sets a to a* of Corollary 1, whose closed form does not exist here at any of "
         "these budgets: its bracket is negative. Theorem 1's own a*(0) does, from "
         f"T = {first} on: {limits[first]:.3g}, and {limits[last]:.4g} at T = {last}, where its "
         f"error bound is {'above 1' if bound > 1 else f'{bound:.1g}'}."
     )
+    return [no_closed_form, AS_WRITTEN_A]
 
 
 # --- expected rewards: mu_i(n) of each arm, and where the best arm changes ---
@@ -63,143 +62,242 @@ class Point(NamedTuple):
     mean: float
 
 
-def arms_figure(setting: Setting, upto: int) -> Callable[[Workbench], Made]:
-    """The function that makes the figure of a setting's arms."""
+def arms_of(setting: Setting, upto: int, bench: Workbench) -> list[Point]:
+    """Return the means of a setting's arms.
 
-    def make(bench: Workbench) -> Made:
-        means = _means(setting, bench.mode, upto)
-        names = [f"arm {arm + 1}" for arm in range(len(means))]
-        first = 0 if bench.mode == AS_PUBLISHED else 1
-        rows = [
-            Point(name, first + n, float(mean))
-            for name, curve in zip(names, means, strict=True)
-            for n, mean in enumerate(curve)
-        ]
-        change = drawing.last_change(setting, bench.mode, upto)
+    As published they start at n = 0, and B's first arm is drawn up to 1, not to .99.
+    """
+    problem, first = setting.problem(), int(bench.mode != AS_PUBLISHED)
+    means = problem.means(upto)
+    if bench.mode == AS_PUBLISHED:
+        means = np.array([curve(np.arange(upto)) for curve in problem.curves])
+    return [
+        Point(f"arm {arm + 1}", n, float(mean))
+        for arm, curve in enumerate(means)
+        for n, mean in enumerate(curve, start=first)
+    ]
+
+
+def arms_figure(name: str, title: str, setting: Setting, upto: int) -> Figure:
+    """Return the figure of a setting's arms."""
+
+    def show(pyplot: Any, rows: list[Point], mode: str) -> Shown:
+        drawn, ax = pyplot.subplots(figsize=(5.6, 3.4), layout="constrained")
+        drawing.mark_change(ax, drawing.last_change(setting, mode, upto))
+        drawing.arms(ax, rows)
+        ax.set_ylim(0, 1.04)
+        drawing.label_ends(ax)
         changes = setting.problem().changes(upto)
         best = "; ".join(f"arm {arm + 1} from T = {start}" for start, arm in changes)
-        note = f"Best at the budget T: {best}."
-        return Made(rows, lambda pyplot: _draw_arms(pyplot, means, names, change), [note])
+        return drawn, [f"Best at the budget T: {best}."]
 
-    return make
-
-
-def _means(setting: Setting, mode: str, upto: int) -> Floats:
-    """From n = 0 on as published, where B's first arm is drawn up to 1, not to .99."""
-    problem = setting.problem()
-    if mode == AS_PUBLISHED:
-        return np.array([curve(np.arange(upto)) for curve in problem.curves])
-    return problem.means(upto)
+    return Figure(name, title, partial(arms_of, setting, upto), show)
 
 
-def _draw_arms(pyplot: Any, means: Floats, names: list[str], change: int | None) -> Any:
-    figure, ax = pyplot.subplots(figsize=(5.6, 3.4), layout="constrained")
-    drawing.mark_change(ax, change)
-    drawing.arms(ax, means, names)
-    ax.set_ylim(0, 1.04)
-    drawing.label_ends(ax)
-    return figure
+setting_a_arms = arms_figure("setting-a-arms", "Arms of setting A (section 8)", SETTING_A, 300)
+setting_b_arms = arms_figure("setting-b-arms", "Arms of setting B (appendix H)", SETTING_B, 500)
 
 
 # --- error and simple regret against the budget ---
 
 
-def budget_figure(setting: Setting, what: str) -> Callable[[Workbench], Made]:
-    """The function that makes a figure of one setting against the budget."""
+def budget_figure(name: str, title: str, setting: Setting, what: str = "error") -> Figure:
+    """Return a figure of all algorithms in one setting against the budget."""
 
-    def make(bench: Workbench) -> Made:
-        rows = series.errors(bench, setting, bench.mode)
-        change = drawing.last_change(setting, bench.mode)
-        notes = about(setting, bench.mode)
-        return Made(rows, lambda pyplot: _draw_budgets(pyplot, rows, what, change), notes)
+    def show(pyplot: Any, rows: list[Row], mode: str) -> Shown:
+        change = drawing.last_change(setting, mode)
+        drawn, axes = drawing.budget_panels(
+            pyplot, {"": rows}, (6.4, 3.6), change=change, what=what
+        )
+        drawing.label_ends(axes[0, 0])
+        return drawn, notes_on_a(setting, mode)
 
-    return make
-
-
-def _draw_budgets(pyplot: Any, rows: list[Row], what: str, change: int | None) -> Any:
-    figure, ax = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
-    drawing.mark_change(ax, change)
-    drawing.curves(ax, rows, what)
-    drawing.label_ends(ax)
-    return figure
+    return Figure(name, title, partial(series.errors, setting=setting), show)
 
 
-# --- R-UCBE at multiples of its exploration parameter ---
-
-MULTIPLES = ("$a/50$", "$a/10$", "$a$", "$10a$", "$50a$")
-
-
-def make_exploration(bench: Workbench) -> Made:
-    """Both panels: around the change of the best arm, and all budgets."""
-    rows = series.exploration(bench, bench.mode)
-    change = drawing.last_change(SETTING_A, bench.mode)
-    note = (
-        "The a of the names is that of the authors' configuration in either mode; as published, "
-        "the bonus has 10 times that."
-    )
-    return Made(rows, lambda pyplot: _draw_exploration(pyplot, rows, change), [note])
+setting_a = budget_figure(
+    "setting-a", "Error in setting A, nine algorithms, 22 budgets (section 8)", SETTING_A
+)
+simple_regret = budget_figure(
+    "simple-regret", "Simple regret in setting A (section 8)", SETTING_A, "regret"
+)
+setting_b = budget_figure("setting-b", "Error in setting B (appendix H)", SETTING_B)
 
 
-def _draw_exploration(pyplot: Any, rows: list[Row], change: int | None) -> Any:
+@partial(
+    Figure, "exploration", "R-UCBE at a/50, a/10, a, 10a and 50a (section 8)", series.multiples
+)
+def exploration(pyplot: Any, rows: list[Row], mode: str) -> Shown:
+    """Draw two panels: around the change of the best arm, and all budgets."""
+    own = [select(rows, panel=panel) for panel in ("detail", "budgets")]
+    panels = {f"$T$ up to {part[-1].T}, {part[0].runs} runs": part for part in own}
+    change = drawing.last_change(SETTING_A, mode)
     styles = dict(zip(series.FACTORS, drawing.ARM_STYLES, strict=False))
-    figure, axes = pyplot.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
-    for ax, panel in zip(axes, ("detail", "budgets"), strict=True):
-        own = select(rows, panel=panel)
-        drawing.mark_change(ax, change)
-        drawing.curves(ax, own, "error", styles)
-        ax.set_title(f"$T$ up to {own[-1].T}, {own[0].runs} runs", fontsize=10)
-    drawing.label_ends(axes[-1], dict(zip(series.FACTORS, MULTIPLES, strict=True)))
-    return figure
+    drawn, axes = drawing.budget_panels(pyplot, panels, (9.6, 3.4), (1, 2), change, styles=styles)
+    multiples = ("$a/50$", "$a/10$", "$a$", "$10a$", "$50a$")
+    drawing.label_ends(axes[0, -1], dict(zip(series.FACTORS, multiples, strict=True)))
+    return drawn, [
+        "a is that of the authors' configuration in either mode; as published, the bonus has 10 "
+        "times that."
+    ]
 
 
-# --- six noise levels ---
+@partial(Figure, "noise", "Error in setting A at six noise levels (appendix H)", series.noise)
+def noise(pyplot: Any, rows: list[Row], mode: str) -> Shown:
+    """Draw six panels, two in a row, in order of sigma."""
+    panels = {rf"$\sigma = {sigma:g}$": select(rows, sigma=sigma) for sigma in ex.SIGMAS}
+    change = drawing.last_change(SETTING_A, mode)
+    drawn, axes = drawing.budget_panels(pyplot, panels, (10.5, 10), (3, 2), change)
+    drawing.shared_legend(drawn, axes[0, 0], columns=5)
+    known = "R-UCBE knows sigma, and its a is proportional to 1/sigma^2."
+    return drawn, [*notes_on_a(SETTING_A, mode), known]
 
 
-def make_noise(bench: Workbench) -> Made:
-    """Six panels, two a row, in order of sigma."""
-    rows = series.noise(bench, bench.mode)
-    change = drawing.last_change(SETTING_A, bench.mode)
-    told = "R-UCBE is told sigma, and its a, which goes as 1/sigma^2, is made of it."
-    notes = [*about(SETTING_A, bench.mode), told]
-    return Made(rows, lambda pyplot: _draw_noise(pyplot, rows, change), notes)
+# --- running time, appendix G ---
+
+TIMED_BUDGET = 3200
+PAPER_SECONDS = {"R-UCBE": 0.07, "R-SR": 0.06}  # Intel i7-9750H, Python 3.10
+TIMED_RUNS = {"python": 1, "cpu": 100}
 
 
-def _draw_noise(pyplot: Any, rows: list[Row], change: int | None) -> Any:
-    figure, axes = pyplot.subplots(3, 2, figsize=(10.5, 10), layout="constrained")
-    for ax, sigma in zip(axes.flat, SIGMAS, strict=True):
-        drawing.mark_change(ax, change)
-        drawing.curves(ax, select(rows, sigma=sigma))
-        ax.set_title(rf"$\sigma = {sigma:g}$", fontsize=10)
-    drawing.shared_legend(figure, axes[0, 0], columns=5)
-    return figure
+class Timing(NamedTuple):
+    """Seconds for one run; nan if the paper gives none."""
+
+    algorithm: str
+    T: int
+    seconds: float  # compiled, one thread
+    seconds_python: float  # the same rules in plain Python
+    seconds_paper: float
 
 
-A_ARMS = Figure(
-    "setting-a-arms",
-    "Expected rewards of the five arms of setting A (section 8)",
-    arms_figure(SETTING_A, 300),
-)
-A_ERRORS = Figure(
-    "setting-a",
-    "Empirical error in setting A, nine algorithms, 22 budgets (section 8)",
-    budget_figure(SETTING_A, "error"),
-)
-A_REGRET = Figure(
-    "simple-regret",
-    "Empirical simple regret in setting A, from the same runs (section 8)",
-    budget_figure(SETTING_A, "regret"),
-)
-EXPLORATION = Figure(
-    "exploration", "R-UCBE at a/50, a/10, a, 10a and 50a (section 8)", make_exploration
-)
-B_ARMS = Figure(
-    "setting-b-arms",
-    "Expected rewards of the three arms of setting B (appendix H)",
-    arms_figure(SETTING_B, 500),
-)
-B_ERRORS = Figure(
-    "setting-b",
-    "Empirical error in setting B, where increments change abruptly (appendix H)",
-    budget_figure(SETTING_B, "error"),
-)
-NOISE = Figure("noise", "Setting A at six noise levels, six panels (appendix H)", make_noise)
+def timings(bench: Workbench) -> list[Timing]:
+    """Measure each of the nine algorithms on this machine, on one thread."""
+    nine = ex.the_nine(SETTING_A.sigma, SETTING_A.exploration(TIMED_BUDGET))
+    return [
+        Timing(name, TIMED_BUDGET, seconds_of(policy, "cpu"), seconds_of(policy, "python"),
+               PAPER_SECONDS.get(name, float("nan")))
+        for name, policy in nine.items()
+    ]  # fmt: skip
+
+
+def seconds_of(policy: Policy, target: str) -> float:
+    """Return the seconds of a run without compilation: a short call comes first."""
+    problem, runs = SETTING_A.problem(), TIMED_RUNS[target]
+    one_thread = partial(simulate, problem, policy, target=target, method="pulls", threads=1,
+                         progress=False)  # fmt: skip
+    one_thread(budgets=100, runs=1)
+    started = perf_counter()
+    one_thread(budgets=TIMED_BUDGET, runs=runs)
+    return (perf_counter() - started) / runs
+
+
+@partial(Figure, "running-time", "Seconds for one run at T = 3200 (appendix G)", timings)
+def running_time(pyplot: Any, rows: list[Timing], mode: str) -> Shown:
+    """Draw three points for each algorithm: compiled, plain Python, and the paper's."""
+    drawn, ax = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
+    for place, row in enumerate(rows):
+        ink = drawing.style(row.algorithm).colour
+        ax.plot([row.seconds, row.seconds_python], [place] * 2, color=ink, lw=1, alpha=0.5)
+        ax.plot(row.seconds, place, "o", color=ink)
+        ax.plot(row.seconds_python, place, "s", color=ink, mfc="white")
+        ax.plot(row.seconds_paper, place, "x", color="black")
+    for marker, fill, name in (
+        ("o", "0.4", "compiled"), ("s", "white", "plain Python"), ("x", "0.4", "the paper"),
+    ):  # fmt: skip
+        ax.plot([], [], marker, mfc=fill, mec="0.2", label=name)
+    ax.set_yticks(range(len(rows)), [row.algorithm for row in rows])
+    ax.set(xscale="log", xlabel=f"seconds for one run, $T = {TIMED_BUDGET}$, one thread")
+    ax.invert_yaxis()
+    drawing.grid(ax, "x")
+    side_legend(ax)
+    said = ", ".join(
+        f"{row.algorithm} {row.seconds:.2g} s compiled and {row.seconds_python:.2g} s in plain "
+        f"Python against the paper's {row.seconds_paper:g} s"
+        for row in rows
+        if row.algorithm in PAPER_SECONDS
+    )
+    return drawn, [f"On this machine, one thread: {said}."]
+
+
+# --- IMDB: Table 2 and the recorded curves, appendix H ---
+
+TABLE_ORDER = (
+    "R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure", ex.THEORY,
+)  # fmt: skip
+RIGHT, WRONG, HEAD = "#d8f0dc", "#ffffff", "#eef1f4"
+SMOOTH = 101  # steps
+EVERY = 50  # steps between two points of the curves
+
+
+@partial(Figure, "imdb", "Table 2: recommendations on IMDB (appendix H)", series.imdb)
+def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
+    """Draw Table 2: recommended arms at 11 budgets, and at how many they are right."""
+    scored = IMDB.scored if mode == AS_PUBLISHED else None
+    optimal = [
+        scored(budget) if scored else select(rows, T=budget)[0].best for budget in ex.IMDB_BUDGETS
+    ]
+    names = [name for name in TABLE_ORDER if select(rows, algorithm=name)]
+    drawn, ax = pyplot.subplots(figsize=(9.6, 0.36 * (len(names) + 3)), layout="constrained")
+    ax.set_axis_off()
+    head = ["$T$", *map(str, ex.IMDB_BUDGETS), "right"]
+    text = [head, ["optimal arm", *map(str, optimal), ""]]
+    tint = [[HEAD] * len(head), [HEAD] * len(head)]
+    for name in names:
+        own = select(rows, algorithm=name)
+        wins = [row.recommended == best for row, best in zip(own, optimal, strict=True)]
+        rate = f"{short(sum(1 - row.error for row in own), 1)}/{len(own)}"
+        text.append([name, *(str(row.recommended) for row in own), rate])
+        tint.append([WRONG, *(RIGHT if win else WRONG for win in wins), WRONG])
+    table = ax.table(text, tint, loc="center", cellLoc="center", bbox=(0, 0, 1, 1),
+                     colWidths=[0.19, *[0.066] * len(ex.IMDB_BUDGETS), 0.085])  # fmt: skip
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
+    for cell in table.get_celld().values():
+        cell.set_edgecolor("#c8ced4")
+    sigma = pooled_noise(list(IMDB.problem().means(ex.IMDB_BUDGETS[-1])))
+    also = ", as is Rest-Sure's" if mode == AS_PUBLISHED else ""
+    return drawn, [
+        "Arms from 0: NN112, NN1, NN2, NN22, NN222, OGD, LR. The paper's row of optimal arms "
+        "(5, 5, 2, 2, ...) is hard-coded; the recorded curves give 5, 5, 5, 5, 2, ... As "
+        "published, success is counted against the paper's row, as written against the curves.",
+        f"Right at how many of {len(ex.IMDB_BUDGETS)} budgets: {values_of(successes(rows), 2)}. "
+        "Prob-1 draws its pulls: its cells show the arm recommended most often, and its count is "
+        f"a mean over runs{also}.",
+        f"sigma = {IMDB.sigma} as in the paper; the pooled second differences of the curves give "
+        f"{sigma:.4f}.",
+    ]
+
+
+class RecordedPoint(NamedTuple):
+    """The recorded accuracy of a learner at a step, and its mean over the steps around it."""
+
+    arm: str
+    n: int
+    mean: float
+    smoothed: float
+
+
+def recorded_points(bench: Workbench) -> list[RecordedPoint]:
+    """Return the seven recorded curves, raw and smoothed."""
+    problem, upto, ones = IMDB.problem(), ex.IMDB_BUDGETS[-1], np.ones(SMOOTH)
+    counts = np.convolve(np.ones(upto), ones, "same")
+    return [
+        RecordedPoint(name, n + 1, float(curve[n]), float(smooth[n]))
+        for name, curve in zip(problem.names, problem.means(upto), strict=True)
+        for smooth in [np.convolve(curve, ones, "same") / counts]
+        for n in range(0, upto, EVERY)
+    ]
+
+
+@partial(Figure, "imdb-arms", "Rewards of the seven IMDB learners (appendix H)", recorded_points)
+def imdb_arms(pyplot: Any, rows: list[RecordedPoint], mode: str) -> Shown:
+    """Draw the smoothed curves."""
+    drawn, ax = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    drawing.arms(ax, rows, "smoothed")
+    ax.set_ylabel("accuracy")
+    names = IMDB.problem().names
+    drawing.label_ends(ax, {name: f"{arm} {name}" for arm, name in enumerate(names)})
+    return drawn, [
+        f"Means of about 1000 right-or-wrong outcomes, drawn as means over {SMOOTH} steps, every "
+        f"{EVERY}th step."
+    ]

@@ -110,7 +110,7 @@ class Play:
         for place, (_, row) in enumerate(sorted(ranks)):
             ledger.work[place], ledger.work[len(ranks) + row] = row, place
         ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
-        self.batch = [arm for arm in before.batch if arm in self._row]
+        self.batch = [arm for arm in before.batch if arm in self._row][: self.terms.left]
 
     def _enter_evenly(self, reported: Rewards) -> None:
         """Enter as many rewards as every arm has; the others wait until the plan reaches them."""

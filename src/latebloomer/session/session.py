@@ -313,7 +313,12 @@ class Session:
     def _issue_batch(self, event: BatchIssued) -> None:
         play, size = self._play, batch_size(event.size)
         possible = play.due != OVER and self._picks_one_by_one()
-        if not possible or event.more is not bool(play.batch) or size < len(play.batch):
+        left = self.deciding_budget - self.spent
+        if (
+            not possible
+            or event.more is not bool(play.batch)
+            or not len(play.batch) <= size <= left
+        ):
             raise TellError(f"{size} arms cannot be handed out now: {self.reason}")
         play.issue_batch(size, event.more)
 

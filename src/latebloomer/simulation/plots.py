@@ -128,7 +128,7 @@ def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) 
         return
     _curves(results, what, log, ax)
     if legend:
-        _legend(ax)
+        side_legend(ax)
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:
@@ -163,12 +163,13 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
         line = style.line(place, len(results.policies), len(own))
         _curve(own, what, log, line, ax)
     _mark_changes(results, ax)
-    _plain_ticks(results.budgets, ax)
+    plain_ticks(results.budgets, ax)
     ax.set(xlabel="budget T", ylabel=YLABELS[what], title=results.origin.problem)
     ax.grid(True, which="major", color="0.92", linewidth=0.6)
 
 
-def _legend(ax: Axes) -> None:
+def side_legend(ax: Axes) -> None:
+    """Add a legend to the right of the axes."""
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=TEXT,
               handlelength=3.2)  # fmt: skip
 
@@ -212,8 +213,8 @@ def _mark_changes(results: Results, ax: Axes) -> None:
         ax.axvline(horizon, color="0.4", linestyle="--", linewidth=0.9, zorder=0)
 
 
-def _plain_ticks(budgets: list[int], ax: Axes) -> None:
-    """Budgets as plain numbers, at 1, 2 and 5 times powers of ten."""
+def plain_ticks(budgets: Sequence[int], ax: Axes) -> None:
+    """Show budgets as plain numbers, at 1, 2 and 5 times powers of ten."""
     ticker = extra("matplotlib.ticker", "plots", "plots")
     wide = budgets[-1] >= 2000 * budgets[0]
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
