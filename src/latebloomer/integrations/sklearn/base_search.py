@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
@@ -40,9 +39,8 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.live_display import print_aside
-from latebloomer.racing.same_race import need_same_settings
+from latebloomer.racing.same_race import need_same_values
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
@@ -60,7 +58,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes unchanged
-EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
+EXTENDS = ("budget", "trainings")  # a larger one extends the race of a journal
 TICK = 1e-9  # no step is shorter, in seconds
 
 
@@ -165,7 +163,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         try:
             verdict = self._race(raced, budget, tasks)
         except KeyboardInterrupt as stopped:
-            raise self._interrupted(stopped) from None
+            raise self._interrupted(stopped, raced) from None
         self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != ONE
         self.verdict_ = replace(verdict, learner=None)
         table, names = self._publish(verdict, raced), list(estimators)
@@ -185,16 +183,15 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
             "policy": self.policy, "runner": raced.runner, "progress": bool(self.verbose),
             "callbacks": callbacks, "watch": self.watch,
         }  # fmt: skip
-        made = raced.factories()
-        if self._has_journal():
-            need_same_settings(self.journal, {name: getattr(self, name) for name in PASSED_ON})
-            asked = {name: budget.race.get(name) for name in EXTENDS}
+        made, passed_on = raced.factories(), {name: getattr(self, name) for name in PASSED_ON}
+        if raced.has_journal:
+            need_same_values(self.journal, passed_on)
+            asked = {name: budget.race[name] for name in EXTENDS if name in budget.race}
             return resume(self.journal, made, **asked, **how)
         try:
             return race(
-                made, **budget.race, **how, journal=self.journal, seed=raced.seed,
+                made, **budget.race, **passed_on, **how, journal=self.journal, seed=raced.seed,
                 score_range=raced.score_range,
-                **{name: getattr(self, name) for name in PASSED_ON},
             )  # fmt: skip
         except AllFailed as error:
             reasons = [notes.error for notes in raced.notes.values() if notes.error is not None]
@@ -202,16 +199,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
                 raise NoneLearns(str(error)) from next(iter(reasons), None)
             raise
 
-    def _has_journal(self) -> bool:
-        """Return whether `fit` resumes the race of a journal."""
-        named = self.journal is not None and not names_folder(self.journal)
-        return named and Path(self.journal).exists()
-
-    def _interrupted(self, stopped: KeyboardInterrupt) -> Interrupted:
+    def _interrupted(self, stopped: KeyboardInterrupt, raced: SearchRace) -> Interrupted:
         """Return what Ctrl-C ends `fit` with, and print it before the traceback."""
-        place = getattr(stopped, "journal", None) or (
-            self.journal if self._has_journal() else None
-        )
+        place = getattr(stopped, "journal", self.journal if raced.has_journal else None)
         text = "Stopped. The search had no journal, so it cannot be continued."
         if place is not None:
             text = f"Stopped. Call fit again with journal={str(place)!r} to continue."
@@ -247,18 +237,18 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         """Return a fresh clone of an estimator, trained on all rows, or None if time is short."""
         one = verdict[name]
         made = one.pulls if one.steps is None else one.steps
-        steps, pace = budget.refit_steps(self, verdict, name), one.seconds / max(1, made)
-        pace *= raced.refit_ratio
-        seconds = inf
-        if self.seconds is not None and refit_is_inside(self):
+        pace = raced.refit_ratio * one.seconds / max(1, made)
+        steps, least, seconds = budget.refit_steps(self, verdict, name), 0, inf
+        if self.seconds is not None and refit_is_inside(self) and name == verdict.name:
             left = self.seconds - verdict.seconds
-            steps = min(steps, max(made, int(left / max(pace, TICK))))
+            steps, least = min(steps, max(made, int(left / max(pace, TICK)))), made
             seconds = OVERTIME * left
         if self.verbose:
             about = span_of_time(steps * pace)
             print_aside(f"refitting {name} on all {raced.rows:,} rows, about {about}")
-        learner = raced.refit(name, steps, made, seconds) if steps * pace <= seconds else None
-        if learner is None and name == verdict.name:
+        fits = steps * pace <= seconds
+        learner = raced.refit(name, steps, least, seconds) if fits else None
+        if learner is None:
             warnings.warn(
                 f"The time left was too short to refit {name}: best_estimator_ is the model of "
                 f"the race, trained on the training rows only ({made} steps). Give more seconds, "

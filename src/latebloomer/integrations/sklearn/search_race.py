@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -36,7 +36,9 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import seed_of
+from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.training_share import FEWEST
@@ -47,7 +49,8 @@ from latebloomer.simulation.local_runs import cores
 BATCH = 64  # rows of a pull, if pulls are counted
 FOLDS = 5  # of cv=None, as in scikit-learn
 LEAST = 2.0  # full trainings of a race by default, or half of one for each estimator
-PULLS = 25  # of a full training: calls of `fit` with warm_start cost less than a tenth of it
+PULLS = 25, 100  # of a full training, at least and at most
+EACH = 10  # pulls of each estimator that the budget is to be good for
 REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
 CHUNKS = 10  # parts of a refit that has to end in time
 OVERTIME = 1.2  # times the time reserved for it that a refit may take
@@ -96,6 +99,17 @@ class SearchRace:
         """Number of models that each estimator has in the race."""
         return len(self._splits)
 
+    @property
+    def has_journal(self) -> bool:
+        """True if the race of a journal is resumed."""
+        journal = self._search.journal
+        return journal is not None and not names_folder(journal) and Path(journal).exists()
+
+    @cached_property
+    def _recorded(self) -> Mapping[str, Any]:
+        """The settings of the race in the journal; empty for a new race."""
+        return settings_in(self._search.journal) if self.has_journal else {}
+
     def _scores_folder(self) -> Path | None:
         """Return where scores are kept: next to the journal, or for as long as processes run."""
         if self._search.journal is not None:
@@ -109,8 +123,8 @@ class SearchRace:
         jobs = 1 if n_jobs is None else need_whole("n_jobs", n_jobs)
         found = jobs if jobs > 0 else cores() + 1 + jobs
         require(jobs != 0 and found >= 1, "n_jobs", n_jobs,
-                f"at least 1, or from -{cores()} to -1",
-                "it is how many estimators train at the same time; -1 means all cores")  # fmt: skip
+                f"at least 1, or from -{cores()} to -1", "it is how many estimators train at the "
+                "same time; -1 means all cores")  # fmt: skip
         if found == 1:
             return LocalRunner(retries=0)
         from latebloomer.racing.runners.ray import RayRunner
@@ -122,6 +136,7 @@ class SearchRace:
         made = {name: self._factory(name) for name in self.estimators}
         for name, factory in made.items():
             factory.settings = self._settings_of(name)  # type: ignore[attr-defined]
+            factory.full_steps = self.full_steps[name]  # type: ignore[attr-defined]
         return made
 
     def _factory(self, name: str) -> Callable[[], Any]:
@@ -182,9 +197,18 @@ class SearchRace:
         given = self._search.pulls_per_training
         if given is not None:
             return need_positive("pulls_per_training", given)
+        recorded = self._recorded.get("pulls_per_training")
+        if recorded is not None:
+            return int(recorded)
+        # Few: a call of `fit` with warm_start may cost as much as several trees.
+        (few, most), trainings = PULLS, self._search.trainings or inf
+        wanted = (
+            most if self._search.seconds is not None else EACH * len(self.examples) / trainings
+        )
+        pulls = min(most, max(few, ceil(wanted)))
         steps = [one.full_steps for one in self.examples.values() if not one.in_one_step]
-        shortest = min(steps, default=PULLS)
-        return shortest if FEWEST <= shortest < PULLS else PULLS
+        shortest = min(steps, default=pulls)
+        return shortest if FEWEST <= shortest < pulls else pulls
 
     @cached_property
     def full_steps(self) -> dict[str, int]:
@@ -212,9 +236,7 @@ class SearchRace:
         """Rows of the refit compared with the rows that a step of the race trains on."""
         return self.rows / sum(train.size for train, _ in self._splits)
 
-    def refit(
-        self, name: str, steps: int, least: int = 0, seconds: float = inf
-    ) -> SklearnLearner | None:
+    def refit(self, name: str, steps: int, least: int, seconds: float) -> SklearnLearner | None:
         """Return a fresh clone of an estimator, trained on all rows.
 
         In a given time it makes fewer steps; None if these would be fewer than `least`.
@@ -365,9 +387,9 @@ def _in_trainings(search: Any, raced: SearchRace) -> SearchBudget:
 def _nothing_left(trainings: float, reserved: int, whole: list[str], others: int) -> str:
     costs = []
     if reserved:
-        costs.append("refit=True reserves 1 training to refit the winner")
+        costs.append("refit=True reserves one training to refit the winner")
     if whole:
-        cost = f"{len(whole)} estimators train in one step and cost 1 training each"
+        cost = f"{len(whole)} estimators train in one step and cost one training each"
         costs.append(f"{cost} ({', '.join(whole)})")
     needed = reserved + len(whole)
     return (
@@ -405,7 +427,8 @@ def _in_pulls(search: Any, arms: int) -> SearchBudget:
         f"{reserved} of {budget} pulls are reserved to refit the winner on all rows",
         f"pulls on top of the budget will refit the winner on all rows: {many}",
     )
-    asked: dict[str, Any] = {"budget": budget - reserved, "horizon": horizon}
+    # No learner is trained further than the refit, and all are compared where that ends.
+    asked: dict[str, Any] = {"budget": budget - reserved, "horizon": horizon or reserved or None}
     if search.pulls_per_training is not None:
         asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
     return SearchBudget(asked, reserved, text)

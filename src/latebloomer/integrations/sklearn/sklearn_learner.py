@@ -137,7 +137,7 @@ class SklearnLearner:
             folds = folds_of(X, y, splits, weights, weights)
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
         self._set_up(estimator, folds, settings, FoldScorer(scorer), checkpoints, Notes())
-        self.score_range = score_range_of(estimator, scoring)
+        self.score_range: Range | None = score_range_of(estimator, scoring)
 
     @classmethod
     def on_folds(
@@ -165,7 +165,6 @@ class SklearnLearner:
     ) -> None:
         self.estimator, self._scorer = estimator, scorer
         self._checkpoints, self._notes = checkpoints, notes
-        self.score_range: Range | None = None
         self._rows = [row_count(fold.X) for fold in folds]
         kind = model_class(estimator)
         self._models = [kind(estimator, fold, settings) for fold in folds]
