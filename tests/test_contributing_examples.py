@@ -123,7 +123,7 @@ def test_a_figure(house, tmp_path):
 def test_a_command(house, tmp_path):
     said = run(house, "-c", blocks("a command")[1], cwd=tmp_path)
     assert re.search(r" +\d+ slow\n +\d+ flat\n", said)
-    assert "JournalError: there is no journal none.db" in said
+    assert "JournalError: There is no journal none.db" in said
     assert "each learner of a race" in run(house, "-m", "latebloomer", "pulls", "--help")
 
 

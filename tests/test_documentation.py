@@ -62,7 +62,7 @@ def test_links_lead_somewhere(file):
         assert not anchor or anchor in anchors(target), link
 
 
-LISTS = {"CHANGELOG.md", "glossary.md"}  # to look things up in
+LISTS = {"CHANGELOG.md", "concepts.md"}  # to look things up in
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name_of)

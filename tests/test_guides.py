@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = {"boosting.md", "pytorch.md", "hosts.md"}  # tests/integrations/test_*_guide.py
-NOT_RUN = {"scaling.md": 1, "simulation.md": 1}  # blocks that need a cluster
+ELSEWHERE = {"training-libraries.md", "tuners.md"}  # tests/integrations/test_*_guide.py
+NOT_RUN = {"ray.md": 1, "simulation.md": 1}  # blocks that need a cluster
 PART = re.compile(
     r"^<!-- python\n(?P<hidden>.*?)^-->|(?P<skip>^<!-- not run: [^\n]+ -->\n+)?"
     r"^```python\n(?P<shown>.*?)^```",

@@ -1,4 +1,4 @@
-"""Draws docs/cooldown.png and checks what docs/cooldown.md says of it.
+"""Draws docs/cooldown.png and checks what docs/limits.md says of it.
 
     LATEBLOOMER_DATA=FOLDER python docs/tools/cooldown_picture.py
 
@@ -62,7 +62,7 @@ def check() -> None:
     )
     said = said and {rule: named(rule, steps, early, late) for rule in NAMED} == NAMED
     if not said:
-        raise ValueError(f"docs/cooldown.md is not what {file} shows")
+        raise ValueError(f"docs/limits.md is not what {file} shows")
 
 
 def named(rule: str, steps: np.ndarray, early: np.ndarray, late: np.ndarray) -> list[int]:

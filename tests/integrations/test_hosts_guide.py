@@ -1,4 +1,4 @@
-"""docs/hosts.md: every example runs and ends in a verdict."""
+"""docs/tuners.md: every example runs and ends in a verdict."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from latebloomer import read_verdict
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.session import Session
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "hosts.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "tuners.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 

@@ -419,12 +419,12 @@ def test_regression_targets_for_classifiers_are_refused():
         search(SGDRegressor()).fit(X)
 
 
-# --- docs/scikit-learn-settings.md ---
+# --- docs/scikit-learn.md ---
 
 
 def test_the_example_of_the_guide_runs():
     docs = Path(__file__).parents[2] / "docs"
-    guide = (docs / "scikit-learn-settings.md").read_text(encoding="utf-8")
+    guide = (docs / "scikit-learn.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
     said: dict = {}
     exec(example, said)

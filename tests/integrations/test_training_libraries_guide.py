@@ -1,4 +1,4 @@
-"""The pages of training libraries: every example runs, and the table has every learner."""
+"""docs/training-libraries.md and loggers: every example runs, and the table has every learner."""
 
 import contextlib
 import io
@@ -13,25 +13,17 @@ from libraries import library
 from latebloomer.racing.learner import ADAPTERS
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [
-    (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("training-libraries", "boosting", "pytorch", "loggers")
-]
-GUIDE = "\n".join(PAGES)
+GUIDE = (DOCS / "training-libraries.md").read_text(encoding="utf-8")
+LOGGERS = (DOCS / "callbacks.md").read_text(encoding="utf-8")
 ROWS, *EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-EXAMPLES = [example for example in EXAMPLES if example != ROWS]
 OURS = re.compile(r"^from latebloomer\.integrations\.(\w+) import (\w+)", re.MULTILINE)
 TITLES = [OURS.search(example)[1] for example in EXAMPLES]
 
 
-def test_the_pages_race_on_the_same_rows():
-    assert [page.count(ROWS) for page in PAGES] == [0, 1, 1, 0]
-
-
 def test_there_is_an_example_for_each_learner_and_a_line_in_the_table():
-    elsewhere = {"sklearn", "optuna"}  # docs/scikit-learn.md, docs/optuna.md
+    elsewhere = {"sklearn", "optuna"}  # docs/scikit-learn.md, docs/tuners.md
     homes = {name.split(".")[2] for name in ADAPTERS.values()} - elsewhere
-    assert {*homes, "standard_logging"} == set(TITLES)
+    assert homes == set(TITLES)
     for name in ADAPTERS.values():
         if name.split(".")[2] not in elsewhere:
             assert f"| `{name.rpartition('.')[2]}` | " in GUIDE
@@ -39,8 +31,7 @@ def test_there_is_an_example_for_each_learner_and_a_line_in_the_table():
 
 @pytest.mark.parametrize("title", TITLES)
 def test_an_example_runs_and_names_a_learner(title, tmp_path, monkeypatch):
-    if title != "standard_logging":
-        library(title)
+    library(title)
     os.environ.setdefault("KERAS_BACKEND", "torch")
     monkeypatch.chdir(tmp_path)
     example = EXAMPLES[TITLES.index(title)]
@@ -48,14 +39,13 @@ def test_an_example_runs_and_names_a_learner(title, tmp_path, monkeypatch):
     with contextlib.redirect_stdout(io.StringIO()):
         exec(ROWS, said)
         exec(example, said)
-    if title != "standard_logging":
-        kind = getattr(import_module(f"latebloomer.integrations.{title}"), OURS.search(example)[2])
-        assert isinstance(said["verdict"].learner, kind)
-        assert said["verdict"].learner.model is not None
+    kind = getattr(import_module(f"latebloomer.integrations.{title}"), OURS.search(example)[2])
+    assert isinstance(said["verdict"].learner, kind)
+    assert said["verdict"].learner.model is not None
 
 
 def test_the_loggers_of_the_table_are_there():
-    rows = re.findall(r"^\| `(\w+)\(.*?\)` in `integrations/(\w+)\.py`", GUIDE, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)\(.*?\)` in `integrations/(\w+)\.py`", LOGGERS, re.MULTILINE)
     assert len(rows) == 4
     for name, module in rows:
         assert hasattr(import_module(f"latebloomer.integrations.{module}"), name)

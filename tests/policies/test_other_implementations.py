@@ -1,6 +1,6 @@
 """What other public ports play, by rules written from their description, beside ours.
 
-The facts are those of docs/other-implementations.md; the rules are ours, a few lines each.
+The facts are those of docs/reproduction.md; the rules are ours, a few lines each.
 """
 
 from math import ceil, floor, sqrt

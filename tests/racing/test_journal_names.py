@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_is_not_taken_twice(tmp_path, monkeypatch):
     second.close()
     monkeypatch.setattr(names, "_new_names", lambda folder: iter([first.path, second.path]))
     before = first.path.read_bytes()
-    with pytest.raises(JournalError, match="no name is free"):
+    with pytest.raises(JournalError, match="No name is free"):
         begin("races/", created)  # both let go of: they are there all the same
     assert first.path.read_bytes() == before
 
@@ -101,7 +101,7 @@ def test_a_folder_of_ones_own(tmp_path):
 
 def test_where_no_folder_can_be_made_it_is_said(tmp_path):
     (tmp_path / "races").write_text("a file")
-    with pytest.raises(JournalError, match=r"journal='races/', but the folder .*journal=None"):
+    with pytest.raises(JournalError, match=r"journal='races/': the folder .*journal=None"):
         run()
     assert (tmp_path / "races").read_text() == "a file"
 
@@ -124,10 +124,10 @@ def test_the_newest_is_no_file_of_another_program(tmp_path):
 
 
 def test_where_there_is_none_it_is_said(tmp_path):
-    with pytest.raises(JournalError, match=r"there is no folder races: .*start with race"):
+    with pytest.raises(JournalError, match=r"There is no folder races. .*start with race"):
         read_verdict()
     (tmp_path / "races").mkdir()
-    with pytest.raises(JournalError, match=r"there is no journal in races: name the file"):
+    with pytest.raises(JournalError, match=r"There is no journal in races. Name the file"):
         read_verdict()
 
 
@@ -221,8 +221,8 @@ def test_settings_that_change_no_decision_may_differ():
     [
         ({"if_exists": "overwrite"}, "if_exists='overwrite', but if_exists must be 'error'"),
         ({"if_exists": None}, "if_exists=None, but if_exists must be"),
-        ({"journal": 3}, "journal=3, but journal must be a file, a folder"),
-        ({"journal": " "}, "journal='', but journal must be a file"),
+        ({"journal": 3}, "journal=3 must be a file, a folder that ends in a slash"),
+        ({"journal": " "}, "journal=' ' must be a file"),
     ],
 )
 def test_nonsense_is_refused_before_anything_is_made(tmp_path, settings, text):

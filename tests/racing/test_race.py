@@ -358,7 +358,6 @@ def test_one_object_cannot_race_against_itself():
         ({}, SettingError, "needs exactly one: trainings=3 counts full trainings, budget=2000"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
-        ({"budget": 20, "durability": "some"}, SettingError, "'normal' or 'full'"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
         ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ],

@@ -16,7 +16,7 @@ from latebloomer import race, read_verdict, resume
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, Interrupted, LearnerError, SettingError
 from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
-from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
@@ -152,7 +152,8 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     sizes = {
         size
         for (size,) in rows(
-            path, "SELECT value FROM changes WHERE kind = 'handed out' AND word = ''"
+            path,
+            "SELECT value FROM changes WHERE kind = 'BatchIssued' AND NOT json_extract(data, '$.more')",
         )
     }
     assert sizes == {2}
@@ -181,12 +182,12 @@ def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     )
     assert verdict.spent == 100 and read_verdict(path).summary() == verdict.summary()
     assert not [arm for arm in verdict.learners if arm.state == "failed"]
-    assert rows(path, "SELECT count(*) FROM changes WHERE word = 'more'")[0][0] > 20
+    assert rows(path, "SELECT count(*) FROM changes WHERE json_extract(data, '$.more')")[0][0] > 20
 
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, monkeypatch):
-    path, real, told = tmp_path / "race.db", FileJournal.append, []
+    path, real, told = tmp_path / "race.db", SqliteLog.append, []
 
     def append(self, *events, elapsed=0.0):
         real(self, *events, elapsed=elapsed)
@@ -195,10 +196,10 @@ def test_what_is_not_told_is_not_counted_twice_when_interrupted(ray, tmp_path, m
             told.append(None)
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(FileJournal, "append", append)
+    monkeypatch.setattr(SqliteLog, "append", append)
     with pytest.raises(Interrupted, match=r"Stopped after pull \d+ of 150"):
         run(LEARNERS, 150, path)
-    monkeypatch.setattr(FileJournal, "append", real)
+    monkeypatch.setattr(SqliteLog, "append", real)
     assert 60 <= len(rows(path)) < 150
     saved = {arm for (arm,) in rows(path, "SELECT arm FROM checkpoints")}
     assert saved <= {0, 2} and saved  # those that can be saved
@@ -429,7 +430,7 @@ def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
         file.write_text(file.read_text().replace("[", "[9", 1))  # another n
     again = resume(path, PAIR, runner=RayRunner(storage=place), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)  # trained again instead
-    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'noted'")]
+    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'WarningNoted'")]
     assert any("was not loaded: the files are missing or not those" in why for why in notes)
 
 

@@ -18,14 +18,15 @@ Ints: TypeAlias = Any  # an int64 array when compiled, a list of ints in a sessi
 ANY = -1  # a phase of the plan in which every arm competes for every pull
 OVER = -1  # no arm is due: the session is over
 
-# The cells of `Ledger.cursor`.
-PULLS = 0  # rewards seen in all
-PHASE = 1  # the phase of the plan that is being played
-RACERS = 2  # how many arms are still racing: the first entries of `Ledger.racing`
-PHASE_START = 3  # pulls that every racing arm had when the phase began
-SWEEPS = 4  # full sweeps over the racing arms so far: each has had that many pulls
-SWEEP_PLACE = 5  # the entry of `Ledger.racing` that the running sweep has reached
-STALE = 6  # 1 when ratings of other arms than the pulled one have changed
+# The cells of `Ledger.cursor`:
+# PULLS        rewards so far, of all arms
+# PHASE        the current phase of the plan
+# RACERS       number of racing arms: the first entries of `Ledger.racing`
+# PHASE_START  pulls that every racing arm had when the phase began
+# SWEEPS       complete sweeps over the racing arms: each has had that many pulls
+# SWEEP_PLACE  the entry of `Ledger.racing` that the current sweep has reached
+# STALE        1 if ratings of other arms than the pulled one have changed
+PULLS, PHASE, RACERS, PHASE_START, SWEEPS, SWEEP_PLACE, STALE = range(7)
 CELLS = 7
 
 FAN = 16  # arms per match of the tournament: few levels, and one scan for up to 16 arms
@@ -49,9 +50,7 @@ class Ledger(NamedTuple):
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m (see `remember_*`)
     racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
     out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
-    repeats_scores: (
-        Ints  # 1 for an arm that repeats rewards between its steps: no noise is read from it
-    )
+    repeats_scores: Ints  # 1 for an arm that repeats rewards between steps: its noise is not read
     work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
     pool: Floats  # four numbers for the policy's own use
     cursor: Ints

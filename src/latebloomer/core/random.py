@@ -117,12 +117,6 @@ def block(seed: int, run: int, stream: int, place: int, domain: int) -> Words:
 
 
 @kernel
-def philox(seed: int, run: int, stream: int, index: int) -> Words:
-    """Four 32-bit words, the block whose halves become the Gaussians 2 index and 2 index + 1."""
-    return block(seed, run, stream, index, 0)
-
-
-@kernel
 def half(seed: int, run: int, stream: int, index: int, domain: int) -> tuple[int, int]:
     """The 64 bits, as two words, that belong to one draw."""
     c0, c1, c2, c3 = block(seed, run, stream, index >> 1, domain)

@@ -20,9 +20,9 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal
-from latebloomer.racing.journal.names import Place, names_folder
+from latebloomer.racing.journal import Place, files
+from latebloomer.racing.journal.journal import EventLog
+from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.same_race import holds_race, need_same_settings
@@ -90,7 +90,7 @@ class HostedRace:
         )  # fmt: skip
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
-        self._journal: Journal | None = None
+        self._journal: EventLog | None = None
         self._clock = Stopwatch()
         self._seen: set[int] = set()  # arms whose trials were met in this process
         self._crowded = False  # whether there were more trials than arms

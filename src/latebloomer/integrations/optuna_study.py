@@ -19,9 +19,8 @@ from latebloomer.integrations.full_training import library
 from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.journal import RACES, RESUME, files
+from latebloomer.racing.journal import RACES, RESUME, Place, files
 from latebloomer.racing.journal.names import (
-    Place,
     check_journal_options,
     names_folder,
 )
@@ -40,7 +39,7 @@ from latebloomer.session.events import (
     LearnerLeft,
     ScoreReported,
 )
-from latebloomer.session.reasons import DROPPED
+from latebloomer.session.learner_view import DROPPED
 
 __all__ = ["race_study"]
 

@@ -21,7 +21,7 @@ from latebloomer.integrations.hosted_race import (
     need_count,
     need_reported,
 )
-from latebloomer.racing.journal.names import Place
+from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 

@@ -88,7 +88,7 @@ def _has_fan(one: LearnerView) -> bool:
     """Return whether a forecast of the learner is drawn: it can still be trained that far."""
     seen = one.forecast
     racing = one.state in (RACING, LEADING)
-    return racing and seen is not None and isfinite(seen.score) and seen.at > one.pulls
+    return racing and seen is not None and seen.trust > 0 and seen.at > one.pulls
 
 
 def _longest(page: RacePage) -> int:

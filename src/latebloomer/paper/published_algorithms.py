@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import numpy_kernel as kernel
-from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.paper.experiments import WINDOW
 from latebloomer.problems.curves import Floats
 

@@ -46,8 +46,9 @@ HOOKS = (
 class Forecast(NamedTuple):
     """What a policy expects of an arm, as far as it makes forecasts."""
 
-    belief: float  # in them, from 0 to 1: the share of `gain` that is in the arm's rating
-    tested: int  # the pull up to which forecasts were compared with what happened
+    trust: float  # share of `gain` that is in the arm's rating, from 0 to 1
+    origin: int  # pull from which earlier forecasts were made,
+    tested: int  # and the pull up to which they were compared with what happened
     ahead: float  # the pull that is forecast
     gain: float  # until then
 
@@ -163,13 +164,6 @@ class Policy(ABC):
     def advised_budget(self, arms: int) -> tuple[int, str]:
         """The smallest budget that makes sense, and why."""
         return self.smallest_budget(arms)
-
-    def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
-        """What to add to the reason why arm `i` was kept or dropped on this rating, if anything.
-
-        `rating` is as users see it, with the `sign` of their scores. Plain Python, for sessions.
-        """
-        return ""
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
         """What is expected of arm `i`, in rewards; None where nothing is. For sessions too."""

@@ -182,9 +182,9 @@ class Noise(ABC):
     def scales(self, arms: int) -> Floats:
         """The scale of each arm."""
 
-    @abstractmethod
     def sigma(self, arms: int) -> Floats:
-        """A sub-Gaussian constant for each arm, what the theory calls sigma; may be infinite."""
+        """Return a sub-Gaussian constant for each arm: the theory's sigma; may be infinite."""
+        return self.scales(arms)
 
     def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
         """Raise a `CurveError` if the noise cannot have these means."""
@@ -213,9 +213,6 @@ class Gaussian(Noise):
 
     def scales(self, arms: int) -> Floats:
         return _per_arm("sd", self.sd, arms)
-
-    def sigma(self, arms: int) -> Floats:
-        return self.scales(arms)
 
 
 @dataclass(frozen=True)
@@ -267,9 +264,6 @@ class Uniform(Noise):
     def scales(self, arms: int) -> Floats:
         return _per_arm("half_width", self.half_width, arms)
 
-    def sigma(self, arms: int) -> Floats:
-        return self.scales(arms)
-
 
 @dataclass(frozen=True)
 class StudentT(Noise):
@@ -312,9 +306,6 @@ class Noiseless(Noise):
     kind: ClassVar[int] = NOISELESS
 
     def scales(self, arms: int) -> Floats:
-        return np.zeros(arms)
-
-    def sigma(self, arms: int) -> Floats:
         return np.zeros(arms)
 
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from latebloomer._util.memory import need_memory
 from latebloomer.core.moves import key
 from latebloomer.errors import ArmError, CurveError, extra, require
-from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
 from latebloomer.theory import assumptions, complexity
@@ -64,10 +63,12 @@ class Problem:
     label: str = "problem"
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        set_field(self, "curves", _curves(self.curves))
+        set_field, names = object.__setattr__, _names(self.names, _count(self.curves))
+        functions = all(callable(curve) for curve in self.curves)
+        curves = tuple(self.curves) if functions else _as_table(self.curves, names)
+        set_field(self, "curves", curves)
         set_field(self, "noise", as_noise(self.noise))
-        set_field(self, "names", _names(self.names, self.arms))
+        set_field(self, "names", names)
         self.noise.scales(self.arms)  # says what is wrong where there is one scale per arm
         if self.length is not None:
             self.noise.check(self.curves)
@@ -221,48 +222,24 @@ class Problem:
 
 
 def need_room_for(arms: int) -> None:
-    """Raise a `ChunkError` where so many curves do not fit into memory."""
+    """Raise a `ChunkError` if that many curves do not fit into memory."""
     need_memory(CURVE_BYTES * arms, f"a problem of {arms} arms", "give fewer arms")
 
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:
     means = np.asarray(curve(pulls), dtype=np.float64)
     if means.shape != pulls.shape or not np.all(np.isfinite(means)):
-        raise CurveError(f"the curve of {name!r} must give one finite mean for each pull count")
+        raise CurveError(f"the curve of {name!r} must return one finite mean for each pull count")
     return means
 
 
-def _curves(given: Any) -> Floats | tuple[AnyCurve, ...]:
-    if not hasattr(given, "__len__"):
-        raise CurveError(f"curves={given!r}, but they must be a table, or one function per arm")
-    if len(given) < 2:
-        raise CurveError(f"{len(given)} arm, but a problem needs at least 2 to choose from")
-    return tuple(given) if all(callable(curve) for curve in given) else _as_table(given)
-
-
-def _as_table(given: Any) -> Floats:
-    try:
-        rows = [np.asarray(curve, dtype=np.float64) for curve in given]
-    except (TypeError, ValueError) as error:
-        raise CurveError(f"curves must be numbers, or one function per arm: {error}") from error
-    if len({row.shape for row in rows}) > 1:
-        raise CurveError(f"curves of unequal length: {[row.size for row in rows]}")
-    table = given if _is_frozen(given) else np.array(rows)
-    if table.ndim != 2 or table.shape[1] < 1:
-        raise CurveError(f"curves of shape {table.shape}, but they must be a table (arms, pulls)")
-    if not np.all(np.isfinite(table)):
-        arm, n = np.argwhere(~np.isfinite(table))[0].tolist()
-        raise CurveError(f"arm {arm} has no finite mean at pull {n + 1}: {table[arm, n]}")
-    table.flags.writeable = False
-    return table
-
-
-def _is_frozen(given: Any) -> bool:
-    """Whether nobody can change the numbers, so that no copy of them is needed."""
-    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        return False
-    owner = given if given.base is None else given.base
-    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
+def _count(curves: Any) -> int:
+    """Return how many arms there are, at least 2."""
+    if not hasattr(curves, "__len__"):
+        raise CurveError(f"curves={curves!r}, but they must be a table, or one function per arm")
+    if len(curves) < 2:
+        raise CurveError(f"{len(curves)} arm, but a problem needs at least 2 to choose from")
+    return len(curves)
 
 
 def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
@@ -270,3 +247,134 @@ def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
     require(len(names) == arms, "names", names, f"one for each of {arms} arms", "they label arms")
     require(len(set(names)) == arms, "names", names, "all different", "they tell arms apart")
     return names
+
+
+def _as_table(given: Any, names: Sequence[str]) -> Floats:
+    """Return curves as a read-only table; a copy, unless they are one already."""
+    rows = {name: _row(name, curve) for name, curve in zip(names, given, strict=True)}
+    if len({row.size for row in rows.values()}) > 1:
+        ends = ", ".join(f"{name!r} ends at pull {row.size}" for name, row in rows.items())
+        raise CurveError(f"curves of unequal length: {ends}")
+    table = given if _is_frozen(given) else np.array([*rows.values()])
+    if table.shape[1] == 0:
+        raise CurveError("the curves are empty")
+    table.flags.writeable = False
+    return table
+
+
+def _row(name: str, given: Any) -> Floats:
+    try:
+        row = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CurveError(
+            f"arm {name!r} holds something other than numbers: give numbers, or one function per "
+            "arm"
+        ) from None
+    if row.ndim != 1:
+        raise CurveError(f"arm {name!r} has shape {row.shape}, but a curve is a list of means")
+    bad = np.flatnonzero(~np.isfinite(row))
+    if len(bad):
+        raise CurveError(f"arm {name!r} is {row[bad[0]]} at pull {bad[0] + 1}")
+    return row
+
+
+def _is_frozen(given: Any) -> bool:
+    """Return whether the numbers cannot change, so that no copy of them is needed."""
+    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
+        return False
+    owner = given if given.base is None else given.base
+    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
+
+
+# --- what holds of a problem ---
+
+
+@dataclass(frozen=True)
+class AssumptionReport:
+    """The paper's assumptions, the gaps and who is best when, up to a budget; `print` it.
+
+    Attributes
+    ----------
+    label : str
+        Of the problem.
+    names : tuple[str, ...]
+        Of the arms, in order.
+    budget : int
+        T, pulls in all.
+    falls : tuple[int | None, ...]
+        By arm, the first n with mu(n + 1) < mu(n).
+    bends_up : tuple[int | None, ...]
+        By arm, the first n at which the next increment is larger.
+    c : float
+        Given, for `largest_beta`.
+    largest_beta : float | None
+        With this c; None where the first increment exceeds c.
+    beta : float
+        Given, for `smallest_c`.
+    smallest_c : float
+        With this beta.
+    best : int
+        The arm that is best at the budget.
+    gaps : Floats
+        Of the arms at the budget.
+    changes : tuple[tuple[int, int], ...]
+        (first horizon, arm that is best from there).
+    """
+
+    label: str
+    names: tuple[str, ...]
+    budget: int
+    falls: tuple[int | None, ...]
+    bends_up: tuple[int | None, ...]
+    c: float
+    largest_beta: float | None
+    beta: float
+    smallest_c: float
+    best: int
+    gaps: Floats
+    changes: tuple[tuple[int, int], ...]
+
+    @property
+    def assumption_1(self) -> bool:
+        """Whether every arm is non-decreasing and concave up to the budget [Mussi24, Ass. 1]."""
+        return not any(n is not None for n in self.falls + self.bends_up)
+
+    @property
+    def assumption_2(self) -> bool:
+        """Whether this c goes with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
+        return self.largest_beta is not None and self.largest_beta > 1
+
+    def __str__(self) -> str:
+        best = [f"{self.names[arm]} from {horizon}" for horizon, arm in self.changes]
+        gaps = [f"{name} {gap:.4g}" for name, gap in zip(self.names, self.gaps, strict=True)]
+        lines = [
+            f"{self.label}: {len(self.names)} arms, budget {self.budget}",
+            f"Assumption 1 (non-decreasing, concave): {self._first()}",
+            f"Assumption 2 (increments at most c n^-beta): {self._second()}",
+            f"best arm at {self.budget}: {self.names[self.best]}",
+            f"gaps at {self.budget}: {_some(gaps)}",
+            f"best arm by horizon: {_some(best)}",
+        ]
+        return "\n".join(lines)
+
+    def _first(self) -> str:
+        if self.assumption_1:
+            return "holds"
+        found = [
+            f"{name} {what} at pull {n}"
+            for what, where in (("falls", self.falls), ("bends up", self.bends_up))
+            for name, n in zip(self.names, where, strict=True)
+            if n is not None
+        ]
+        return f"broken; {_some(found)}"
+
+    def _second(self) -> str:
+        needed = f"beta = {self.beta:g} needs c >= {self.smallest_c:.4g}"
+        if self.largest_beta is None:
+            return f"c = {self.c:g} is below the first increment; {needed}"
+        return f"c = {self.c:g} allows beta <= {self.largest_beta:.5g}; {needed}"
+
+
+def _some(items: list[str], most: int = 12) -> str:
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f", ... ({more} more)" if more > 0 else "")

@@ -74,8 +74,6 @@ def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Prob
     if not path.is_file():
         raise CurveError(f"{path}: there is no such file")
     columns = _without_counters(path, READERS[path.suffix](path))
-    if len(columns) < 2:
-        raise CurveError(f"{path}: {len(columns)} arm, but a problem needs at least 2")
     return [_problem(path, run, noise) for run in _by_run(path, columns)]
 
 
@@ -89,31 +87,10 @@ def _by_run(path: Path, columns: Columns) -> list[Columns]:
 
 
 def _problem(path: Path, columns: Columns, noise: Noise | float | None) -> Problem:
-    curves = {name: _curve(path, name, values) for name, values in columns.items()}
-    _same_length(path, {name: len(values) for name, values in curves.items()})
-    return Problem(np.array([*curves.values()]), noise, [*curves], path.stem)
-
-
-def _curve(path: Path, name: str, values: Any) -> Any:
-    """One arm's values without the empty cells that end a column shorter than the others."""
     try:
-        curve = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise CurveError(f"{path}: arm {name!r} holds something else than numbers") from None
-    if curve.ndim != 1:
-        raise CurveError(f"{path}: arm {name!r} has shape {curve.shape}, but a curve is a list")
-    bad = np.flatnonzero(~np.isfinite(curve))
-    if len(bad):
-        raise CurveError(f"{path}: arm {name!r} is {curve[bad[0]]} at pull {bad[0] + 1}")
-    return curve
-
-
-def _same_length(path: Path, lengths: dict[str, int]) -> None:
-    if len(set(lengths.values())) > 1:
-        ends = ", ".join(f"{name!r} ends at pull {length}" for name, length in lengths.items())
-        raise CurveError(f"{path}: curves of unequal length: {ends}")
-    if 0 in lengths.values():
-        raise CurveError(f"{path}: the curves are empty")
+        return Problem([*columns.values()], noise, [*columns], path.stem)
+    except CurveError as error:
+        raise CurveError(f"{path}: {error}") from None
 
 
 def _read_npz(path: Path) -> Columns:

@@ -20,8 +20,9 @@ from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.session.events import Event, WarningNoted
-from latebloomer.session.reasons import Standing
+from latebloomer.session.learner_view import LearnerView
 
 Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
 
@@ -82,9 +83,9 @@ class RaceView:
         """Seconds of the race when the newest event was written."""
         return self._race.elapsed
 
-    def standings(self) -> list[Standing]:
-        """All learners: the racing ones by their estimate, then the dropped ones."""
-        return self._race.session.standings()
+    def standings(self) -> list[LearnerView]:
+        """Return all learners: the best, those in the race by their estimate, then the others."""
+        return learner_views(self._race, {})
 
     def events(self) -> list[Event]:
         """All that has happened so far, in order, in earlier processes too."""

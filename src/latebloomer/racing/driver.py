@@ -17,8 +17,8 @@ from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
 from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal, near, resume_call
+from latebloomer.racing.journal import recovery
+from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -55,7 +55,7 @@ class Driver:
     def __init__(
         self,
         race: RaceState,
-        journal: Journal,
+        journal: EventLog,
         entries: Sequence[Entry],
         runner: Runner,
         progress: Progress,
@@ -63,7 +63,8 @@ class Driver:
     ) -> None:
         self.race, self.session, self.settings = race, race.session, race.settings
         self.journal, self.entries, self.runner = journal, entries, runner
-        self.progress, self.states = progress, SavedStates(race, journal.path)
+        self.progress = progress
+        self.states = SavedStates(race, journal.path, journal.durability == "full")
         timed = journal.path is not None or runner.fragile
         self.schedule = CheckpointSchedule(runner.checkpoint_every, len(entries), timed)
         self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
@@ -184,7 +185,7 @@ class Driver:
         if self._rescued or self.journal.is_in_place():
             return
         self._rescued, lost = True, self.journal
-        made = files.rescue(lost, self._known_events())
+        made = recovery.rescue(lost, self._known_events())
         lost.close()
         self.journal = made
         self.states.follow(made.path)

@@ -17,9 +17,9 @@ from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
-from latebloomer.racing.journal import RESUME, files
-from latebloomer.racing.journal.journal import Journal, near
-from latebloomer.racing.journal.names import Place, begin, check_journal_options, journal_at
+from latebloomer.racing.journal import RESUME, Place, files
+from latebloomer.racing.journal.journal import EventLog, near
+from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, bare, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -31,10 +31,11 @@ from latebloomer.racing.same_race import (
     need_same_learners,
     need_same_settings,
 )
-from latebloomer.racing.settings import Settings, process_name, versions
+from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.share_text import pull_in_words
 from latebloomer.racing.training_share import Units, declared, units_of
 from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.load import LearnerLoader
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
@@ -42,6 +43,7 @@ from latebloomer.session.events import Began, Created, Decided, Ended, WarningNo
 __all__ = [
     "check_places",
     "continue_race",
+    "declared_range",
     "described",
     "entries_and_units",
     "look_at",
@@ -130,7 +132,9 @@ def start(
     return _run(state, opened, entries, runner, Progress(state, progress), functions)
 
 
-def _begin_unless_there(journal: Place | None, created: Created, if_exists: str) -> Journal | None:
+def _begin_unless_there(
+    journal: Place | None, created: Created, if_exists: str
+) -> EventLog | None:
     """Return the journal of a new race; None if there is a race that is to be resumed."""
     if if_exists != RESUME:
         return begin(journal, created, if_exists)
@@ -210,7 +214,7 @@ def settings_in(journal: Place) -> Mapping[str, Any]:
 
 def _run(
     state: RaceState,
-    journal: Journal,
+    journal: EventLog,
     entries: list[Entry],
     runner: Runner,
     progress: Progress,
@@ -235,7 +239,9 @@ def _run(
         learner = driver.winner()
         if len(state.notes) > noted:  # about the winner
             verdict = build_verdict(state, driver.journal.path)
-        verdict = replace(verdict, learner=learner)
+        verdict = replace(
+            verdict, learner=learner, loader=LearnerLoader(state, entries, driver.states)
+        )
         progress.end(verdict)
         return verdict
     finally:

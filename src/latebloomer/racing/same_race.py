@@ -10,41 +10,29 @@ from typing import Any
 from latebloomer._util.text import brief
 from latebloomer.errors import JournalMismatch
 from latebloomer.policies.base import Policy
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import Place
 from latebloomer.racing.settings import Settings
-from latebloomer.session.events import Created, ScoreReported
+from latebloomer.session.events import Created
 
 # The policy is compared when the journal is replayed; the others change no decision.
-NOT_COMPARED = {"policy", "auto", "runner", "durability", "learners"}
+NOT_COMPARED = {"policy", "auto", "runner", "learners"}
 MORE = ("trainings", "budget")  # looked at first: the second follows from the first
 
 
 def holds_race(journal: Place | None) -> bool:
-    """Whether there is a journal with at least one pull."""
+    """Return whether there is a journal with at least one pull."""
     if journal is None or not Path(journal).is_file():
         return False
     try:
-        opened = files.read(journal)
+        return files.glance(journal).pulls > 0
     except files.Blank:
         return False
-    try:
-        return any(isinstance(entry.event, ScoreReported) for entry in opened.read())
-    finally:
-        opened.close()
 
 
 def race_in(journal: Place) -> Created:
-    """The event that a journal begins with."""
-    opened = files.read(journal)
-    try:
-        first = next(opened.read()).event
-    finally:
-        opened.close()
-    if not isinstance(first, Created):
-        raise JournalMismatch(f"{journal} does not begin with a race: it is not one of ours")
-    return first
+    """Return the event that a journal begins with."""
+    return files.glance(journal).created
 
 
 def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:

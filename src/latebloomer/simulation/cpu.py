@@ -11,21 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latebloomer.core import moves
 from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import ANY, OVER, Floats, Ledger, reset
-from latebloomer.core.moves import (
-    Game,
-    advance,
-    arrays_for,
-    game_arrays,
-    game_of,
-    ledger_bytes,
-    lists_for,
-    moves_of,
-    observe,
-    recommend,
-    rows_in_use,
-)
+from latebloomer.core.moves import Game, advance, observe, recommend
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import reward, variates
 from latebloomer.simulation.experiment import Experiment
@@ -125,13 +114,13 @@ def play_in_pairs(
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
     """A function that plays runs in memory of its own, so that each thread has one."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = game_arrays(policy, arms, budget, horizon, experiment.seed)
+    game = moves.game_arrays(policy, arms, budget, horizon, experiment.seed)
     lanes = [
-        Lane(arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
+        Lane(moves.arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
         for _ in range(lanes_of(experiment, policy))
     ]
     loop, bound, memory = _loop(experiment, lanes)
-    return partial(moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
+    return partial(moves.moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
@@ -142,23 +131,23 @@ def lanes_of(experiment: Experiment, policy: Policy) -> int:
     """
     if experiment.breakpoints is not None or not policy.picks_by_rating:
         return 1
-    size = ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
+    size = moves.ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
     return 2 if size <= MOST_OF_TWO else 1
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
     """The same in plain Python: slow, and what compiled code is compared with."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = game_of(policy, arms, budget, horizon, experiment.seed)
+    game = moves.game_of(policy, arms, budget, horizon, experiment.seed)
     made = [Lane(_lists(experiment, policy), source_of(experiment)) for _ in range(lanes)]
     loop, bound, memory = _loop(experiment, made)
-    return partial(moves_of(type(policy), loop, **bound), game, *memory)
+    return partial(moves.moves_of(type(policy), loop, **bound), game, *memory)
 
 
 def _lists(experiment: Experiment, policy: Policy) -> Ledger:
     """A ledger of lists, with room for a run."""
-    ledger = lists_for(experiment.arms)
-    for rows in rows_in_use(policy, ledger):
+    ledger = moves.lists_for(experiment.arms)
+    for rows in moves.rows_in_use(policy, ledger):
         for row in rows:
             row.extend([0.0] * experiment.most_pulls(policy))
     return ledger

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import kernel, numpy_kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
 from latebloomer.core.random import MASK, Words, normal_beyond, normal_by, place_in_layer
-from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate

@@ -36,14 +36,8 @@ from numpy.typing import ArrayLike
 from latebloomer.core.estimators import first_full, window_length
 from latebloomer.core.statistics import noise_margin, pooled_noise
 from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    need_budget,
-    need_delta,
-    need_noise,
-    need_window,
-)
+from latebloomer.theory import inputs
+from latebloomer.theory.inputs import Floats, Ints
 from latebloomer.theory.widths import optimistic_weight, pessimistic_weight, window_lengths
 
 LINES, WINDOWS = METHODS = ("lines", "windows")
@@ -207,15 +201,15 @@ def certificate(
     'not certified: arm 0 may reach 0.92... at 100 pulls, 0.73... above the 0.19... that arm 1 ...'
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
-    need_window(window)
-    need_delta(delta)
-    need_budget(horizon, "horizon")
+    inputs.need_window(window)
+    inputs.need_delta(delta)
+    inputs.need_budget(horizon, "horizon")
     need_whole("horizon", horizon)
     require(need_whole("looks", looks) >= 1, "looks", looks, "at least 1", "this is one of them")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
-    need_noise(level)
+    inputs.need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
     if method == LINES:
         ends = _by_lines(arrays, most, horizon, level, delta, looks if noise is None else 0)
@@ -336,7 +330,7 @@ def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
     """Pull counts that the union bound must cover: up to the horizon, or fewer by the budget."""
     if budget is None:
         return horizon
-    need_budget(budget)
+    inputs.need_budget(budget)
     need_whole("budget", budget)
     longest = max(len(x) for x in arrays)
     if longest > budget:

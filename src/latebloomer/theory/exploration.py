@@ -8,19 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import best_arm, h1
 from latebloomer.theory.complexity import gaps as gaps_of
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    as_problem,
-    need_budget,
-    need_exploration,
-    need_noise,
-    need_share,
-    need_window,
-    power,
-)
+from latebloomer.theory.inputs import Floats, Ints
 from latebloomer.theory.rising_ucbe_bounds import growth, minimum_budget, order
 from latebloomer.theory.widths import window_lengths
 
@@ -86,7 +77,7 @@ def y_bound(
     >>> y_bound(1.0, flat, budget=40, noise=0.1, window=0.25)
     array([40, 27])
     """
-    need_exploration(exploration)
+    inputs.need_exploration(exploration)
     return np.sum(_thresholds(curves, budget, noise, window) <= exploration, axis=1)
 
 
@@ -124,7 +115,7 @@ def exploration_limit(
     >>> round(exploration_limit(flat, budget=400, noise=0.1, window=0.25), 9)
     39.0625
     """
-    need_share(iota)
+    inputs.need_share(iota)
     steps = _thresholds(curves, budget, noise, window)
     rivals = np.delete(steps, best_arm(curves, budget), axis=0)
     room = (1 - iota) * budget
@@ -196,9 +187,9 @@ def exploration_limit_polynomial(
     >>> exploration_limit_polynomial([0, 1.0], 8, 0.5, window=0.25, beta=2, c=0.25).smallest_budget
     9
     """
-    need_budget(budget)
-    need_noise(noise)
-    need_share(iota)
+    inputs.need_budget(budget)
+    inputs.need_noise(noise)
+    inputs.need_share(iota)
     bracket = _bracket(gaps, budget, window, beta, c, iota)
     if bracket > 0:
         return window**3 / 4 * (bracket / noise) ** 2 if noise > 0 else math.inf
@@ -215,8 +206,8 @@ def _bracket(
 ) -> float:
     """The outer bracket of Eq. (aStar); its base, a number of pulls, counts as 0 if negative."""
     q = order(beta)
-    room = (1 - iota) * power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
-    return power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
+    room = (1 - iota) * inputs.power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
+    return inputs.power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
 
 
 def _first_budget(
@@ -234,9 +225,9 @@ def _first_budget(
 
 def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
     """Row i, column y - 1: the smallest a with y_i(a) >= y. Rows never decrease."""
-    need_noise(noise)
-    need_window(window, below_half=True)
-    means = as_problem(curves, budget)[:, :budget]
+    inputs.need_noise(noise)
+    inputs.need_window(window, below_half=True)
+    means = inputs.as_problem(curves, budget)[:, :budget]
     y = np.arange(1, budget + 1)
     at = np.floor((1 - 2 * window) * y).astype(np.int64)  # at most T - 1: mu(T) is enough
     gamma = np.diff(means, axis=1, prepend=-np.inf)[:, at]  # gamma(n) in column n; gamma(0) = inf

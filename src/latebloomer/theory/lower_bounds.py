@@ -12,16 +12,9 @@ from numpy.typing import ArrayLike
 
 from latebloomer._util.memory import need_memory
 from latebloomer.errors import ArmError, require
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import h1
-from latebloomer.theory.inputs import (
-    Floats,
-    as_gaps,
-    exponential,
-    need_budget,
-    need_noise,
-    need_polynomial,
-    power,
-)
+from latebloomer.theory.inputs import Floats
 
 
 def minimum_budget(gaps: ArrayLike, beta: float) -> float:
@@ -47,9 +40,9 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
     >>> minimum_budget([0, 0.0625, 0.03125], beta=2)  # 16/8 + 32/8
     6.0
     """
-    need_polynomial(beta)
+    inputs.need_polynomial(beta)
     exponent = 1 / (beta - 1)
-    return power(1 / 8, exponent) * h1(gaps, exponent)
+    return inputs.power(1 / 8, exponent) * h1(gaps, exponent)
 
 
 def arms_needed(beta: float) -> float:
@@ -60,8 +53,8 @@ def arms_needed(beta: float) -> float:
     >>> arms_needed(beta=2)
     9.0
     """
-    need_polynomial(beta)
-    return 1 + power(8, 1 / (beta - 1))
+    inputs.need_polynomial(beta)
+    return 1 + inputs.power(8, 1 / (beta - 1))
 
 
 def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
@@ -136,11 +129,11 @@ def lower_bound_instance(
     >>> lower_bound_instance([0, 0.25], beta=2, length=4, better=1)[1]
     array([0.    , 0.375 , 0.5   , 0.5625])
     """
-    need_polynomial(beta)
-    need_budget(length, "length")
+    inputs.need_polynomial(beta)
+    inputs.need_budget(length, "length")
     limits = np.asarray(gaps, dtype=np.float64)
     require(
-        as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
+        inputs.as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
         "gaps",
         limits.tolist(),
         "0 for arm 0 and at most 1/2",
@@ -162,7 +155,7 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
     >>> nu[0], other[0], nu[1]
     (array([0.5, 0.5, 0.5]), array([0.5, 0.5, 1. ]), array([0.75, 0.75, 0.75]))
     """
-    need_budget(budget)
+    inputs.need_budget(budget)
     need_memory(32 * budget, f"a pair of problems of {budget} pulls", "set a smaller budget")
     nu = np.repeat([[0.5], [0.75]], budget, axis=1)
     other = nu.copy()
@@ -172,9 +165,9 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
 
 def _quarter(information: float, budget: int, noise: float, complexity: float) -> float:
     """1/4 exp(-information / (sigma^2 complexity)): Bretagnolle-Huber."""
-    need_budget(budget)
-    need_noise(noise)
+    inputs.need_budget(budget)
+    inputs.need_noise(noise)
     require(complexity > 0, "complexity", complexity, "above 0", "it is a sum of inverse squares")
     if noise == 0:
         return 0.0  # one pull tells the instances apart
-    return exponential(-information / (noise**2 * complexity)) / 4
+    return inputs.exponential(-information / (noise**2 * complexity)) / 4

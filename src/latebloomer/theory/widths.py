@@ -12,15 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.errors import require
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    as_curves,
-    need_budget,
-    need_exploration,
-    need_noise,
-    need_window,
-)
+from latebloomer.theory import inputs
+from latebloomer.theory.inputs import Floats, Ints
 
 
 def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window: float) -> Floats:
@@ -47,8 +40,8 @@ def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window
     >>> float(pessimistic_width(noise=0.5, exploration=4, pulls=16, window=0.25))
     0.5
     """
-    need_noise(noise)
-    need_exploration(exploration)
+    inputs.need_noise(noise)
+    inputs.need_exploration(exploration)
     h = window_lengths(pulls, window)
     return _where_seen(h, noise * np.sqrt(exploration / _at_least_one(h)))
 
@@ -81,8 +74,8 @@ def optimistic_width(
     >>> float(optimistic_width(noise=0.5, exploration=4, pulls=16, horizon=25, window=0.25))
     1.5
     """
-    need_noise(noise)
-    need_exploration(exploration)
+    inputs.need_noise(noise)
+    inputs.need_exploration(exploration)
     n, h = _counts(pulls, horizon), window_lengths(pulls, window)
     reach = horizon - n + h - 1
     return _where_seen(h, noise * reach * np.sqrt(exploration / _at_least_one(h) ** 3))
@@ -221,12 +214,12 @@ def window_lengths(pulls: ArrayLike, window: float) -> Ints:
     >>> window_lengths([3, 4, 11], window=0.25)
     array([0, 1, 2])
     """
-    need_window(window)
+    inputs.need_window(window)
     return np.floor(window * np.asarray(pulls)).astype(np.int64)
 
 
 def _counts(pulls: ArrayLike, horizon: int) -> Floats:
-    need_budget(horizon, "horizon")
+    inputs.need_budget(horizon, "horizon")
     n = np.asarray(pulls, dtype=np.float64)
     require(bool(np.all((n >= 0) & (n <= horizon))), "pulls", n.tolist(), f"in [0, {horizon}]",
             "an estimate at the horizon uses rewards up to the horizon")  # fmt: skip
@@ -246,5 +239,5 @@ def _bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, h: Ints, back: Ints)
     """(2T - 2n + h - 1)/2 times gamma(n - back + 1)."""
     n = _counts(pulls, horizon)
     at = np.where(h > 0, n - back + 1, 1).astype(np.int64)
-    means = as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
+    means = inputs.as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
     return _where_seen(h, (2 * horizon - 2 * n + h - 1) / 2 * np.diff(means)[at - 1])

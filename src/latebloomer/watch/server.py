@@ -18,6 +18,7 @@ from latebloomer.errors import JournalError, SettingError, extra
 from latebloomer.page.html_document import html_document, stylesheet
 from latebloomer.page.race_html import NO_ICON
 from latebloomer.page.race_page import RUNNING
+from latebloomer.watch.connections import REQUESTS, limited_protocol
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
 from latebloomer.watch.race_list import RaceFolder, list_html
@@ -247,7 +248,8 @@ def serve(
         address += f"race/{quote(place.name)}"
     settings = uvicorn.Config(
         app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
-        timeout_graceful_shutdown=1, server_header=False,
+        timeout_graceful_shutdown=1, server_header=False, http=limited_protocol(),
+        limit_concurrency=REQUESTS,
     )  # fmt: skip
     asyncio.run(_run(uvicorn.Server(settings), listening, watch, exit_after_idle, say, address))
 
@@ -258,10 +260,11 @@ def _listen(port: int) -> socket.socket:
     try:
         listening.bind((HOST, port))
         listening.listen()  # who reads the address may ask at once
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listening.close()
+        why = getattr(error, "strerror", None) or "ports are 0 to 65535"
         raise SettingError(
-            f"port={port} cannot be had ({error.strerror}): give another, or none for a free one"
+            f"port={port} cannot be used ({why}). Choose another port, or omit it to use a free one."
         ) from error
     return listening
 

@@ -28,6 +28,7 @@ class BroughtBack(NamedTuple):
 
     learner: Learner
     notes: list[str]
+    repeated: int  # pulls that were trained again
 
 
 def restore(target: Target, pulls_had: Callable[[Learner], int]) -> BroughtBack:
@@ -41,7 +42,7 @@ def restore(target: Target, pulls_had: Callable[[Learner], int]) -> BroughtBack:
         score = _pull_again(learner, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):
             notes.append(_difference(n + 1, score, target.recorded[n]))
-    return BroughtBack(learner, notes)
+    return BroughtBack(learner, notes, target.done - start)
 
 
 def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]:

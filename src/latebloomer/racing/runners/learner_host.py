@@ -65,7 +65,7 @@ class LearnerHost:
 
         try:
             target = Target(self.entry, done, saved, recorded, storage)
-            self.learner, notes = restore(target, pulls_had)
+            self.learner, notes, _ = restore(target, pulls_had)
         except BaseException as error:
             return self._failure(done + 1, error, "restore")
         self.done = done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import FAILED, FINISHED
-from latebloomer.session.learner_view import DROPPED, STATES, LearnerView
+from latebloomer.session.events import FAILED
+from latebloomer.session.learner_view import ranked
 
 Curves = Mapping[int, ThinnedCurve]
 
@@ -37,7 +37,7 @@ def page_data(
         best=verdict.name,
         final=selected.final,
         why=_why(verdict),
-        learners=ranked_learners(verdict),
+        learners=ranked(verdict.learners, verdict.history.sign > 0),
         curves=curves_of(verdict) if curves is None else curves,
         spent=verdict.spent,
         budget=max(1, verdict.budget),
@@ -86,18 +86,6 @@ def _certainty(verdict: Verdict) -> Certainty:
         late_bloomer=verdict.late_bloomer,
         as_of=verdict.assessed_at,
     )
-
-
-def ranked_learners(verdict: Verdict) -> list[LearnerView]:
-    """Return the winner, the learners that raced to the end, then the dropped, the last first."""
-    sign = verdict.history.sign
-
-    def rank(one: LearnerView) -> tuple[float, ...]:
-        value = -sign * one.estimate
-        state = DROPPED if one.state == FINISHED and one.left_at else one.state
-        return STATES[state], -(one.left_at or 0), inf if isnan(value) else value
-
-    return sorted(verdict.learners, key=rank)
 
 
 def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
