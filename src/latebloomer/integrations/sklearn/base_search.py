@@ -100,8 +100,6 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     random_state: Any = None
     n_jobs: int | None = None
     journal: Any = None
-    checkpoint_format: str = "pickle"
-    trusted: Any = None
     verbose: bool = False
     watch: bool = False
     callbacks: Any = None
@@ -165,7 +163,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         except KeyboardInterrupt as stopped:
             raise self._interrupted(stopped, raced) from None
         self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != ONE
-        self.verdict_ = replace(verdict, learner=None)
+        self.verdict_ = replace(verdict, learner=None, loader=None)  # it can be pickled then
         table, names = self._publish(verdict, raced), list(estimators)
         index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
         self.best_index_ = _checked_index(index, len(names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -36,6 +37,7 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.journal import JournalFile
 from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.run_race import settings_in
@@ -73,7 +75,8 @@ class SearchRace:
         self.seed = seed_from(search.random_state)
         batch = BATCH if search.batch is None and search.budget is not None else search.batch
         self._batch, self._step = batch_rows(batch), need_positive("step", search.step)
-        self._format = checkpoint_format_for(search.checkpoint_format, search.trusted)
+        journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
+        self._format = checkpoint_format_for(journal.checkpoint_format, journal.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
         self._scorers = {name: self._scorer(last_step(one)) for name, one in estimators.items()}
         cv = FOLDS if search.cv is None else search.cv
@@ -113,7 +116,7 @@ class SearchRace:
     def _scores_folder(self) -> Path | None:
         """Return where scores are kept: next to the journal, or for as long as processes run."""
         if self._search.journal is not None:
-            return Path(f"{self._search.journal}.scores")
+            return Path(f"{os.fspath(self._search.journal)}.scores")
         return None if self.runner.name == "local" else own_folder(self)
 
     @cached_property

@@ -89,11 +89,8 @@ class RaceSearchCV(BaseRaceSearch):
     n_jobs : int | None
         Number of estimators trained at the same time, with Ray; -1 means all cores.
     journal : Any
-        File that records every pull; `fit` resumes or extends the race that it holds.
-    checkpoint_format : str
-        "pickle" or "skops", as in `SklearnLearner`.
-    trusted : Any
-        Types that skops may load, as in `SklearnLearner`.
+        File that records every pull; `fit` resumes or extends the race that it holds. A
+        `JournalFile` also says how checkpoints are written.
     verbose : bool
         Whether to show the race.
     watch : bool
@@ -225,11 +222,8 @@ class RaceRandomSearchCV(BaseRaceSearch):
     n_jobs : int | None
         Number of candidates trained at the same time, with Ray; -1 means all cores.
     journal : Any
-        File that records every pull; `fit` resumes or extends the race that it holds.
-    checkpoint_format : str
-        "pickle" or "skops", as in `SklearnLearner`.
-    trusted : Any
-        Types that skops may load, as in `SklearnLearner`.
+        File that records every pull; `fit` resumes or extends the race that it holds. A
+        `JournalFile` also says how checkpoints are written.
     verbose : bool
         Whether to show the race.
     watch : bool
