@@ -1,4 +1,4 @@
-"""docs/comparison.md shows what the kept files have, and everybody is played as they should be."""
+"""docs/comparison.md shows what the stored files have; libraries are used as they should be."""
 
 import re
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_without_the_curves_the_page_shows_what_is_kept(page, monkeypatch, tmp_p
 
 
 def test_a_pruner_is_stopped_when_the_budget_is_spent(comparison, rng):
-    never = comparison.pruned(comparison.nobody, together=True)
+    never = comparison.pruned(comparison.keep_all, together=True)
     played = never(rng.random((3, 10)), 20)
     assert played.spent == played.decisions == 20
     at_once = comparison.pruned(lambda *_: lambda arm, n, score: True, together=False)

@@ -51,7 +51,6 @@ def loss_now(learner):
     return learner.trainer.evaluate()["eval_loss"]
 
 
-@pytest.mark.xfail(strict=True, reason="load() reads model.safetensors alone")
 def test_a_winner_that_was_restored_is_the_trained_adapter():
     verdict = race(
         {"slow": lora(1e-3), "quick": lora(3e-2)}, trainings=1.5, journal=None, runner="isolated",

@@ -12,7 +12,7 @@ MOST = 60  # rows; what is longer is cut in the middle
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | None = None) -> Any:
-    """The rows as a pandas data frame; `index` names columns to find rows by.
+    """Return the rows as a pandas data frame; `index` names columns to find rows by.
 
     >>> data_frame([{"name": "a", "pulls": 3}], index="name").loc["a", "pulls"].item()
     3
@@ -33,7 +33,7 @@ def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | N
 def html_table(
     title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """A table with a title above it and sentences below; all text is escaped.
+    """Return a table with a title above it and sentences below; all text is escaped.
 
     >>> html_table("a <title>", ["arm"], [["b"]])
     '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th>arm</th></tr></thead>...<td>b</td>...'

@@ -22,7 +22,7 @@ from latebloomer.core.statistics import second_difference
 
 @kernel
 def window_length(window: float, n: int) -> int:
-    """The window of the paper, h(n) = floor(eps n) [Mussi24, Sec. 3].
+    """Return the window of the paper, h(n) = floor(eps n) [Mussi24, Sec. 3].
 
     >>> [window_length(0.25, n) for n in (3, 4, 7, 8)]
     [0, 1, 1, 2]
@@ -31,7 +31,7 @@ def window_length(window: float, n: int) -> int:
 
 
 def first_full(window: float) -> int:
-    """The first pull count at which the window holds a reward: floor(eps n) >= 1.
+    """Return the first pull count at which the window holds a reward: floor(eps n) >= 1.
 
     >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
     (4, 162)
@@ -42,7 +42,9 @@ def first_full(window: float) -> int:
 
 @kernel
 def recent_mean(ledger: Ledger, i: int, h: int) -> float:
-    r"""Mean of the last `h` rewards of arm `i`: the pessimistic estimator [Mussi24, Eq. (mu_hat)].
+    r"""Return the mean of arm `i`'s last `h` rewards: the pessimistic estimator.
+
+    [Mussi24, Eq. (mu_hat)].
 
     .. math:: \hat\mu(n) = \frac1h \sum_{l=n-h+1}^{n} X_l
     """
@@ -54,7 +56,7 @@ def recent_mean(ledger: Ledger, i: int, h: int) -> float:
 
 @kernel
 def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
-    r"""Mean of the last `h` rewards of arm `i`, each carried to the horizon along its own slope.
+    r"""Return the mean of arm `i`'s last `h` rewards, each carried to the horizon by its slope.
 
     The optimistic estimator [Mussi24, Eq. (mu_check)], for :math:`1 \le h \le n/2`:
 
@@ -71,7 +73,7 @@ def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
 
 @kernel
 def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float:
-    r"""R-UCBE's bonus per unit of noise [Mussi24, Lemma 2 and Alg. 1].
+    r"""Return R-UCBE's bonus per unit of noise [Mussi24, Lemma 2 and Alg. 1].
 
     .. math:: \check\beta^H(n) / \sigma = (H - n + h - 1) \sqrt{a / h^3}
 
@@ -83,7 +85,7 @@ def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float
 
 @kernel
 def newest_bend(ledger: Ledger, i: int) -> float:
-    """The second difference X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3."""
+    """Return the second difference X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3."""
     n, S = ledger.n[i], ledger.S[i]
     return second_difference(ledger.last[i], S[n - 1] - S[n - 2], S[n - 2] - S[n - 3])
 
@@ -106,7 +108,7 @@ class Sums(NamedTuple):
 
 @kernel
 def slide(sums: Sums, n: int, new: float, middle: float, old: float) -> Sums:
-    """The n-th reward is `new` and the window keeps its length h.
+    """Update the sums: the n-th reward is `new` and the window keeps its length h.
 
     `middle` is X_{n-h}, which passes from the window to the one before; `old` is X_{n-2h}, which
     leaves that one.
@@ -123,7 +125,9 @@ def slide(sums: Sums, n: int, new: float, middle: float, old: float) -> Sums:
 
 @kernel
 def grow(sums: Sums, n: int, new: float, edge: float) -> Sums:
-    """The n-th reward is `new` and the window grows by one; `edge` is X_{n-2h+1} of the new h.
+    """Update the sums: the n-th reward is `new` and the window grows by one.
+
+    `edge` is X_{n-2h+1} of the new h.
 
     The window of the new h is the old one and n; the one before it is the old one and the edge.
     In the text's update of d, b is the *updated* sum (it must hold the edge already).
@@ -134,13 +138,13 @@ def grow(sums: Sums, n: int, new: float, edge: float) -> Sums:
 
 @kernel
 def recent_mean_of(sums: Sums) -> float:
-    """The pessimistic estimator from the running sums."""
+    """Return the pessimistic estimator from the running sums."""
     return sums.a / sums.h
 
 
 @kernel
 def projected_mean_of(sums: Sums, horizon: int) -> float:
-    """The optimistic estimator from the running sums."""
+    """Return the optimistic estimator from the running sums."""
     return (sums.a + (horizon * (sums.a - sums.b) - (sums.c - sums.d)) / sums.h) / sums.h
 
 
@@ -186,10 +190,10 @@ class PrefixSums(dict[int, float]):
         return self[m]
 
     def _sums(self, done: int, end: int) -> Any:
-        """The sums `done` to `end`, one added to the other as in one go from the beginning."""
+        """Return the sums `done` to `end`, added in the same order as from the beginning."""
         terms = self._terms(np.arange(done + 1.0, end + 1))
         return np.cumsum(np.concatenate([[self[done]], terms]))
 
     def array(self) -> Any:
-        """All of them."""
+        """Return all sums."""
         return self._sums(0, self.last)

@@ -207,7 +207,7 @@ def imdb_live(pyplot: Any, rows: list[Bin], mode: str) -> Shown:
         own = select(rows, learner=name)
         line = style.line(points=len(own)) | {"linestyle": "-", "linewidth": 1.4}
         ax.plot([row.n for row in own], [row.live for row in own], label=name, **line)
-        ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=style.colour)
+        ax.plot([row.n for row in own], [row.recorded for row in own], ":", color=style.color)
         notes.append(_difference(name, [row for row in own if row.n > EARLY]))
     ax.plot([nan], [nan], ":", color="0.3", label="recorded")
     ax.set(xlabel="$n$", ylabel="accuracy", xscale="log")

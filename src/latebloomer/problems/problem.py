@@ -28,7 +28,7 @@ BLOCK = 2**13
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Arms that rise as they are pulled, known exactly: what a policy is tried on.
+    """Arms that rise as they are pulled, known exactly: what a policy is tested on.
 
     `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
     for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n).
@@ -40,9 +40,9 @@ class Problem:
     noise : Any
         Stored as a `Noise`; a number is Gaussian noise, None is none.
     names : Sequence[str]
-        Of the arms, all different; arm 0, arm 1, ... if not given.
+        Names of the arms, all different. Default: arm 0, arm 1, ....
     label : str
-        What results call it.
+        Name of the problem in results.
 
     Raises
     ------
@@ -69,22 +69,22 @@ class Problem:
         set_field(self, "curves", curves)
         set_field(self, "noise", as_noise(self.noise))
         set_field(self, "names", names)
-        self.noise.scales(self.arms)  # says what is wrong where there is one scale per arm
+        self.noise.scales(self.arms)  # raises an error if the scales do not fit
         if self.length is not None:
             self.noise.check(self.curves)
 
     @property
     def arms(self) -> int:
-        """How many arms there are."""
+        """Number of arms."""
         return len(self.curves)
 
     @property
     def length(self) -> int | None:
-        """The last pull the curves cover, the same for each arm; None where they never end."""
+        """Last pull that the curves cover, the same for each arm; None if they never end."""
         return self.curves.shape[1] if isinstance(self.curves, np.ndarray) else None
 
     def means(self, budget: int) -> Floats:
-        """The table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
+        """Return the table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
         self.need_pulls("budget", budget)
         what = f"the table of the means of {self.arms} arms up to pull {budget}"
         need_memory(8 * self.arms * int(budget), what, "set a smaller budget, or give fewer arms")
@@ -92,7 +92,7 @@ class Problem:
         return means if self.length is None else means.copy()
 
     def mean_rows(self, budget: int) -> Iterator[Floats]:
-        """The same table in blocks: some whole rows, or a part of one row, from arm to arm."""
+        """Yield the same table in blocks: some whole rows, or a part of one row."""
         self.need_means("budget", budget)
         each = max(1, BLOCK // int(budget))
         for arm in range(0, self.arms, each):
@@ -101,15 +101,15 @@ class Problem:
                 yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
 
     def best(self, horizon: int) -> int:
-        """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
+        """Return the arm with the largest mean at pull `horizon`; the lowest among equals."""
         return complexity.best_arm(self._mean_at(horizon), 1, complexity.TIE)
 
     def gaps(self, horizon: int) -> Floats:
-        r"""How far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
+        r"""Return how far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
         return complexity.gaps(self._mean_at(horizon), 1)
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
-        """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
+        """Return the (horizon, arm) up to `budget` from which another arm is the best."""
         self.need_means("budget", budget)
         found: list[tuple[int, int]] = []
         for first in range(1, int(budget) + 1, BLOCK):
@@ -120,7 +120,7 @@ class Problem:
         return tuple(found)
 
     def _best_arms(self, first: int, last: int) -> npt.NDArray[np.int64]:
-        """`best` of the horizons `first` to `last`.
+        """Return `best` of the horizons `first` to `last`.
 
         Arm by arm, so that many arms take little memory and each is evaluated at many pulls at
         once. Those that come near the highest mean so far are looked at once more, when that of
@@ -140,7 +140,7 @@ class Problem:
         return best
 
     def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
-        """What holds of the problem at this budget; print it.
+        """Return what holds of the problem at this budget; print it.
 
         For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes
         with `beta`.
@@ -163,7 +163,7 @@ class Problem:
         )
 
     def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
-        """The reward of pull number `pull` (1 is the first) of an arm; always the same one."""
+        """Return the reward of an arm's pull `pull` (1 is the first); always the same one."""
         self.need_pulls("pull", pull)
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
@@ -186,12 +186,12 @@ class Problem:
         return ax
 
     def _mean_at(self, horizon: int) -> Floats:
-        """The table (arms, 1) of the means at one horizon."""
+        """Return the table (arms, 1) of the means at one horizon."""
         self.need_pulls("horizon", horizon)
         return self._means_of(range(self.arms), int(horizon), int(horizon))
 
     def _means_of(self, arms: range, first: int, last: int) -> Floats:
-        """The means of some arms, by row, at the pulls `first` to `last`; of a table, a view."""
+        """Return the means of some arms at the pulls `first` to `last`; of a table, a view."""
         if self.length is not None:
             return self.curves[arms.start : arms.stop, first - 1 : last]
         means = np.empty((len(arms), last - first + 1))
@@ -206,7 +206,7 @@ class Problem:
     def need_pulls(self, name: str, value: int) -> None:
         """Raise unless `value` is a number of pulls that the curves cover."""
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and value >= 1, name, value, "a whole number from 1", "it counts pulls")
+        require(whole and value >= 1, name, value, "an integer >= 1", "it counts pulls")
         if self.length is not None and value > self.length:
             raise CurveError(
                 f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
@@ -291,32 +291,32 @@ def _is_frozen(given: Any) -> bool:
 
 @dataclass(frozen=True)
 class AssumptionReport:
-    """The paper's assumptions, the gaps and who is best when, up to a budget; `print` it.
+    """The paper's assumptions, the gaps and the best arm by horizon; `print` it.
 
     Attributes
     ----------
     label : str
-        Of the problem.
+        Label of the problem.
     names : tuple[str, ...]
-        Of the arms, in order.
+        Names of the arms, in order.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     falls : tuple[int | None, ...]
-        By arm, the first n with mu(n + 1) < mu(n).
+        For each arm, the first n with mu(n + 1) < mu(n).
     bends_up : tuple[int | None, ...]
-        By arm, the first n at which the next increment is larger.
+        For each arm, the first n at which the next increment is larger.
     c : float
-        Given, for `largest_beta`.
+        Constant for `largest_beta`.
     largest_beta : float | None
-        With this c; None where the first increment exceeds c.
+        Largest beta with this c; None if the first increment exceeds c.
     beta : float
-        Given, for `smallest_c`.
+        Exponent for `smallest_c`.
     smallest_c : float
-        With this beta.
+        Smallest c with this beta.
     best : int
-        The arm that is best at the budget.
+        Arm that is best at the budget.
     gaps : Floats
-        Of the arms at the budget.
+        Gaps of the arms at the budget.
     changes : tuple[tuple[int, int], ...]
         (first horizon, arm that is best from there).
     """
@@ -336,12 +336,12 @@ class AssumptionReport:
 
     @property
     def assumption_1(self) -> bool:
-        """Whether every arm is non-decreasing and concave up to the budget [Mussi24, Ass. 1]."""
+        """True if every arm is non-decreasing and concave up to the budget [Mussi24, Ass. 1]."""
         return not any(n is not None for n in self.falls + self.bends_up)
 
     @property
     def assumption_2(self) -> bool:
-        """Whether this c goes with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
+        """True if this c goes with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
         return self.largest_beta is not None and self.largest_beta > 1
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ _FILE = re.compile(r"(.*(?:{}))((?::[^:/\\]*)*)".format("|".join(map(re.escape, 
 
 
 def problem(name: str | Problem) -> Problem:
-    """The problem that a name means; a problem itself is returned as it is.
+    """Return the problem that a name means; a problem is returned unchanged.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def problem(name: str | Problem) -> Problem:
 
 
 def known_problems() -> list[str]:
-    """The names `problem` knows, without settings; a path of a curve file is one too."""
+    """Return the names `problem` knows, without settings; a path of a curve file is one too."""
     return [*NAMED, *(f"random:{family}" for family in FAMILIES)]
 
 
 def _split(name: str) -> tuple[str, list[str]]:
-    """The name proper, a family's included, and its settings."""
+    """Return the name proper, a family's included, and its settings."""
     file = _FILE.fullmatch(name)
     if file:
         return file[1], file[2].split(":")[1:]
@@ -127,7 +127,7 @@ NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {
 
 
 def _only(kind: str, settings: dict[str, Any], **keys: str) -> dict[str, Any]:
-    """The settings under the names of their arguments; any other is an error."""
+    """Return the settings under the names of their arguments; raise on any other."""
     for key in settings:
         if key not in keys:
             raise unknown(f"setting of {kind}", key, [*keys, "sigma", "noise"])
@@ -166,18 +166,18 @@ def _noise(settings: dict[str, Any]) -> Noise | None:
 def random_problem(
     family: str, arms: int = 10, seed: int = 0, noise: Noise | float | None = 0.01
 ) -> Problem:
-    """A random instance: a pure function of the family, the number of arms and the seed.
+    """Return a random instance: a pure function of family, number of arms and seed.
 
     Parameters
     ----------
     family : str
         One of `FAMILIES`.
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
     seed : int
-        Of the random numbers.
+        Seed for the random numbers.
     noise : Noise | float | None
-        As in `Problem`.
+        Noise, as in `Problem`.
 
     Returns
     -------
@@ -197,9 +197,9 @@ def random_problem(
     match = {name.lower(): name for name in FAMILIES}.get(str(family).lower())
     if match is None:
         raise unknown("family of curves", str(family), FAMILIES)
-    require(isinstance(arms, int) and arms >= 2, "K", arms, "a whole number from 2",
+    require(isinstance(arms, int) and arms >= 2, "K", arms, "an integer >= 2",
             "a problem needs arms to choose from")  # fmt: skip
-    require(isinstance(seed, int) and seed >= 0, "seed", seed, "a whole number from 0",
+    require(isinstance(seed, int) and seed >= 0, "seed", seed, "an integer >= 0",
             "it seeds NumPy's default generator")  # fmt: skip
     need_room_for(arms)
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@
 =============  ==================================================================================
 
 A column ``epoch``, ``step``, ``iteration`` or ``index``, or one without a name, numbers the rows
-and is no arm; its numbers must rise. All arms have the same number of pulls, all values are
+and is not an arm; its numbers must rise. All arms have the same number of pulls, all values are
 finite, and there are at least two arms.
 """
 
@@ -36,21 +36,21 @@ COUNTERS = ("epoch", "step", "iteration", "index", "", "unnamed: 0", "__index_le
 
 
 def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
-    """The problem recorded in a file; the ending of its name says in which layout.
+    """Return the problem recorded in a file; the ending of its name tells the layout.
 
     Rewards are the recorded values themselves unless `noise` is given.
 
     Parameters
     ----------
     path : str | Path
-        Of a .npz, .csv or .parquet file.
+        Path of a .npz, .csv or .parquet file.
     noise : Noise | float | None
-        A `Noise`, or the standard deviation of a Gaussian one; none if None.
+        Noise, or the standard deviation of Gaussian noise. Default: no noise.
 
     Returns
     -------
     Problem
-        With an arm for each curve.
+        Problem with an arm for each curve.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
 
 
 def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Problem]:
-    """The runs recorded in a file, each a problem with the same arms; mostly there is one."""
+    """Return the runs recorded in a file, each a problem with the same arms; mostly one."""
     path = Path(path)
     if path.suffix not in READERS:
         raise unknown("layout of curves", path.suffix or path.name, READERS)
@@ -134,14 +134,18 @@ def _read_csv(path: Path) -> Columns:
 
 
 def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
-    while cells and not cells[-1].strip():  # a shorter arm: `_same_length` says where it ends
+    while (
+        cells and not cells[-1].strip()
+    ):  # a shorter arm: `Problem` raises an error that says where it ends
         cells = cells[:-1]
     numbers = []
     for pull, cell in enumerate(cells, start=1):
         try:
             numbers.append(float(cell) if cell.strip() else math.nan)
         except ValueError:
-            raise CurveError(f"{path}: {cell!r} of {name!r} at pull {pull} is no number") from None
+            raise CurveError(
+                f"{path}: {cell!r} of {name!r} at pull {pull} is not a number"
+            ) from None
     return numbers
 
 
@@ -155,14 +159,14 @@ def _read_parquet(path: Path) -> Columns:
 
 
 def _until_null(values: list[Any]) -> list[Any]:
-    """Without the nulls at the end; those within become NaN."""
+    """Return values without the nulls at the end; those within become NaN."""
     while values and values[-1] is None:
         values = values[:-1]
     return [math.nan if value is None else value for value in values]
 
 
 def _without_counters(path: Path, columns: Columns) -> Columns:
-    """The arms alone: columns that number the rows are checked and left out."""
+    """Return the arms alone: columns that number the rows are checked and left out."""
     pulls = columns.get("pull")
     if pulls is not None and [*pulls] != [*range(1, len(pulls) + 1)]:
         raise CurveError(f"{path}: the column 'pull' must count 1, 2, ..., one row per pull")

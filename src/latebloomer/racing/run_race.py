@@ -28,6 +28,7 @@ from latebloomer.racing.runners.memory_limit import check_memory_limit
 from latebloomer.racing.same_race import (
     described,
     holds_race,
+    need_same,
     need_same_learners,
     need_same_settings,
 )
@@ -48,7 +49,6 @@ __all__ = [
     "entries_and_units",
     "look_at",
     "make_runner",
-    "settings_in",
     "settings_of",
     "start",
 ]
@@ -171,7 +171,7 @@ def continue_race(
         state = RaceState.replayed(opened.read_in_batches(), policy)
         made = recorded_runner(state.settings.runner) if made is None else made
         given = with_new_learners(learners, add, state)
-        need_same_learners(journal, state.settings.learners or {}, described(given))
+        need_same_learners(journal, state.settings.learner_settings or {}, described(given))
         extension = plan_extension(state, given, add=add, **more)
         names = state.names if extension is None else (*state.names, *extension.new_names)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
@@ -197,19 +197,6 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
             f"The race of {near(opened.path or Path())} has started, but no pull has finished yet."
         )
     return build_verdict(state, opened.path)
-
-
-def settings_in(journal: Place) -> Mapping[str, Any]:
-    """Return the settings of a journal's race, as plain values."""
-    opened = files.read(journal)
-    try:
-        return next(
-            dict(entry.event.settings)
-            for entry in opened.read()
-            if isinstance(entry.event, Created)
-        )
-    finally:
-        opened.close()
 
 
 def _run(
@@ -312,13 +299,6 @@ def _repeats(driver: Driver) -> str:
 def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
     """The learners in the journal's order."""
     given = {entry.name: entry for entry in entries}
-    missing = [name for name in names if name not in given]
-    more = [name for name in given if name not in names]
-    if missing or more:
-        parts = [f"{', '.join(missing)} missing"] if missing else []
-        parts += [f"{', '.join(more)} not in it"] if more else []
-        raise JournalMismatch(
-            f"the journal {journal} is of a race over {', '.join(names)}, but the learners given "
-            f"differ: {'; '.join(parts)}. Give the same names, or start a new race"
-        )
+    advice = "Give the same names, or start a new race in another file."
+    need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
     return [given[name] for name in names]

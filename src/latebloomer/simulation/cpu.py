@@ -1,6 +1,6 @@
-"""One run, from the first pull to the recommendation, and how the CPU plays many of them.
+"""One run, from the first pull to the recommendation, and how the CPU simulates many.
 
-The loop around the moves is written once, for every target; `gpu.py` lowers the same `play`.
+The loop around the moves is written once, for every target; `gpu.py` compiles the same `play`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from latebloomer.problems.noise import reward, variates
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
 
-MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are played side by side
+MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
 AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
 
 Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
@@ -37,7 +37,7 @@ class RewardSource(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What a run is played in."""
+    """The memory of a run."""
 
     ledger: Ledger
     source: Any  # a `RewardSource`, or by sums `SumIncrements`
@@ -45,7 +45,7 @@ class Lane(NamedTuple):
 
 @kernel
 def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """The reward of arm `i`'s pull number `n`, counted from 0."""
+    """Return the reward of arm `i`'s pull number `n`, counted from 0."""
     slot, ahead = n & (AHEAD - 1), source.ahead[i]
     if slot == 0:
         means, scale = source.means[i], source.scales[i]
@@ -57,14 +57,14 @@ def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
 
 @kernel
 def turn(game: Game, ledger: Ledger, source: RewardSource, run: int, i: int) -> int:
-    """Pull arm `i`; the arm that is next."""
+    """Pull arm `i` and return the next arm."""
     observe(game, ledger, i, pull(source, game.seed, run, i, ledger.n[i]))
     return advance(game, ledger, i, run)
 
 
 @kernel
 def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
-    """Play one run; the recommended arm. The ledger then says how often each arm was pulled."""
+    """Simulate one run and return the recommended arm; the ledger then has each arm's pulls."""
     reset(ledger)
     i = advance(game, ledger, ANY, run)
     while i != OVER:
@@ -76,7 +76,7 @@ def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
 def play_many(
     game: Game, ledger: Ledger, source: RewardSource, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """Play the runs from `first` on: an entry of `recommended` and a row of `pulls` for each."""
+    """Simulate the runs from `first` on: an entry of `recommended` and a row of `pulls` each."""
     for place in range(len(recommended)):
         recommended[place] = play(game, ledger, source, first + place)
         for i in range(len(ledger.n)):
@@ -87,9 +87,9 @@ def play_many(
 def play_in_pairs(
     game: Game, one: Lane, other: Lane, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """The same, two runs side by side, pull by pull.
+    """Simulate the same, two runs side by side, pull by pull.
 
-    The next arm waits for the newest rating, and that for the arm: while one run waits, the other
+    The next arm waits for the latest rating, and that for the arm: while one run waits, the other
     is worked on.
     """
     for place in range(0, len(recommended), 2):
@@ -103,7 +103,7 @@ def play_in_pairs(
                 i = turn(game, one.ledger, one.source, run, i)
             if j >= 0:
                 j = turn(game, other.ledger, other.source, run + 1, j)
-        # The other's first: where there is none, what it enters is written over.
+        # The other's first: if there is none, its entries are overwritten.
         recommended[place + more] = recommend(game, other.ledger)
         recommended[place] = recommend(game, one.ledger)
         for arm in range(len(one.ledger.n)):
@@ -112,7 +112,7 @@ def play_in_pairs(
 
 
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
-    """A function that plays runs in memory of its own, so that each thread has one."""
+    """Return a function that simulates runs in its own memory, so that each thread has one."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = moves.game_arrays(policy, arms, budget, horizon, experiment.seed)
     lanes = [
@@ -124,9 +124,9 @@ def compiled_player(experiment: Experiment, policy: Policy) -> Player:
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
-    """How many runs a player plays side by side: two where the newest rating says who is next.
+    """Return how many runs are simulated side by side: two if the next arm waits for a rating.
 
-    Phases name their arms in advance, and nothing waits. Where a run has much memory, two of them
+    Phases name their arms in advance, and nothing waits. If a run takes much memory, two of them
     would only drive each other from the cache.
     """
     if experiment.breakpoints is not None or not policy.picks_by_rating:
@@ -136,7 +136,7 @@ def lanes_of(experiment: Experiment, policy: Policy) -> int:
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
-    """The same in plain Python: slow, and what compiled code is compared with."""
+    """Return the same in plain Python: slow, to compare compiled code with."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = moves.game_of(policy, arms, budget, horizon, experiment.seed)
     made = [Lane(_lists(experiment, policy), source_of(experiment)) for _ in range(lanes)]
@@ -145,7 +145,7 @@ def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Play
 
 
 def _lists(experiment: Experiment, policy: Policy) -> Ledger:
-    """A ledger of lists, with room for a run."""
+    """Return a ledger of lists, with room for a run."""
     ledger = moves.lists_for(experiment.arms)
     for rows in moves.rows_in_use(policy, ledger):
         for row in rows:
@@ -154,7 +154,7 @@ def _lists(experiment: Experiment, policy: Policy) -> Ledger:
 
 
 def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any], Any]:
-    """The loop over runs, what is bound in it and the memory that it takes."""
+    """Return the loop over runs, what is bound in it and the memory that it takes."""
     if len(lanes) == 2:
         return play_in_pairs, {}, lanes
     one = play if experiment.breakpoints is None else play_by_sums
@@ -162,7 +162,7 @@ def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any
 
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:
-    """Where the rewards, or the sums that stand for them, come from."""
+    """Return where the rewards, or the sums that stand for them, come from."""
     arms, noise = experiment.arms, experiment.noise
     if experiment.breakpoints is not None:
         return experiment.increments._replace(reached=np.zeros(arms, np.int64))

@@ -21,16 +21,16 @@ class NoExploration:
     """The answer where no a*(iota) > 0 exists: the theorem then promises nothing.
 
     `bracket` is what had to be positive and is not. `smallest_budget` is the first budget at
-    which it would be, with the gaps held as they are; None where that cannot be said.
+    which it would be, with the gaps held fixed; None if that is unknown.
 
     Attributes
     ----------
     reason : str
-        In words.
+        Reason, as text.
     bracket : float
         What had to be positive and is not.
     smallest_budget : int | None
-        The first at which it would be; None where that cannot be said.
+        First budget at which it would be; None if that is unknown.
     """
 
     reason: str
@@ -41,7 +41,9 @@ class NoExploration:
 def y_bound(
     exploration: float, curves: ArrayLike, budget: int, noise: float, window: float
 ) -> Ints:
-    r"""For each arm the largest integer y <= T that satisfies [Mussi24, Eq. (implicit_NiT)]
+    r"""Return for each arm the largest integer y <= T that satisfies the paper's inequality.
+
+    [Mussi24, Eq. (implicit_NiT)]
 
     .. math:: T\,\gamma_i(\lfloor (1-2\varepsilon) y \rfloor)
               + 2 T \sigma \sqrt{a / \lfloor \varepsilon y \rfloor^3} \ge \Delta_i(T) .
@@ -58,13 +60,13 @@ def y_bound(
     exploration : float
         A, R-UCBE's exploration parameter.
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def y_bound(
 def exploration_limit(
     curves: ArrayLike, budget: int, noise: float, window: float, iota: float = 0.0
 ) -> float | NoExploration:
-    r"""The largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
+    r"""Return the largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
 
     This is a*(iota) of [Mussi24, Thm 1, Eq. (ucb_can_be_learned)], from any curves that satisfy
     Assumption 1. Each y_i is a step function of a, so the answer is an order statistic of where
@@ -94,13 +96,13 @@ def exploration_limit(
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
     iota : float
         The share of the budget promised to the best arm.
 
@@ -140,7 +142,7 @@ def exploration_limit_polynomial(
     c: float,
     iota: float = 0.0,
 ) -> float | NoExploration:
-    r"""Closed form of a*(iota) under Assumption 2 [Mussi24, Cor. 1, Eq. (aStar)].
+    r"""Return a*(iota) in closed form under Assumption 2 [Mussi24, Cor. 1, Eq. (aStar)].
 
     .. math:: a^*(\iota) = \frac{\varepsilon^3}{4\sigma^2} \biggl( \Bigl( \frac{(1-\iota) T^{1-1/q}
               - (K-1)}{H_{1,1/q}(T)} \Bigr)^{q} - c (1-2\varepsilon)^{-\beta} \biggr)^2,
@@ -163,11 +165,11 @@ def exploration_limit_polynomial(
     gaps : ArrayLike
         One for each arm, 0 for the best.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
     beta : float
         Increments are at most c n^-beta.
     c : float
@@ -204,7 +206,7 @@ def exploration_limit_polynomial(
 def _bracket(
     gaps: ArrayLike, budget: int, window: float, beta: float, c: float, iota: float
 ) -> float:
-    """The outer bracket of Eq. (aStar); its base, a number of pulls, counts as 0 if negative."""
+    """Return the outer bracket of Eq. (aStar); its base, a number of pulls, is at least 0."""
     q = order(beta)
     room = (1 - iota) * inputs.power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
     return inputs.power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
@@ -213,7 +215,7 @@ def _bracket(
 def _first_budget(
     gaps: ArrayLike, window: float, beta: float, c: float, iota: float
 ) -> int | None:
-    """The first whole budget with a positive bracket, if a float can hold it."""
+    """Return the first integer budget with a positive bracket, if a float can hold it."""
     least = minimum_budget(gaps, window, beta, c, iota)
     if math.isinf(least):
         return None
@@ -224,7 +226,7 @@ def _first_budget(
 
 
 def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
-    """Row i, column y - 1: the smallest a with y_i(a) >= y. Rows never decrease."""
+    """Return in row i, column y - 1 the smallest a with y_i(a) >= y. Rows never decrease."""
     inputs.need_noise(noise)
     inputs.need_window(window, below_half=True)
     means = inputs.as_problem(curves, budget)[:, :budget]
@@ -239,7 +241,7 @@ def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> 
 
 
 def _smallest_bonus(missing: Floats, scale: float) -> Floats:
-    """(missing / scale)^2; infinite where there is something missing but no noise."""
+    """Return (missing / scale)^2; infinite if something is missing but there is no noise."""
     if scale == 0:
         return np.where(missing > 0, np.inf, 0.0)
     return (missing / scale) ** 2

@@ -21,9 +21,9 @@ class PhaseCondition:
     Attributes
     ----------
     bias : tuple[float, ...]
-        By phase, the best arm's possible bias.
+        For each phase, the best arm's possible bias.
     allowed : tuple[float, ...]
-        By phase, the bias allowed.
+        For each phase, the bias allowed.
     """
 
     bias: tuple[float, ...]
@@ -42,7 +42,7 @@ class PhaseCondition:
 
 
 def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondition:
-    r"""The condition of Thm 2 on the budget [Mussi24, Eq. (timeBudgetLBSR2)]:
+    r"""Return the condition of Thm 2 on the budget [Mussi24, Eq. (timeBudgetLBSR2)].
 
     .. math:: T\,\gamma_{(1)}(\lceil (1-\varepsilon) N_j \rceil) \le \Delta_{(K-j+1)}(T) / 2
               \quad\text{for every phase } j .
@@ -63,7 +63,7 @@ def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondi
 
 
 def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
-    r"""Budget from which Thm 2's condition holds under Assumption 2.
+    r"""Return the budget from which Thm 2's condition holds under Assumption 2.
 
     [Mussi24, Eq. (timeBudgetLBSR)].
 
@@ -84,7 +84,7 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability as printed in [Mussi24, Eq. (SRErrorProb)].
+    r"""Return the error probability as printed in [Mussi24, Eq. (SRErrorProb)].
 
     .. math:: e_T \le \frac{K(K-1)}{2} \exp\Bigl( -\frac{\varepsilon}{8\sigma^2}
               \frac{T-K}{\overline{\log}(K)\,H_2(T)} \Bigr)
@@ -109,7 +109,7 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability by the proof of Thm 2, with the noise of both windows and whole windows.
+    r"""Return the error probability by the proof of Thm 2, for the noise of both whole windows.
 
     .. math:: e_T \le \sum_{j=1}^{K-1} \sum_{i=K+1-j}^{K}
               \exp\Bigl( -\frac{h_j \Delta_{(i)}(T)^2}{16 \sigma^2} \Bigr),
@@ -132,10 +132,12 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
 
 
 def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Simple regret :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(N_{K-1})` [Mussi24, Thm 2].
+    r"""Return the bound :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(N_{K-1})` on simple regret.
+
+    [Mussi24, Thm 2].
 
     With the printed error bound for e_T; for rewards in [0, 1], under `phase_condition`. What is
-    left of the budget goes to the survivor here, so its last pull is the N_{K-1}-th or later.
+    left of the budget goes to the last arm here, so its last pull is the N_{K-1}-th or later.
 
     >>> late = [[n / (n + 3) for n in range(1, 403)], [0.5] * 402]
     >>> round(simple_regret_bound(late, 402, noise=0.0, window=0.25), 6)  # 402/405 - 200/203
@@ -151,7 +153,7 @@ def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: fl
 def simple_regret_bound_polynomial(
     gaps: ArrayLike, budget: int, noise: float, window: float, beta: float, c: float
 ) -> float:
-    r"""Simple regret :math:`r_T \le e_T + c\,4^\beta T^{1-\beta}\,\overline{\log}(K)^\beta`.
+    r"""Return the bound :math:`r_T \le e_T + c\,4^\beta T^{1-\beta}\,\overline{\log}(K)^\beta`.
 
     [Mussi24, Cor. 2], for budgets of at least `minimum_budget`.
 

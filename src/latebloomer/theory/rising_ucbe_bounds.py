@@ -17,9 +17,11 @@ from latebloomer.theory.complexity import best_arm, h1
 
 
 def error_bound(arms: int, budget: int, exploration: float) -> float:
-    r"""Error probability :math:`e_T \le 2 T K e^{-a/10}` [Mussi24, Eq. (ucb_error_prob_ub)].
+    r"""Return the bound :math:`e_T \le 2 T K e^{-a/10}` on the error probability.
 
-    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 says nothing.
+    [Mussi24, Eq. (ucb_error_prob_ub)].
+
+    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 is no bound.
 
     >>> round(error_bound(arms=5, budget=1000, exploration=150.0), 5)  # 10^4 e^-15
     0.00306
@@ -30,7 +32,7 @@ def error_bound(arms: int, budget: int, exploration: float) -> float:
 
 
 def theory_exploration(arms: int, budget: int, delta: float) -> float:
-    r"""The a at which the error bound is delta: :math:`a = 10 \log(2TK/\delta)`.
+    r"""Return the a at which the error bound is delta: :math:`a = 10 \log(2TK/\delta)`.
 
     [Mussi24, Eq. (ucb_error_prob_ub)], solved for a. The bound applies if this is at most
     a*(iota).
@@ -38,9 +40,9 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     delta : float
         The probability of being wrong.
 
@@ -64,7 +66,7 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
 def minimum_budget(
     gaps: ArrayLike, window: float, beta: float, c: float, iota: float = 0.0
 ) -> float:
-    r"""Budget from which Cor. 1 has an a*(iota) >= 0, at the given gaps.
+    r"""Return the budget from which Cor. 1 has an a*(iota) >= 0, at the given gaps.
 
     .. math:: T \ge \biggl(\frac{c^{1/q} (1-2\varepsilon)^{-\beta/q} H_{1,1/q}(T) + K - 1}
               {1 - \iota}\biggr)^{q/(q-1)}, \qquad q = \min(\beta,\ 3/2)
@@ -86,7 +88,7 @@ def minimum_budget(
 
 
 def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota: float) -> float:
-    r"""Simple regret :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
+    r"""Return :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
 
     [Mussi24, Eq. (simpleRegretUCB)], with the error bound in the place of e_T; for rewards in
     [0, 1]. It holds for a up to a*(iota).
@@ -104,7 +106,7 @@ def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota
 def simple_regret_bound_polynomial(
     arms: int, budget: int, exploration: float, beta: float, c: float, iota: float
 ) -> float:
-    r"""Simple regret :math:`r_T \le e_T + c\,2^\beta \iota^{-\beta} T^{1-\beta}`.
+    r"""Return the bound :math:`r_T \le e_T + c\,2^\beta \iota^{-\beta} T^{1-\beta}` on regret.
 
     [Mussi24, Cor. 1].
 
@@ -118,20 +120,20 @@ def simple_regret_bound_polynomial(
 
 
 def order(beta: float) -> float:
-    """q of Cor. 1: pulls grow as (T / Delta)^(1/q), beta by the bias or 3/2 by the noise."""
+    """Return q of Cor. 1: pulls grow as (T / Delta)^(1/q), by the bias or by the noise (3/2)."""
     inputs.need_polynomial(beta)
     return min(beta, 1.5)
 
 
 def growth(window: float, beta: float, c: float) -> float:
-    """c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) that is due to rising."""
+    """Return c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) due to rising."""
     inputs.need_window(window, below_half=True)
     inputs.need_polynomial(beta, c)
     return c * inputs.power(1 / (1 - 2 * window), beta)
 
 
 def _promised_pulls(budget: int, iota: float) -> int:
-    """floor(iota T), the pulls that the best arm surely gets."""
+    """Return floor(iota T), the pulls that the best arm surely gets."""
     inputs.need_budget(budget)
     inputs.need_share(iota)
     promised = math.floor(iota * budget)

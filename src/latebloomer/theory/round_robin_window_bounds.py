@@ -12,7 +12,7 @@ from latebloomer.theory.inputs import Floats
 
 
 def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
-    r"""Whether :math:`T\,\gamma_{(1)}(\lceil(1-\varepsilon)N\rceil) \le \Delta_{(2)}(T)/2`.
+    r"""Return whether :math:`T\,\gamma_{(1)}(\lceil(1-\varepsilon)N\rceil) \le \Delta_{(2)}(T)/2`.
 
     [Mussi24, Lemma thr:lb_horizon_us], with the N = floor(T/K) pulls that each arm really gets.
 
@@ -29,7 +29,7 @@ def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
 
 
 def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
-    r"""Budget from which the bias is small enough under Assumption 2.
+    r"""Return the budget from which the bias is small enough under Assumption 2.
 
     [Mussi24, Eq. (us_horizon_lb)].
 
@@ -51,7 +51,7 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability as printed in [Mussi24, Thm thr:ub_error_us].
+    r"""Return the error probability as printed in [Mussi24, Thm thr:ub_error_us].
 
     .. math:: e_T \le (K-1) \exp\Bigl( -\frac{\varepsilon T}{8 K \sigma^2} \Delta_{(2)}(T)^2 \Bigr)
 
@@ -68,7 +68,7 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability by the same proof, with the noise of both windows and whole windows.
+    r"""Return the error probability by the same proof, for the noise of both whole windows.
 
     .. math:: e_T \le \sum_{i \ne i^*} \exp\Bigl( -\frac{h \Delta_i(T)^2}{16 \sigma^2} \Bigr),
               \qquad h = \max(1, \lfloor \varepsilon \lfloor T/K \rfloor \rfloor)

@@ -40,7 +40,7 @@ from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.live_display import print_aside
-from latebloomer.racing.same_race import need_same_values
+from latebloomer.racing.same_race import need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
@@ -183,7 +183,10 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         }  # fmt: skip
         made, passed_on = raced.factories(), {name: getattr(self, name) for name in PASSED_ON}
         if raced.has_journal:
-            need_same_values(self.journal, passed_on)
+            need_same(
+                self.journal, race_in(self.journal).settings, passed_on,
+                "Give the same settings to resume it, or another journal.",
+            )  # fmt: skip
             asked = {name: budget.race[name] for name in EXTENDS if name in budget.race}
             return resume(self.journal, made, **asked, **how)
         try:

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.scoring import FoldScorer, Metrics, Notes, Range
 from latebloomer.integrations.sklearn.sklearn_learner import (
@@ -40,9 +40,9 @@ from latebloomer.racing.callbacks import RaceView
 from latebloomer.racing.journal import JournalFile
 from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import seed_of
-from latebloomer.racing.run_race import settings_in
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
+from latebloomer.racing.same_race import race_in
 from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
@@ -111,7 +111,7 @@ class SearchRace:
     @cached_property
     def _recorded(self) -> Mapping[str, Any]:
         """The settings of the race in the journal; empty for a new race."""
-        return settings_in(self._search.journal) if self.has_journal else {}
+        return race_in(self._search.journal).settings if self.has_journal else {}
 
     def _scores_folder(self) -> Path | None:
         """Return where scores are kept: next to the journal, or for as long as processes run."""

@@ -31,15 +31,20 @@ class BroughtBack(NamedTuple):
     repeated: int  # pulls that were trained again
 
 
-def restore(target: Target, pulls_had: Callable[[Learner], int]) -> BroughtBack:
-    """Build, load and repeat. `pulls_had` says how many a learner without a checkpoint has had."""
+def restore(
+    target: Target, pull: Callable[[Learner], Any], pulls_had: Callable[[Learner], int]
+) -> BroughtBack:
+    """Build a learner, load its state and repeat the pulls that are not in it.
+
+    `pull` makes one; `pulls_had` returns how many a learner without a checkpoint has had.
+    """
     notes: list[str] = []
     learner, start = _from_checkpoint(target, notes)
     if start is None:
         start = pulls_had(learner)
     stand_at(learner, start, target.recorded)
     for n in range(start, target.done):
-        score = _pull_again(learner, n, target.done)
+        score = _pull_again(learner, pull, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):
             notes.append(_difference(n + 1, score, target.recorded[n]))
     return BroughtBack(learner, notes, target.done - start)
@@ -76,9 +81,9 @@ def _not_unpickled(n: int, error: Exception) -> str:
     )
 
 
-def _pull_again(learner: Learner, n: int, done: int) -> float:
+def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: int) -> float:
     try:
-        return as_score(learner.pull())
+        return as_score(pull(learner))
     except StopIteration:
         raise LearnerError(
             f"it ended after {n} pulls when it was trained again; it had {done} before"
