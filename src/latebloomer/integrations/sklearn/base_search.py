@@ -26,6 +26,7 @@ from latebloomer.integrations.sklearn.search_race import (
     SearchRace,
     refit_is_inside,
     search_budget,
+    train_in_time,
 )
 from latebloomer.integrations.sklearn.search_results import Table
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
@@ -236,10 +237,11 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         self, name: str, verdict: Verdict, raced: SearchRace, budget: SearchBudget
     ) -> SklearnLearner | None:
         """Return a fresh clone of an estimator, trained on all rows, or None if time is short."""
-        one = verdict[name]
+        one, learner = verdict[name], raced.on_all_rows(name)
         made = one.pulls if one.steps is None else one.steps
         pace = raced.refit_ratio * one.seconds / max(1, made)
         steps, least, seconds = budget.refit_steps(self, verdict, name), 0, inf
+        steps = learner.full_steps if steps == inf else int(steps)
         if self.seconds is not None and refit_is_inside(self) and name == verdict.name:
             left = self.seconds - verdict.seconds
             steps, least = min(steps, max(made, int(left / max(pace, TICK)))), made
@@ -247,16 +249,17 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         if self.verbose:
             about = span_of_time(steps * pace)
             print_aside(f"refitting {name} on all {raced.rows:,} rows, about {about}")
-        fits = steps * pace <= seconds
-        learner = raced.refit(name, steps, least, seconds) if fits else None
-        if learner is None:
-            warnings.warn(
-                f"The time left was too short to refit {name}: best_estimator_ is the model of "
-                f"the race, trained on the training rows only ({made} steps). Give more seconds, "
-                "or set refit=False or extra_refit=True.",
-                RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
-        return learner
+        if steps * pace <= seconds:
+            train_in_time(learner, steps, seconds)
+        if learner.finished or learner.steps >= max(1, least):
+            return learner
+        warnings.warn(
+            f"The time left was too short to refit {name}: best_estimator_ is the model of the "
+            f"race, trained on the training rows only ({made} steps). Give more seconds, or set "
+            "refit=False or extra_refit=True.",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+        return None
 
     # --- the best estimator's methods ---
 

@@ -239,24 +239,24 @@ class SearchRace:
         """Rows of the refit compared with the rows that a step of the race trains on."""
         return self.rows / sum(train.size for train, _ in self._splits)
 
-    def refit(self, name: str, steps: int, least: int, seconds: float) -> SklearnLearner | None:
-        """Return a fresh clone of an estimator, trained on all rows.
-
-        In a given time it makes fewer steps; None if these would be fewer than `least`.
-        """
+    def on_all_rows(self, name: str) -> SklearnLearner:
+        """Return a learner of an estimator that trains on all rows."""
         fold = Fold(self._X, self._y, fit_params=self._params.fit[name])
-        learner = self._learner(name, [fold], Notes())
-        until = perf_counter() + seconds
-        chunk = steps if seconds == inf else -(-steps // CHUNKS)
-        while learner.steps < steps and not learner.finished and perf_counter() < until:
-            learner.train(min(chunk, steps - learner.steps))
-        return learner if learner.finished or learner.steps >= least else None
+        return self._learner(name, [fold], Notes())
 
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON gives it back, without addresses in memory."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return value if plain else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def train_in_time(learner: SklearnLearner, steps: int, seconds: float) -> None:
+    """Train a learner for some steps, or for as many as fit into a time."""
+    until = perf_counter() + seconds
+    chunk = steps if seconds == inf else -(-steps // CHUNKS)
+    while learner.steps < steps and not learner.finished and perf_counter() < until:
+        learner.train(min(chunk, steps - learner.steps))
 
 
 class RefitReserve:
@@ -321,11 +321,13 @@ class SearchBudget(NamedTuple):
     reserved: float  # of the budget for the refit, in its unit
     announcement: str  # about the refit, printed before anything is spent; empty without one
 
-    def refit_steps(self, search: Any, verdict: Verdict, name: str) -> int:
-        """Return the steps of the refit: a full training, or as many pulls as were reserved."""
-        if search.extra_refit and "full_steps" not in self.race:
+    def refit_steps(self, search: Any, verdict: Verdict, name: str) -> float:
+        """Return the steps of the refit: as many pulls as were reserved; inf: a full training."""
+        if "full_steps" in self.race:
+            return inf
+        if search.extra_refit:
             return verdict.horizon if search.horizon is not None else verdict[name].pulls
-        return int(self.race.get("full_steps", {}).get(name, self.reserved))
+        return self.reserved
 
 
 def search_budget(search: Any, raced: SearchRace) -> SearchBudget:
