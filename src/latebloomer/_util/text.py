@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
 NAME = 32  # characters of a name in a table
-LONGEST = 4000  # characters of an exception's message
+LONGEST = 2000  # characters of an exception's message
 
 
 def printable(text: str, keep: str = "\n\t") -> str:

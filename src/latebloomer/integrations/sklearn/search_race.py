@@ -20,7 +20,7 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range
 from latebloomer.integrations.sklearn.sklearn_learner import (
