@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.session.events import ScoreReported
 
 # Compiled code makes the first example slow, and a slow machine is not a failure.
@@ -92,7 +92,7 @@ def cut(monkeypatch):
     """Run a race until a number of pulls are in its journal, and not a moment longer."""
 
     def run_until(pulls, run):
-        real, counted = FileJournal.append, []
+        real, counted = SqliteLog.append, []
 
         def append(journal, *events, elapsed=0.0):
             if len(counted) >= pulls:
@@ -103,7 +103,7 @@ def cut(monkeypatch):
                 raise Cut
 
         with monkeypatch.context() as patched:
-            patched.setattr(FileJournal, "append", append)
+            patched.setattr(SqliteLog, "append", append)
             with pytest.raises(Cut):
                 run()
 

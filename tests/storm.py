@@ -39,7 +39,7 @@ MOST_LIVES = 6  # of one race, before it is left in peace
 def arm_all_moments():
     """Those of the kill test, and those of making and migrating a journal."""
     extended.arm_moments()
-    make, keep, write = files._make_tables, migrate._keep_copy, migrate.FileJournal.write
+    make, keep, write = files._make_tables, migrate._keep_copy, migrate.SqliteLog.write
 
     def making(db):
         kill.reach("before the tables")
@@ -57,7 +57,7 @@ def arm_all_moments():
         kill.reach("before its commit")
         return made
 
-    files._make_tables, migrate._keep_copy, migrate.FileJournal.write = making, keeping, writing
+    files._make_tables, migrate._keep_copy, migrate.SqliteLog.write = making, keeping, writing
 
 
 def live(path, settings, isolate):

@@ -1,6 +1,6 @@
-"""CONTRIBUTING.md followed to the letter: adapter, runner, figure, command, event and column.
+"""CONTRIBUTING.md followed exactly: adapter, runner, figure, command, event and column.
 
-What it says of policies is in tests/policies/test_contributing.py.
+Policies are in tests/policies/test_contributing.py.
 """
 
 import ast
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {  # section: where it says to save its first block of Python
     "a learner adapter": "integrations/scipy.py",
@@ -123,7 +124,7 @@ def test_a_figure(house, tmp_path):
 def test_a_command(house, tmp_path):
     said = run(house, "-c", blocks("a command")[1], cwd=tmp_path)
     assert re.search(r" +\d+ slow\n +\d+ flat\n", said)
-    assert "JournalError: there is no journal none.db" in said
+    assert "JournalError: There is no journal none.db" in said
     assert "each learner of a race" in run(house, "-m", "latebloomer", "pulls", "--help")
 
 

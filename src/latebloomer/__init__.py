@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from latebloomer.problems import Problem
     from latebloomer.racing.api import race, read_verdict, resume
     from latebloomer.racing.callbacks import RaceView
+    from latebloomer.racing.journal import JournalFile
     from latebloomer.racing.learner_contract import check_learner
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.local import LocalRunner
@@ -56,6 +57,7 @@ __all__ = [
     "ExploreThenCommit",
     "Foresight",
     "Hyperband",
+    "JournalFile",
     "LatebloomerError",
     "LocalRunner",
     "ProbOne",
@@ -110,6 +112,7 @@ _HOMES = {
     "problems": "Problem",
     "racing.api": "race read_verdict resume",
     "racing.callbacks": "RaceView",
+    "racing.journal": "JournalFile",
     "racing.learner_contract": "check_learner",
     "racing.runners.contract": "Runner",
     "racing.runners.local": "LocalRunner",

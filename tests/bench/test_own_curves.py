@@ -1,20 +1,19 @@
-"""A stranger's files: numbered rows, replicate runs, finished races, and what is said of them."""
+"""A user's own files: numbered rows, replicate runs, finished races, and messages about them."""
 
 import csv
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import LocalRunner, race
-from latebloomer.bench import bench, curve_sets, read_folder, read_sets
+from latebloomer import LocalRunner, race, resume
+from latebloomer.bench import bench, curve_sets
 from latebloomer.bench.bench_report import what_is_drawn
+from latebloomer.bench.curve_files import read_folder
+from latebloomer.bench.curve_sets import read_sets
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
 
-OLD_JOURNALS = Path(__file__).parents[1] / "racing" / "journals_v1"
 T = np.arange(1, 31)
 CURVES = np.array([0.9 * T / (T + 9), 0.7 * T / (T + 2), 0.5 * T / (T + 1)])
 
@@ -42,7 +41,7 @@ def learner(curve):
 
 @pytest.mark.parametrize("name", ["epoch", "step", "Iteration", "index", "", "Unnamed: 0"])
 @pytest.mark.parametrize("numbers", [range(30), range(100, 3100, 100)])
-def test_a_column_that_numbers_the_rows_is_no_learner(tmp_path, name, numbers):
+def test_a_column_that_numbers_the_rows_is_not_a_learner(tmp_path, name, numbers):
     write(tmp_path / "a.csv", [name, "x", "y", "z"], [numbers, *CURVES])
     assert np.array_equal(only(tmp_path).means, CURVES)
 
@@ -90,7 +89,7 @@ def test_one_run_is_a_curve_and_sigma_is_for_curves(tmp_path):
     assert both.runs.shape == (3, 2, 30) and both.sd is None
 
 
-def test_runs_of_others_or_of_another_length_are_skipped_and_said(tmp_path):
+def test_runs_of_other_learners_or_another_length_are_skipped(tmp_path):
     write(tmp_path / "good.csv", "xyz", CURVES)
     write(tmp_path / "a.run1.csv", "xyz", CURVES)
     write(tmp_path / "a.run2.csv", "xyw", CURVES)
@@ -134,24 +133,39 @@ def test_losses_are_turned_and_learners_that_failed_are_left_out(tmp_path):
     assert curves.note.endswith("without w, which failed")
 
 
-def test_unfinished_races_other_databases_and_what_is_beside_them(tmp_path):
-    for name in ("finished.db", "unfinished.db"):
-        shutil.copy(OLD_JOURNALS / name, tmp_path / name)
-    shutil.copytree(OLD_JOURNALS / "unfinished.db.checkpoints", tmp_path / "u.db.checkpoints")
-    for name in ("finished.db-wal", "finished.db.lock", "finished.db.v1"):
-        (tmp_path / name).write_bytes(b"")
+def test_unfinished_races_other_databases_and_files_next_to_them(tmp_path):
+    def interrupted():
+        yield from (0.1, 0.2)
+        raise KeyboardInterrupt
+
+    learners = dict(zip("xyz", map(learner, CURVES), strict=True))
+    race(learners, budget=40, journal=tmp_path / "finished.db", progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        race(learners | {"w": interrupted}, budget=40, journal=tmp_path / "unfinished.db",
+             progress=False)  # fmt: skip
+    (tmp_path / "u.db.checkpoints").mkdir()
+    for name in ("finished.db-wal", "finished.db.lock", "u.db.checkpoints/arm-0.npz"):
+        (tmp_path / name).touch()
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00 and no more")
     found, skipped = read_folder(tmp_path)
-    assert [curves.name for curves in found] == ["finished.db"]  # of version 1, read as it is
+    assert [curves.name for curves in found] == ["finished.db"]
     assert [what for what, _ in skipped] == ["broken.db", "unfinished.db"]
-    assert "is not a journal of a race" in dict(skipped)["broken.db"]
+    assert dict(skipped)["broken.db"].startswith("is not a journal")
     assert dict(skipped)["unfinished.db"] == "the race is not finished"
 
 
-# --- what is said ---
+def test_a_learner_that_joined_an_extended_race_has_its_curve(tmp_path):
+    x, y, z = map(learner, CURVES)
+    journal = tmp_path / "race.db"
+    race({"x": x, "y": y}, budget=20, journal=journal, policy="rr", progress=False)
+    resume(journal, {"x": x, "y": y}, budget=36, add={"z": z}, progress=False)
+    assert np.array_equal(only(tmp_path).means, CURVES[:, :12])
 
 
-def test_draws_are_spoken_of_where_something_is_drawn(tmp_path):
+# --- messages ---
+
+
+def test_the_report_mentions_draws_only_if_something_is_drawn(tmp_path):
     np.savez(tmp_path / "a.npz", curves=CURVES)
     recorded = str(bench(tmp_path, ["r-sr"], [1.0], 3))
     assert "Rewards are as recorded, the learners in 3 random orders; 1 of" in recorded
@@ -176,7 +190,7 @@ def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
         assert [what for what, _ in skipped] == [", ".join(curve_sets.PUBLIC)]
 
 
-def test_a_missing_file_is_said_for_the_sets_that_need_it(tmp_path, monkeypatch):
+def test_a_missing_file_is_reported_once_for_the_sets_that_need_it(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
     with pytest.raises(CurveError) as error:

@@ -180,9 +180,9 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     [
         (["race", "mine:learners"], "needs exactly one"),
         (["race", "mine:learners", "--budget", "1"], "BudgetError: budget=1 for 2 arms"),
-        (["show", "none.db"], "there is no journal none.db"),
-        (["resume", "none.db", "mine:learners"], "there is no journal none.db"),
-        (["repair", "none.db"], "there is no journal none.db"),
+        (["show", "none.db"], "There is no journal none.db"),
+        (["resume", "none.db", "mine:learners"], "There is no journal none.db"),
+        (["repair", "none.db"], "There is no journal none.db"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_code_2(run, words, text):
@@ -405,8 +405,8 @@ def test_a_damaged_journal_is_repaired_and_goes_on(run, tmp_path):
     ran = run("repair", "race.db")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.splitlines() == [
-        "race.db is damaged after event 29 (its checksum differs)",
-        "wrote race.repaired.db: 25 pulls are kept; race.db stays as it is",
+        "race.db is damaged after event 29 (its checksum differs).",
+        "Wrote race.repaired.db with 25 pulls; race.db is unchanged.",
         "go on with: latebloomer resume race.repaired.db module:function",
     ]
     assert (tmp_path / "race.db").read_bytes() == before
@@ -419,7 +419,7 @@ def test_a_sound_journal_is_left_alone(run, tmp_path):
     ran = run("repair", "race.db")
     assert ran.exit_code == 0 and not list(tmp_path.glob("*repaired*"))
     assert ran.stdout == (
-        "race.db is not damaged: all its 40 pulls are sound, nothing was written\n"
+        "race.db is not damaged: all its 40 pulls are intact. Nothing was written.\n"
     )
 
 
@@ -428,7 +428,7 @@ def test_a_repair_overwrites_nothing(run, tmp_path):
     change_row(tmp_path / "race.db")
     (tmp_path / "race.repaired.db").write_text("mine")
     ran = run("repair", "race.db")
-    assert ran.exit_code == 2 and "nothing is overwritten: give another file" in ran.stderr
+    assert ran.exit_code == 2 and "exists and is not overwritten. Give another file" in ran.stderr
     assert (tmp_path / "race.repaired.db").read_text() == "mine"
     assert run("repair", "race.db", "--out", "race.db").exit_code == 2
     assert run("repair", "race.db", "--out", "none/new.db").exit_code == 2

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from latebloomer.core.estimators import (
     exploration_bonus,
+    follow,
     newest_bend,
     projected_mean,
+    projected_mean_of,
     recent_mean,
+    recent_mean_of,
     window_length,
 )
 from latebloomer.core.ledger import remember_slopes
 from latebloomer.core.moves import lists_for
-from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
 
 REWARDS = st.lists(st.floats(-1, 1), min_size=4, max_size=80)
 WINDOWS = st.sampled_from([0.1, 0.2, 0.25, 1 / 3, 0.4, 0.5])
@@ -121,6 +123,7 @@ def test_on_a_concave_rising_curve_the_estimators_enclose_the_horizon(steps, dat
 # --- drift ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [0.05, 0.25, 0.5])
 def test_a_million_updates_stay_within_1e_9_of_the_definition(window, rng):
     horizon = 1_000_000

@@ -152,14 +152,14 @@ def test_an_edited_helper_in_another_module_is_never_run_from_old_code(tmp_path)
     (tmp_path / "program.py").write_text(PROGRAM)
     said = []
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    for text in (HELPER, HELPER, HELPER.replace("x + 1.0", "x - 1.0"), HELPER):
+    for text in (HELPER, HELPER.replace("x + 1.0", "x - 1.0"), HELPER):
         helpers = tmp_path / "helpers.py"
         helpers.write_text(text)
         os.utime(helpers, (1e9, 1e9))
         command = [sys.executable, tmp_path / "program.py"]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         said.append(ran.stdout.strip())
-    assert said == ["5.0 0", "5.0 1", "3.0 0", "5.0 1"]
+    assert said == ["5.0 0", "3.0 0", "5.0 1"]
 
 
 # --- what a kernel may use ---

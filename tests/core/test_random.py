@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from latebloomer.core import random
-from latebloomer.core.kernel import lower
+from latebloomer.core.kernel import cpu_jit, lower
 from latebloomer.core.moves import key
 from latebloomer.errors import SettingError
 
@@ -27,8 +27,8 @@ FALSE_ALARMS = 1e-6  # of each test below, all its statistics together
 TOP = 2**32 - 1
 
 compiled = {
-    name: lower(getattr(random, name), numba.njit)
-    for name in ("philox_block", "philox", "uniform", "normal", "normal_tail", "normals", "half")
+    name: lower(getattr(random, name), cpu_jit())
+    for name in ("philox_block", "block", "uniform", "normal", "normal_tail", "normals", "half")
 }
 
 words = st.integers(0, TOP)
@@ -88,7 +88,7 @@ def test_philox_gives_the_published_answers(counter: str, key: str, answer: str)
 def test_the_address_is_laid_out_as_documented() -> None:
     seed, run, arm, place = 0x0123456789ABCDEF, 0x00001234_9ABCDEF0, 77, 5
     expected = random.philox_block(place, arm, 0x9ABCDEF0, 0x1234, 0x89ABCDEF, 0x01234567)
-    assert random.philox(seed, run, arm, place) == expected
+    assert random.block(seed, run, arm, place, 0) == expected
     assert random.half(seed, run, arm, 2 * place, 0) == expected[:2]
     assert random.half(seed, run, arm, 2 * place + 1, 0) == expected[2:]
 
@@ -120,8 +120,9 @@ def test_key_keeps_all_bits_of_the_seed(seed: int) -> None:
 @example(corners[2])
 @example(corners[3])
 def test_python_and_compiled_draws_are_the_same_bits(address: tuple[int, int, int, int]) -> None:
-    for name in ("philox", "uniform", "normal"):
+    for name in ("uniform", "normal"):
         assert getattr(random, name)(*address) == compiled[name](*address), name
+    assert random.block(*address, 0) == compiled["block"](*address, 0)
     assert random.normal_tail(*address, 1) == compiled["normal_tail"](*address, 1)
 
 
@@ -152,7 +153,7 @@ import json, sys
 import numpy as np
 from numba import cuda
 from latebloomer.core import random
-from latebloomer.core.kernel import lower
+from latebloomer.core.kernel import cpu_jit, lower
 
 device = cuda.jit(device=True)
 normal, uniform = lower(random.normal, device), lower(random.uniform, device)
@@ -225,15 +226,15 @@ def rejected(p: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in p.items() if value < FALSE_ALARMS / len(p)}
 
 
-N = 2**24  # 1.7e7 draws, of which about 1063 are beyond 4 sigma and 10 beyond 5
-
-
-def test_draws_are_gaussian_to_the_tails(seed: int) -> None:
-    z = draws(N, seed)
+# Of 2^24 draws about 1063 are beyond 4 sigma and 10 beyond 5; of 2^21, 133 and 1.
+@pytest.mark.parametrize("count", [2**21, pytest.param(2**24, marks=pytest.mark.slow)])
+def test_draws_are_gaussian_to_the_tails(seed: int, count: int) -> None:
+    z = draws(count, seed)
     assert not rejected(gaussian_alarms(z))
-    assert 4.5 < np.abs(z).max() < 8  # all but 2e-8 of such samples, and no cut-off
+    assert 4 < np.abs(z).max() < 8  # all but 1e-9 of such samples, and no cut-off
 
 
+@pytest.mark.slow
 def test_draws_across_arms_and_runs_are_gaussian(seed: int) -> None:
     # two pulls of 2^12 arms in 2^11 runs: the words of the counter that pulls leave alone
     run, arm = (part.ravel() for part in np.indices((2**11, 2**12)))
@@ -241,6 +242,7 @@ def test_draws_across_arms_and_runs_are_gaussian(seed: int) -> None:
     assert not rejected(gaussian_alarms(first.ravel()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigmas", [4.0, 5.0, 6.0])
 def test_the_tail_sampler_follows_the_tail(seed: int, sigmas: float) -> None:
     tail = compiled["normal_tail"]
@@ -252,27 +254,9 @@ def test_the_tail_sampler_follows_the_tail(seed: int, sigmas: float) -> None:
     assert stats.kstest(law, "uniform").pvalue > FALSE_ALARMS
 
 
-def test_a_standard_deviation_off_by_a_fifth_of_a_percent_is_noticed(seed: int) -> None:
-    assert "variance" in rejected(gaussian_alarms(1.002 * draws(N, seed)))  # 11.6 sigma off
-
-
-def test_a_tail_cut_at_the_edge_of_the_base_is_noticed(seed: int) -> None:
-    z = draws(N, seed)
-    cut = z[np.abs(z) < random.TAIL]
-    assert {"beyond 4", "fourth moment"} <= rejected(gaussian_alarms(cut)).keys()
-
-
-def test_a_ziggurat_without_wedges_is_noticed(seed: int) -> None:
-    # rejected candidates dropped instead of tested: only the rectangles' insides are left
-    high, low = np.random.default_rng(seed).integers(0, 2**32, (2, N // 8), dtype=np.int64)
-    x = ((high << 21 | low >> 11) - 2**52 + 0.5) * (random.EDGE / 2**52)[low & 255]
-    inside = x[np.abs(x) < random.EDGE[(low & 255) + 1]]
-    assert "quantiles" in rejected(gaussian_alarms(inside))
-
-
 def test_uniforms_are_uniform(seed: int) -> None:
     one = compiled["uniform"]
-    u = np.array([one(key(seed), 0, 1, i) for i in range(400_000)])
+    u = np.array([one(key(seed), 0, 1, i) for i in range(100_000)])
     assert 0 < u.min() < u.max() < 1
     p = {
         "all": stats.chisquare(np.bincount((u * 1024).astype(int), minlength=1024)).pvalue,
@@ -297,7 +281,7 @@ def test_few_draws_need_a_second_try(seed: int) -> None:
     # P(first try decides) = mean over layers of edge[i+1]/edge[i]
     chance = 1 - np.mean(random.EDGE[1:] / random.EDGE[:-1])
     assert chance == pytest.approx(0.0149, abs=1e-4)
-    high, low = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(400_000)]).T
+    high, low = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(100_000)]).T
     x = ((high << 21 | low >> 11) - 2**52 + 0.5) * (random.EDGE / 2**52)[low & 255]
     again = int(np.sum(np.abs(x) >= random.EDGE[(low & 255) + 1]))
     assert two_sided(again, len(x), chance) > FALSE_ALARMS
@@ -305,7 +289,7 @@ def test_few_draws_need_a_second_try(seed: int) -> None:
 
 def test_layer_sign_and_magnitude_are_independent_bits(seed: int) -> None:
     # Doornik (2005): where they come from overlapping bits, layer and size are related
-    bits = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(400_000)])
+    bits = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(100_000)])
     layer, sign, size = bits[:, 1] & 255, bits[:, 0] >> 31, (bits[:, 0] >> 28) & 7
     p = stats.chisquare(np.bincount((layer * 2 + sign) * 8 + size, minlength=4096)).pvalue
     assert p > FALSE_ALARMS
@@ -327,6 +311,7 @@ def correlation_alarms(**pairs: tuple[np.ndarray, np.ndarray]) -> dict[str, floa
 M = 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [1, 2, 3, 64, 4096])
 def test_neighbouring_pulls_are_uncorrelated(seed: int, lag: int) -> None:
     z = draws(M, seed)
@@ -338,7 +323,9 @@ def test_halves_of_a_block_are_uncorrelated(seed: int) -> None:
     assert not rejected(correlation_alarms(halves=(z[0::2], z[1::2])))
 
 
-@pytest.mark.parametrize("apart", [1, 2, 256, 2**31])
+@pytest.mark.parametrize(
+    "apart", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 256, 2**31))]
+)
 def test_neighbouring_arms_runs_and_seeds_are_uncorrelated(seed: int, apart: int) -> None:
     z = draws(M, seed)
     others = {
@@ -358,9 +345,3 @@ def test_first_pulls_of_neighbouring_runs_and_arms_are_uncorrelated(seed: int) -
     z = table(2, seed, run, arm).reshape(2**16, 8, 2)
     pairs = {"runs": (z[1:], z[:-1]), "arms": (z[:, 1:], z[:, :-1])}
     assert not rejected(correlation_alarms(**pairs))
-
-
-def test_a_repeated_stream_is_noticed(seed: int) -> None:
-    z = draws(M, seed)
-    mixed = 0.01 * z + math.sqrt(1 - 0.01**2) * draws(M, seed, stream=1)
-    assert rejected(correlation_alarms(mixed=(z, mixed))).keys() == {"mixed, values"}

@@ -99,8 +99,8 @@ def test_a_race_names_what_it_plays(capfd, tmp_path):
 def test_the_journal_has_the_policy_and_that_it_was_left_to_us(tmp_path):
     verdict = run(tmp_path / "race.db")
     with sqlite3.connect(tmp_path / "race.db") as db:
-        values = {k: json.loads(v) for k, v in db.execute("SELECT key, value FROM settings")}
-    assert values["policy"]["name"] == "foresight" and values["auto"] is True
+        values = dict(db.execute("SELECT key, value FROM settings"))
+    assert json.loads(values["policy"])["name"] == "foresight" and values["auto"] == 1
     for policy in (None, "auto", "foresight"):
         again = resume(tmp_path / "race.db", LEARNERS, policy=policy, progress=False)
         assert again.summary() == verdict.summary()

@@ -235,11 +235,11 @@ def test_a_late_bloomer_that_is_behind_is_kept_and_it_is_said_why():
     assert session.recommend().name == "late"
     assert play(Session("adaptive-rejects", 3, 200), late_and_early(200)).recommend().arm == 1
     said = str(session.explain("late"))
-    assert "explained" in said and "late was at" in said and "expected to gain" in said
-    level = float(said.partition("late was at ")[2].split()[0])
+    assert "explained" in said and "late was at" in said and "forecast gain of" in said
+    level = session.explain("late").forecast.level
     assert level == pytest.approx(late_and_early(200)[0][session.pulls[0] - 1], abs=1e-3)
     dropped = session.explain("slow")
-    assert f"up to pull {dropped.pulls}; slow was at" in dropped.remark
+    assert f"up to pull {dropped.pulls}, so" in dropped.remark and "slow was at" in dropped.remark
     assert session.explain("early").remark in str(session.explain("early"))
 
 
@@ -247,14 +247,14 @@ def test_losses_fall_where_scores_gain():
     rewards = [1 - np.array(row) for row in late_and_early(200)]
     session = play(Session("foresight", ["late", "early", "slow"], 200, maximize=False), rewards)
     assert session.recommend().name == "late"
-    assert "expected to fall by" in str(session.explain("late"))
+    assert "forecast fall of" in str(session.explain("late"))
 
 
 def test_where_nothing_is_believed_that_is_said(rng):
     n = np.arange(1, 201)
     peak = 1.0 - np.abs(n - 33) / 100  # decisions are at 50 and 75 pulls
     session = play(Session("foresight", 3, 200), [peak, 0.2 + 0 * n, 0.1 + 0 * n])
-    assert "explained 0% of what happened" in str(session.explain(session.recommend().arm))
+    assert "explained 0 % of the change" in str(session.explain(session.recommend().arm))
     short = play(Session("foresight", 3, 20), rng.standard_normal((3, 200)))
     assert short.explain(0).remark == ""  # nothing was forecast
 
@@ -270,7 +270,7 @@ def test_a_learner_that_ended_gains_no_more_and_does_not_count():
     # the late one has stopped at its twentieth pull, where others are better
     assert session.recommend().arm == 1
     # and has no more than it had shown, by a mean that lags
-    assert rewards[0][9] <= session.explain(0).rating <= rewards[0][19]
+    assert rewards[0][9] <= session.explain(0).estimate <= rewards[0][19]
     assert session.explain(0).remark == ""
 
 
@@ -287,12 +287,13 @@ def test_in_setting_a_it_errs_no_more_often_than_claimed(budget, share):
 def test_a_forecast_is_what_the_remark_says():
     session = Session("foresight", ["late", "early", "slow"], 200)
     rewards = late_and_early(200)
-    assert session.forecast("late") is None
+    assert session.explain("late").forecast is None
     while len(session.racing) > 2:
         arm = session.ask()
         session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    seen = session.forecast("late")
-    said = session.explain("late").remark
-    assert f"explained {seen.belief:.0%}" in said and f"up to pull {seen.tested};" in said
-    assert f"expected to gain {seen.gain:.3g} by pull {seen.ahead:g}" in said
-    assert session.forecast("slow") is None  # it is out
+    late, slow = session.explain("late"), session.explain("slow")
+    seen, said = late.forecast, late.remark
+    assert f"explained {100 * seen.trust:.0f} %" in said and f"up to pull {seen.tested}," in said
+    assert f"forecast gain of {seen.score - seen.level:.3g} by pull {seen.at:g}" in said
+    assert late.estimate == pytest.approx(seen.level + seen.trust * (seen.score - seen.level))
+    assert slow.forecast.tested == slow.pulls  # it keeps the forecast by which it was dropped

@@ -26,7 +26,7 @@ from time import monotonic
 from latebloomer import race, read_verdict, resume
 from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
 from latebloomer.errors import JournalError, NoScoresYet
-from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.learner import seed_of
 from latebloomer.session.events import ScoreReported
 
@@ -150,7 +150,7 @@ def has_begun(path):
 
 
 def arm_moments(folder, ray_runner):
-    append, start = FileJournal.append, ray_runner.start
+    append, start = SqliteLog.append, ray_runner.start
     path = folder / "race.db"
     pulls = iter(range(len(rows(path)) + 1 if has_begun(path) else 1, BUDGET + 1))
 
@@ -166,7 +166,7 @@ def arm_moments(folder, ray_runner):
         start(self, stage)
         reach(folder, "driver-written-connection")
 
-    FileJournal.append, ray_runner.start = appending, starting
+    SqliteLog.append, ray_runner.start = appending, starting
 
 
 # --- a race through all its deaths ---

@@ -48,7 +48,7 @@ def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
     ]
     with sqlite3.connect(path) as db:
         kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY id")]
-    assert len(kinds) == len(heard) + 1 and kinds[0] == "created"
+    assert len(kinds) == len(heard) + 1 and kinds[0] == "Created"
 
 
 def test_the_view_shows_the_race_as_it_stands_after_the_event():

@@ -53,7 +53,7 @@ def pulls(path):
 
 def contents(path):
     with sqlite3.connect(path) as db:
-        return db.execute("SELECT * FROM events WHERE kind NOT IN ('began', 'ended')").fetchall()
+        return db.execute("SELECT * FROM events WHERE kind NOT IN ('Began', 'Ended')").fetchall()
 
 
 # --- a larger budget ---
@@ -152,8 +152,8 @@ def test_the_same_call_again_only_resumes(tmp_path, cut):
     plain = resume(path, {**LEARNERS, **NEW}, progress=False)
     assert more.summary() == again.summary() == plain.summary() and more.spent == 150
     with sqlite3.connect(path) as db:
-        query = "SELECT kind, count(*) FROM events WHERE kind IN ('joined', 'extended') GROUP BY 1"
-        assert dict(db.execute(query)) == {"extended": 1, "joined": 1}
+        query = "SELECT kind, count(*) FROM events WHERE kind IN ('Joined', 'Extended') GROUP BY 1"
+        assert dict(db.execute(query)) == {"Extended": 1, "Joined": 1}
 
 
 def test_it_can_be_extended_again_and_again(tmp_path):
@@ -278,5 +278,5 @@ def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):
     path = tmp_path / "race.db"
     run(path)
     resume(path, LEARNERS, budget=200, add=NEW, progress=False)
-    with pytest.raises(JournalMismatch, match="new missing"):
+    with pytest.raises(JournalMismatch, match="learner new is missing"):
         resume(path, LEARNERS, progress=False)

@@ -71,14 +71,14 @@ def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, event
 
 def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):
     path, _ = written_while_asleep
-    read, real = [], files.FileJournal.read
+    read, real = [], files.SqliteLog.read
 
     def counted(journal, after=0):
         for entry in real(journal, after):
             read.append(entry.number)
             yield entry
 
-    monkeypatch.setattr(files.FileJournal, "read", counted)
+    monkeypatch.setattr(files.SqliteLog, "read", counted)
     list(follow(path))
     assert [number for number in read if number > 1] == list(range(2, max(read) + 1))
 
@@ -94,5 +94,5 @@ def test_a_race_without_a_pull_says_so(tmp_path, events):
     files.create(tmp_path / "race.db", events[0]).close()
     with pytest.raises(NoScoresYet, match=r"the race of .*race.db has started"):
         list(follow(tmp_path / "race.db"))
-    with pytest.raises(JournalError, match="there is no journal"):
+    with pytest.raises(JournalError, match="There is no journal"):
         list(follow(tmp_path / "none.db"))

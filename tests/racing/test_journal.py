@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer import UCBE, LocalRunner, race, read_verdict, resume
-from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
+from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
+from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.journal.schema import COLUMNS, WRITERS, PullEntries
+from latebloomer.racing.journal.schema import COLUMNS, KINDS, PullEntries
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.session.events import Began, Created, ScoreReported
+from latebloomer.session.events import Began, Created, Ended, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
 
@@ -84,11 +84,14 @@ def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path
     path = tmp_path / "race.db"
     verdict = run(path, seed=3, policy="r-sr")
     settings = dict(rows(path, "SELECT key, value FROM settings"))
-    assert json.loads(settings["budget"]) == 40 and json.loads(settings["seed"]) == 3
+    assert (settings["budget"], settings["seed"], settings["maximize"]) == (40, 3, 1)
     assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
-    kept = {key: json.loads(value) for key, value in rows(path, "SELECT key, value FROM verdict")}
-    assert kept == json.loads(json.dumps(verdict.summary()))
-    ((versions, ended),) = rows(path, "SELECT versions, ended FROM legs")
+    kept = dict(rows(path, "SELECT key, value FROM verdict"))
+    assert (kept["name"], kept["spent"]) == (verdict.name, 40)
+    assert (
+        kept["score"] == pytest.approx(verdict.score) and kept.keys() == verdict.summary().keys()
+    )
+    ((versions, ended),) = rows(path, "SELECT versions, ended FROM processes")
     assert json.loads(versions)["latebloomer"] and ended
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
 
@@ -120,7 +123,7 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path, view):
 def test_the_guide_names_every_column_and_every_kind_of_event(tmp_path):
     table = GUIDE.partition("## The table")[2].partition("## Views")[0]
     assert all(f"`{column}`" in table for column in COLUMNS)
-    assert all(f"`{kind}`" in table for kind, _ in WRITERS.values())
+    assert all(f"`{kind}`" in table for kind in KINDS)
     (first,) = re.findall(r'^sqlite3 race.db "(.*)"$', GUIDE, re.M)
     run(tmp_path / "race.db")
     assert len(rows(tmp_path / "race.db", first)) == 3
@@ -147,7 +150,7 @@ def test_two_processes_cannot_race_on_one_journal(tmp_path):
         "\ntry: j.reopen(sys.argv[1])\nexcept JournalInUse as error: sys.exit(str(error))"
     )
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
-    assert f"process {os.getpid()} on " in ran.stderr and "races on the journal" in ran.stderr
+    assert f"process {os.getpid()} on " in ran.stderr and "is in use by" in ran.stderr
     with pytest.raises(JournalInUse):
         journals.reopen(path)
     with pytest.raises(JournalInUse):
@@ -173,7 +176,8 @@ def test_nothing_is_overwritten(tmp_path):
     path = tmp_path / "race.db"
     verdict = run(path)
     with pytest.raises(
-        JournalMismatch, match=r"a finished race of 40 pulls, and nothing is overwritten"
+        JournalMismatch,
+        match="already holds a finished race of 40 pulls and will not be overwritten",
     ):
         run(path)
     assert read_verdict(path).summary() == verdict.summary()
@@ -190,7 +194,7 @@ def test_a_process_stopped_while_it_made_the_file_leaves_no_trouble(tmp_path):
     db = journals._connect(path, "normal")
     db.close()
     assert path.stat().st_size > 0
-    with pytest.raises(JournalError, match="no race has begun in it"):
+    with pytest.raises(JournalError, match="no race has started in it"):
         resume(path, LEARNERS)
     assert run(path).spent == 40
 
@@ -199,11 +203,11 @@ def test_a_process_stopped_while_it_made_the_file_leaves_no_trouble(tmp_path):
 
 
 def test_files_that_are_no_journal_are_told_apart(tmp_path):
-    with pytest.raises(JournalError, match="there is no journal"):
+    with pytest.raises(JournalError, match="There is no journal"):
         resume(tmp_path / "none.db", LEARNERS)
     text = tmp_path / "text.db"
     text.write_text("hello " * 100)
-    with pytest.raises(JournalError, match="is not a journal of a race"):
+    with pytest.raises(JournalError, match=r"is not a journal \(file is not a database\)"):
         read_verdict(text)
     empty = tmp_path / "empty.db"
     empty.touch()
@@ -212,18 +216,25 @@ def test_files_that_are_no_journal_are_told_apart(tmp_path):
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE trials (id)")
-    with pytest.raises(JournalError, match="an SQLite file of another program"):
+    with pytest.raises(JournalError, match="another program wrote this SQLite file"):
         run(other)
     assert rows(other, "SELECT name FROM sqlite_master") == [("trials",)]
 
 
-def test_a_newer_journal_says_to_upgrade(tmp_path):
+@pytest.mark.parametrize(
+    "version, way", [(2, "Start a new race in another file"), (99, "Upgrade latebloomer")]
+)
+def test_a_journal_of_another_format_is_refused_in_one_sentence(tmp_path, version, way):
     path = tmp_path / "race.db"
     run(path)
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(JournalError, match=r"version 99, .* pip install --upgrade latebloomer"):
-        resume(path, LEARNERS)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    said = f"has format {version}, and this latebloomer reads only format 3. {way}."
+    for call in (read_verdict, run, lambda path: resume(path, LEARNERS)):
+        with pytest.raises(JournalError, match=re.escape(said)):
+            call(path)
+    assert path.read_bytes() == before
 
 
 def forged(path, change):
@@ -260,7 +271,7 @@ def test_a_row_that_was_changed_is_noticed(tmp_path, column, value):
     run(path)
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE events SET {column} = ? WHERE id = 10", (value,))
-    with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
+    with pytest.raises(JournalError, match=r"is damaged after event 9 \(.*latebloomer repair"):
         read_verdict(path)
 
 
@@ -269,7 +280,7 @@ def test_a_row_that_was_removed_is_noticed(tmp_path):
     run(path)
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM events WHERE id = 10")
-    with pytest.raises(JournalError, match="is damaged after event 9, before its pull"):
+    with pytest.raises(JournalError, match=r"is damaged after event 9 \(.*latebloomer repair"):
         read_verdict(path)
 
 
@@ -286,7 +297,7 @@ def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatc
         return db
 
     monkeypatch.setattr(journals, "_connect", small)
-    with pytest.raises(JournalError, match=r"pull \d+ could not be written .*disk is full.* safe"):
+    with pytest.raises(JournalError, match=r"A pull could not be written .*disk is full.* safe"):
         run(path, 3000)
     monkeypatch.setattr(journals, "_connect", real)
     assert 0 < read_verdict(path).spent < 3000
@@ -295,9 +306,9 @@ def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatc
 
 
 def test_a_folder_that_is_missing_or_read_only_is_said_at_the_start(tmp_path):
-    with pytest.raises(JournalError, match="there is no folder"):
+    with pytest.raises(JournalError, match=r"there is no folder .* Create it"):
         run(tmp_path / "none" / "race.db")
-    with pytest.raises(JournalError, match="is a folder, but it must be a file"):
+    with pytest.raises(JournalError, match=r"is a folder\. Give a file"):
         run(tmp_path)
     if Path("/proc/self").is_dir():
         with pytest.raises(JournalError, match="cannot be written"):
@@ -306,10 +317,13 @@ def test_a_folder_that_is_missing_or_read_only_is_said_at_the_start(tmp_path):
 
 def test_full_durability_waits_for_the_disk(tmp_path):
     path = tmp_path / "race.db"
-    run(path, durability="full")
-    journal = journals.reopen(path)
-    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
-    journal.close()
+    run(JournalFile(path, durability="full"))
+    for again, waits in [(path, 2), (JournalFile(path), 1), (path, 1)]:  # FULL, NORMAL
+        with closing(journals.reopen(again)) as journal:
+            assert journal.query("PRAGMA synchronous") == (waits,)
+            journal.append(Ended())
+    with pytest.raises(SettingError, match=r"durability='some', but .* 'normal' or 'full'"):
+        JournalFile(path, durability="some")
 
 
 # --- checkpoints ---

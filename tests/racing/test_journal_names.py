@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_is_not_taken_twice(tmp_path, monkeypatch):
     second.close()
     monkeypatch.setattr(names, "_new_names", lambda folder: iter([first.path, second.path]))
     before = first.path.read_bytes()
-    with pytest.raises(JournalError, match="no name is free"):
+    with pytest.raises(JournalError, match="No name is free"):
         begin("races/", created)  # both let go of: they are there all the same
     assert first.path.read_bytes() == before
 
@@ -101,7 +101,7 @@ def test_a_folder_of_ones_own(tmp_path):
 
 def test_where_no_folder_can_be_made_it_is_said(tmp_path):
     (tmp_path / "races").write_text("a file")
-    with pytest.raises(JournalError, match=r"journal='races/', but the folder .*journal=None"):
+    with pytest.raises(JournalError, match=r"journal='races/': the folder .*journal=None"):
         run()
     assert (tmp_path / "races").read_text() == "a file"
 
@@ -124,10 +124,10 @@ def test_the_newest_is_no_file_of_another_program(tmp_path):
 
 
 def test_where_there_is_none_it_is_said(tmp_path):
-    with pytest.raises(JournalError, match=r"there is no folder races: .*start with race"):
+    with pytest.raises(JournalError, match=r"There is no folder races. .*start with race"):
         read_verdict()
     (tmp_path / "races").mkdir()
-    with pytest.raises(JournalError, match=r"there is no journal in races: name the file"):
+    with pytest.raises(JournalError, match=r"There is no journal in races. Name the file"):
         read_verdict()
 
 
@@ -183,18 +183,14 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"budget": 30}, "budget=30, but the race of race.db was begun with budget=20"),
-        (
-            {"budget": 30},
-            r"resume\('race.db', learners, budget=...\) to give it more, or if_exists",
-        ),
+        ({"budget": 30}, "Journal race.db holds another race: budget was 20, is 30. Give"),
+        ({"budget": 30}, r"resume\('race.db', learners, budget=...\) to extend it, or if_exists"),
         (
             {"budget": None, "trainings": 2, "full_steps": 20},
-            "trainings=2, but .* trainings=None: give",
+            "budget was 20, is 40; .*trainings was None, is 2; full_steps was None, is {'a': 20",
         ),
-        ({"seed": 1}, "seed=1, but the race of race.db was begun with seed=0"),
-        ({"maximize": False}, "maximize=False, but .* maximize=True: give the same"),
-        ({"score_range": (0, 1)}, r"score_range=\(0.0, 1.0\), but .* score_range=None"),
+        ({"seed": 1, "maximize": False}, "race: seed was 0, is 1; maximize was True, is False."),
+        ({"score_range": (0, 1)}, r"score_range was None, is \(0.0, 1.0\)"),
     ],
 )
 def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):
@@ -221,8 +217,8 @@ def test_settings_that_change_no_decision_may_differ():
     [
         ({"if_exists": "overwrite"}, "if_exists='overwrite', but if_exists must be 'error'"),
         ({"if_exists": None}, "if_exists=None, but if_exists must be"),
-        ({"journal": 3}, "journal=3, but journal must be a file, a folder"),
-        ({"journal": " "}, "journal='', but journal must be a file"),
+        ({"journal": 3}, "journal=3 must be a file, a folder that ends in a slash"),
+        ({"journal": " "}, "journal=' ' must be a file"),
     ],
 )
 def test_nonsense_is_refused_before_anything_is_made(tmp_path, settings, text):

@@ -18,7 +18,7 @@ import pytest
 from latebloomer import LocalRunner, resume
 from latebloomer.racing import api as races
 from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.session.events import Saved as SavedEvent
 from latebloomer.session.events import ScoreReported, WinnerSelected
 
@@ -116,7 +116,7 @@ AFTER = {ScoreReported: "after the commit", WinnerSelected: "after the naming"}
 
 
 def arm_moments():
-    append, drop, rename = FileJournal.append, SavedStates.drop_older, Path.rename
+    append, drop, rename = SqliteLog.append, SavedStates.drop_older, Path.rename
 
     def appending(self, *events, elapsed=0.0):
         reach(BEFORE.get(type(events[0]), ""))
@@ -131,7 +131,7 @@ def arm_moments():
         reach("before the rename")
         return rename(self, target)
 
-    FileJournal.append, SavedStates.drop_older, Path.rename = appending, dropping, renaming
+    SqliteLog.append, SavedStates.drop_older, Path.rename = appending, dropping, renaming
 
 
 def victim(folder, seed):

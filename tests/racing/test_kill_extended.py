@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import test_kill as kill
 
 from latebloomer import LocalRunner, race, resume
-from latebloomer.racing.journal.journal import FileJournal
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.session.events import Extended, Joined
 
 # Not as a script: what it pickles is loaded here, under the name of this module.
@@ -65,7 +65,7 @@ MOMENTS = (*kill.MOMENTS, "before the extension", "after the extension")
 
 def arm_moments():
     kill.arm_moments()
-    append = FileJournal.append
+    append = SqliteLog.append
 
     def appending(self, *events, elapsed=0.0):
         more = isinstance(events[0], Joined | Extended)
@@ -73,7 +73,7 @@ def arm_moments():
         append(self, *events, elapsed=elapsed)
         kill.reach("after the extension" if more else "")
 
-    FileJournal.append = appending
+    SqliteLog.append = appending
 
 
 def live(path, way):

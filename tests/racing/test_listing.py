@@ -84,7 +84,7 @@ def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
     whole = (tmp_path / "cut-off.db").read_bytes()
     (tmp_path / "cut-off.db").write_bytes(whole[:5000])
     with sqlite3.connect(tmp_path / "rows.db") as db:
-        db.execute("UPDATE events SET data = 'no json' WHERE kind = 'decided'")
+        db.execute("UPDATE events SET data = 'no json' WHERE kind = 'Decided'")
     with sqlite3.connect(tmp_path / "newer.db") as db:
         db.execute("PRAGMA user_version = 99")
     with sqlite3.connect(tmp_path / "nothing.db") as db:
@@ -119,7 +119,7 @@ def test_listing_leaves_the_folder_as_it_is(tmp_path):
 
 
 def test_no_folder_is_said(tmp_path):
-    with pytest.raises(JournalError, match="there is no folder"):
+    with pytest.raises(JournalError, match="There is no folder"):
         list_races(tmp_path / "none")
 
 

@@ -59,7 +59,7 @@ def test_the_live_table_shows_losses():
     assert rows[0].name == names[-1]
     assert all(1 < row.estimate < 2 for row in rows if row.pulls)
     told = session.explain(0)
-    assert 1 < told.rating < 2 and "-" not in str(told)
+    assert 1 < told.estimate < 2 and "-" not in str(told)
     assert all(1 < value < 2 for value in session.recommend().estimates)
 
 

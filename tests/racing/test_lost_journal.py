@@ -11,8 +11,9 @@ import pytest
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.racing import time_budget
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import files, recovery
 from latebloomer.racing.journal import journal as journal_module
+from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.journal.schema import checksum
 from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Saved, ScoreReported
@@ -186,10 +187,10 @@ def test_what_is_sound_can_be_repaired_and_gone_on_with(finished, tmp_path):
     whole = read_verdict(finished).summary()
     with sqlite3.connect(finished) as db:
         db.execute("UPDATE events SET score = 0.123 WHERE id = 30")
-    with pytest.raises(JournalError, match=r"before its pull .* is complete .*latebloomer repair"):
+    with pytest.raises(JournalError, match=r"damaged after event 29 .*latebloomer repair"):
         read_verdict(finished)
-    pulls, wrong = files.repair(finished, tmp_path / "sound.db")
-    assert 0 < pulls < 80 and "its checksum differs" in wrong
+    pulls, _, cause = recovery.repair(finished, tmp_path / "sound.db")
+    assert 0 < pulls < 80 and cause == "its checksum differs"
     assert read_verdict(tmp_path / "sound.db").spent == pulls
     again = resume(tmp_path / "sound.db", learners(), progress=False)
     assert again.summary() == whole
@@ -208,11 +209,11 @@ def test_a_checkpoint_outside_the_races_own_folder_is_refused(finished, tmp_path
 
 
 def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
-    told = (5, "told", 1, None, 0.5, 0.1, None, *[None] * 7, 9.0, 1.0, 0)
-    other = (6, "left", 1, *[None] * 8, "failed", "why", None, 9.0, 1.0, 0)
-    for row in (told, other):
+    score = (5, "ScoreReported", 1, 0.5, 0.1, None, None, 9.0, 1.0, 0)
+    other = (6, "LearnerLeft", 1, None, None, None, '{"how": "failed"}', 9.0, 1.0, 0)
+    for row in (score, other):
         seen = {checksum(0, row), checksum(1, row)}
-        for place, value in ((0, 7), (2, 2), (14, 8.0), (15, 2.0)):
+        for place, value in ((0, 7), (2, 2), (7, 8.0), (8, 2.0)):
             seen.add(checksum(0, (*row[:place], value, *row[place + 1 :])))
         assert len(seen) == 6
 
@@ -230,11 +231,11 @@ def test_a_stale_or_junk_lock_is_no_lock(tmp_path, junk):
 def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
     path = tmp_path / "race.db"
 
-    def broken(db):
+    def broken(*_):
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "_make_tables", broken)
+        patched.setattr(SqliteLog, "write", broken)
         with pytest.raises(JournalError, match="disk I/O error"):
             race(learners(), 40, journal=path, progress=False)
     assert race(learners(), 40, journal=path, progress=False).spent == 40

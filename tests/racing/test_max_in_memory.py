@@ -116,7 +116,7 @@ def test_a_learner_makes_its_pulls_of_a_phase_in_a_row(tmp_path):
     run(LEARNERS, journal=path, runner=LocalRunner(max_in_memory=1))
     with sqlite3.connect(path) as db:
         arms = [arm for (arm,) in db.execute("SELECT arm FROM pulls ORDER BY t")]
-        saves = db.execute("SELECT count(*) FROM events WHERE kind = 'saved'").fetchone()[0]
+        saves = db.execute("SELECT count(*) FROM events WHERE kind = 'Saved'").fetchone()[0]
     turns = 1 + sum(a != b for a, b in pairwise(arms))
     phases = len(LEARNERS)  # r-sr drops one after each
     assert turns <= sum(range(1, phases + 1)) and saves <= turns + 1

@@ -186,9 +186,11 @@ def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
     path = tmp_path / "race.db"
     race(GOOD | {"huge": huge}, 20, journal=path, progress=False)
     with sqlite3.connect(path) as db:
-        rows = db.execute("SELECT * FROM events WHERE kind IN ('pull failed', 'left')").fetchall()
+        rows = db.execute(
+            "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')"
+        ).fetchall()
     longest = max((cell for row in rows for cell in row if isinstance(cell, str)), key=len)
-    assert len(longest) <= 17_000 and "begins" in longest and "ends" in longest
+    assert len(longest) <= 16_000 and "begins" in longest and "ends" in longest
 
 
 @pytest.mark.parametrize("both", [True, False])

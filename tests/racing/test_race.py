@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_the_winner_and_the_report_that_were_there(tmp_path, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_steps)
-    with pytest.raises(OutputError, match="No space left on device; what was there is as it was"):
+    with pytest.raises(OutputError, match="No space left on device; what was there is unchanged"):
         write(file)
     assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
 
@@ -262,7 +262,9 @@ def test_the_order_of_the_learners_does_not_matter_to_resume(tmp_path):
 def test_learners_of_another_race_are_refused(tmp_path):
     path = tmp_path / "race.db"
     quiet({"a": Counter(), "b": Counter()}, 20, journal=path)
-    with pytest.raises(JournalMismatch, match=r"over a, b, but .* differ: b missing; c not in it"):
+    with pytest.raises(
+        JournalMismatch, match=r"another race: learner b is missing; learner c is new"
+    ):
         resume(path, {"a": Counter(), "c": Counter()})
 
 
@@ -358,7 +360,6 @@ def test_one_object_cannot_race_against_itself():
         ({}, SettingError, "needs exactly one: trainings=3 counts full trainings, budget=2000"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
-        ({"budget": 20, "durability": "some"}, SettingError, "'normal' or 'full'"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),
         ({"budget": 20, "runner": "cloud"}, SettingError, "'ray' or a Runner"),
     ],

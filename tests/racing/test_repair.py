@@ -10,7 +10,7 @@ import pytest
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import files, recovery
 from latebloomer.racing.race_state import RaceState
 
 PAGE = 4096  # four of the journal's
@@ -45,13 +45,13 @@ def repaired(tmp_path, data):
     with pytest.raises(JournalError):
         resume(path, LEARNERS, progress=False)
     try:
-        pulls, wrong = files.repair(path, new)
+        pulls, _, cause = recovery.repair(path, new)
     except JournalError:
         assert not list(tmp_path.glob("new.db*"))
         return None
     finally:
         assert path.read_bytes() == data
-    assert pulls > 0 and "damaged" in wrong
+    assert pulls > 0 and cause
     with closing(files.read(new)) as journal:
         assert RaceState.replayed(journal.read()).session.spent == pulls
     return pulls
@@ -107,8 +107,8 @@ def test_rows_before_one_that_was_changed_are_kept_as_they_were(tmp_path, whole,
     with closing(sqlite3.connect(bad)) as db:
         db.execute(change)
         db.commit()
-    pulls, wrong = files.repair(bad, tmp_path / "new.db")
-    assert wrong.startswith("damaged after event 299 (")
+    pulls, events, cause = recovery.repair(bad, tmp_path / "new.db")
+    assert events == 299 and cause
     assert entries_in(tmp_path / "new.db") == entries_in(good)[:299]  # their times included
     again = resume(tmp_path / "new.db", LEARNERS, progress=False)
     assert again.summary() == summary and pulls < 299
@@ -118,16 +118,17 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
     summary, data = whole
     path = tmp_path / "race.db"
     path.write_bytes(data.replace(b"CREATE VIEW pulls", b"??????????? pulls"))  # old copies too
-    with pytest.raises(JournalError, match=r"is damaged .*: `latebloomer repair .* keeps what is"):
+    with pytest.raises(JournalError, match=r"is damaged after event \d+ .*`latebloomer repair "):
         read_verdict(path)
-    pulls, wrong = files.repair(path, tmp_path / "new.db")
-    assert pulls == 600 and "damaged, though none of its" in wrong
+    pulls, _, cause = recovery.repair(path, tmp_path / "new.db")
+    assert pulls == 600 and "malformed" in cause
     assert read_verdict(tmp_path / "new.db").summary() == summary
 
 
 def test_a_sound_journal_is_not_written_again(tmp_path, whole):
     (tmp_path / "race.db").write_bytes(whole[1])
-    assert files.repair(tmp_path / "race.db", tmp_path / "new.db") == (600, "")
+    pulls, _, cause = recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
+    assert (pulls, cause) == (600, "")
     assert not (tmp_path / "new.db").exists()
 
 
@@ -135,13 +136,13 @@ def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
     (tmp_path / "race.db").write_bytes(whole[1])
     with closing(sqlite3.connect(tmp_path / "race.db")) as db:
         for change, words in [
-            ("UPDATE events SET text = 'other' WHERE id = 1", "damaged after event 0"),
-            ("DELETE FROM events", "after event 0 .those up to .* are missing"),
+            ("UPDATE events SET data = 'other' WHERE id = 1", "its checksum differs"),
+            ("DELETE FROM events", "events up to .* are missing"),
         ]:
             db.execute(change)
             db.commit()
-            with pytest.raises(JournalError, match=f"{words}.*: nothing of it can be kept"):
-                files.repair(tmp_path / "race.db", tmp_path / "new.db")
+            with pytest.raises(JournalError, match=f"damaged .{words}.*nothing can be recovered"):
+                recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
 
 
@@ -150,8 +151,8 @@ def test_other_files_are_not_called_damaged(tmp_path):
     with closing(sqlite3.connect(tmp_path / "other.db")) as db:
         db.execute("CREATE TABLE trials (id)")
     for name in ("text.db", "other.db"):
-        with pytest.raises(JournalError, match="is not a journal of a race"):
-            files.repair(tmp_path / name, tmp_path / "new.db")
+        with pytest.raises(JournalError, match="is not a journal"):
+            recovery.repair(tmp_path / name, tmp_path / "new.db")
 
 
 def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
@@ -164,8 +165,8 @@ def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
         return db
 
     monkeypatch.setattr(files, "_connect", small)
-    with pytest.raises(JournalError, match=r"new.db cannot be written .*full\): make room"):
-        files.repair(tmp_path / "race.db", tmp_path / "new.db")
+    with pytest.raises(JournalError, match=r"new.db cannot be written .*full\). Make room"):
+        recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not list(tmp_path.glob("new.db*"))
 
 
@@ -176,4 +177,5 @@ def test_a_journal_after_a_kill_is_repaired_with_its_newest_pulls(tmp_path, cut)
     copy.mkdir()
     for file in tmp_path.glob("race.db*"):
         shutil.copy(file, copy)
-    assert files.repair(copy / "race.db", copy / "new.db") == (100, "")
+    pulls, _, cause = recovery.repair(copy / "race.db", copy / "new.db")
+    assert (pulls, cause) == (100, "")

@@ -104,7 +104,7 @@ def test_the_first_sweep_sets_the_budget_and_it_is_set_anew_when_it_was_wrong(ti
     race(learners, seconds=600, journal=tmp_path / "race.db", progress=False)
     with sqlite3.connect(tmp_path / "race.db") as db:
         plans = db.execute(
-            "SELECT t, value FROM changes WHERE kind = 'planned' ORDER BY id"
+            "SELECT t, value FROM changes WHERE kind = 'BudgetReplanned' ORDER BY id"
         ).fetchall()
     assert plans[0][0] == 8 and plans[0][1] < 200  # a pull seemed to take 6 s
     assert plans[-1][1] > 2000  # it takes 0.2 s

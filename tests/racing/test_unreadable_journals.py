@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from latebloomer import race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.errors import AllFailed, JournalError
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import recovery
 from latebloomer.racing.journal.listing import list_races
 
 
@@ -35,7 +35,7 @@ WAYS = {
     "resume": lambda path: resume(path, LEARNERS, progress=False),
     "race": run,
     "race, resuming": lambda path: run(path, if_exists="resume"),
-    "repair": lambda path: files.repair(path, path.with_name("new.db")),
+    "repair": lambda path: recovery.repair(path, path.with_name("new.db")),
 }
 
 
@@ -60,7 +60,6 @@ def half_copied(tmp_path):
     return copy
 
 
-@pytest.mark.xfail(strict=True, reason="SQLite discards the -wal of an empty file")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_empty_file_beside_a_full_wal_is_refused_and_both_stay(half_copied, way):
     before = Path(f"{half_copied}-wal").read_bytes()
@@ -92,14 +91,12 @@ def forbidden():
                 os.seteuid(0)
 
 
-@pytest.mark.xfail(strict=True, raises=sqlite3.OperationalError, reason="SQLite's own error")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_without_permission_is_an_error_of_this_library(forbidden, way):
     with pytest.raises(JournalError, match=r"race\.db cannot be read \(Permission denied\)"):
         WAYS[way](forbidden)
 
 
-@pytest.mark.xfail(strict=True, reason="skipped silently")
 def test_a_file_without_permission_is_listed(forbidden):
     shown = CliRunner().invoke(app, ["races", str(forbidden.parent)]).output
     assert "race.db" in shown and "unreadable" in shown and "Permission denied" in shown
@@ -137,18 +134,16 @@ def killed_in_statement(number, call):
     os._exit(0)
 
 
-@pytest.mark.xfail(strict=True, reason="an empty file is left and blocks the next repair")
 def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
     path, new = damaged_copy(tmp_path), tmp_path / "new.db"
     for number in count(1, 2):
-        if not killed_in_statement(number, lambda: files.repair(path, new)):
+        if not killed_in_statement(number, lambda: recovery.repair(path, new)):
             break
         assert not new.exists()
-    assert number > 20 and files.repair(path, tmp_path / "other.db").pulls > 0
+    assert number > 20 and recovery.repair(path, tmp_path / "other.db").pulls > 0
     assert read_verdict(new).spent == read_verdict(tmp_path / "other.db").spent
 
 
-@pytest.mark.xfail(strict=True, reason="`show` recommends a repair that finds nothing")
 @pytest.mark.parametrize("kept", [100, 1024, 2048])
 def test_repair_is_recommended_only_where_it_recovers_something(tmp_path, kept):
     path = tmp_path / "race.db"
@@ -181,7 +176,6 @@ def all_failed(tmp_path):
     return path
 
 
-@pytest.mark.xfail(strict=True, reason="listed as interrupted")
 def test_a_race_of_which_every_learner_failed_is_listed_as_failed(all_failed):
     assert [found.state for found in list_races(all_failed.parent)] == ["failed"]
 

@@ -217,7 +217,7 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
     else:
         with pytest.raises(NoScoresYet, match="revive=True"):
             session.recommend()
-        assert session.explain(last).rival is None
+        assert session.explain(last).decision.rival is None
     session.apply(Extended(BUDGET, BUDGET, BUDGET))
     assert last not in session.trainable and play(session).spent == BUDGET
 

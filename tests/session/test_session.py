@@ -335,7 +335,7 @@ def test_an_arm_is_refused_beyond_its_share_of_the_phase_and_after_it_was_droppe
     )
     for arm in (0, 1) * 3:
         session.tell(arm, 0.5)
-    assert [row.state for row in session.standings()] == ["racing", "racing", "dropped"]
+    assert [row.state for row in session.standings()] == ["leading", "racing", "dropped"]
     refused(
         session, TellError, lambda: session.tell(2, 0.9), "a score for arm 2", "asked for arm 0"
     )
@@ -450,7 +450,7 @@ def test_no_arm_goes_beyond_the_horizon_and_a_session_with_all_arms_there_is_ove
         return
     racing = [row for row in session.standings() if row.state != "dropped"]
     assert {row.pulls for row in racing} == {horizon}
-    assert {row.state for row in racing} == {"at the horizon"}
+    assert racing[0].state == "winner" and {row.state for row in racing[1:]} <= {"not selected"}
     assert AT_HORIZON in session.reason
 
 
@@ -708,16 +708,19 @@ def test_drops_are_explained_by_the_numbers_that_decided_them(policy, window, rn
     assert [row.arm for row in session.standings()] == [winner, *(d[0] for d in reversed(drops))]
     for arm, mean, pulls, rival, rival_mean in drops:
         why = session.explain(arm)
-        assert (why.state, why.at, why.rival) == ("dropped", pulls, rival)
-        assert why.rating == pytest.approx(mean, abs=1e-12)
-        assert why.rival_rating == pytest.approx(rival_mean, abs=1e-12)
-        assert session.recommend().estimates[arm] == why.rating
-        row = next(row for row in session.standings() if row.arm == arm)
-        assert (row.left_at, row.estimate, row.pulls) == (pulls, why.rating, why.pulls)
-        assert f"dropped at pull {pulls} of 200 after {why.pulls} pulls of its own" in str(why)
-        assert f"against {rival_mean:.6g} of {rival}" in str(why)
-    assert session.explain(winner).rival is None
-    assert "recommended at pull 200" in str(session.explain(winner))
+        assert (why.state, why.left_at, why.decision.rival) == ("dropped", pulls, str(rival))
+        assert why.decision[:2] == (pulls, why.pulls) and why.score == session.scores(arm)[-1]
+        assert why.estimate == pytest.approx(mean, abs=1e-12)
+        assert why.decision.rival_estimate == pytest.approx(rival_mean, abs=1e-12)
+        assert session.recommend().estimates[arm] == why.estimate and why.forecast is None
+        assert next(row for row in session.standings() if row.arm == arm) == why
+        assert f"dropped at race pull {pulls}: estimate {mean:.6g}, versus " in str(why)
+        assert f"versus {rival_mean:.6g} for {rival}" in str(why)
+    assert session.explain(winner).decision == (200, session.pulls[winner], None, None)
+    assert (
+        f"selected with estimate {session.explain(winner).estimate:.6g}"
+        in session.explain(winner).why
+    )
 
 
 @pytest.mark.parametrize("policy", [ALL[name] for name in DROPPING])
@@ -728,8 +731,8 @@ def test_an_arm_dropped_by_rank_is_below_the_lowest_that_was_kept(policy):
         racing = {row.arm for row in session.standings() if row.state != "dropped"}
         for arm in kept - racing:
             why = session.explain(arm)
-            assert why.at == session.spent and why.rival in racing
-            assert why.rating <= why.rival_rating
+            assert why.left_at == session.spent and int(why.decision.rival) in racing
+            assert why.estimate <= why.decision.rival_estimate
         kept = racing
     assert len(kept) == 1, "every rule has dropped all arms but one"
 
@@ -744,7 +747,7 @@ def test_an_arm_that_a_review_drops_is_held_against_the_best_that_was_kept(rng):
         for why in map(session.explain, range(6)):
             if why.state == "dropped":
                 dropped += 1
-                assert why.rating < why.rival_rating
+                assert why.estimate < why.decision.rival_estimate
     assert dropped > 100, "the claim is about drops"
 
 
@@ -785,8 +788,8 @@ def test_estimates_are_those_of_the_definitions_and_the_highest_is_recommended(
     assert verdict.pulls == session.pulls and sum(verdict.pulls) == verdict.spent
     loser = (verdict.arm + 1) % 4
     why = session.explain(loser)
-    assert (why.rating, why.rival) == (verdict.estimates[loser], verdict.arm)
-    assert "passed over" in str(why)
+    assert (why.estimate, why.decision.rival) == (verdict.estimates[loser], verdict.name)
+    assert "not selected: estimate " in str(why)
 
 
 @every
@@ -814,8 +817,8 @@ def test_of_equal_arms_the_highest_index_is_dropped_and_the_lowest_recommended(p
     session = Session(policy, arms=4, budget=40)
     play(session, lambda arm, n: 0.1)
     assert [row.arm for row in session.standings()] == [0, 1, 2, 3]
-    assert [session.explain(arm).rival for arm in (3, 2, 1)] == [2, 1, 0]
-    drops = [session.explain(arm).at for arm in (3, 2, 1)]
+    assert [session.explain(arm).decision.rival for arm in (3, 2, 1)] == ["2", "1", "0"]
+    drops = [session.explain(arm).left_at for arm in (3, 2, 1)]
     assert drops == sorted(set(drops))
 
 

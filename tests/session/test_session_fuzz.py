@@ -138,7 +138,7 @@ class Calls(RuleBasedStateMachine):
         before = pickle.dumps(self.session)
         rows, why = self.session.standings(), self.session.explain(arm)
         assert sorted(row.arm for row in rows) == list(range(len(self.session.names)))
-        assert (why.state == "dropped") == (why.arm in {row.arm for row in rows if row.left_at})
+        assert (why.state in ("dropped", "failed")) == (why.left_at is not None) and why in rows
         enough = noise is not None or max(self.session.pulls) >= 3
         if enough:
             assert len(self.session.certificate(noise).lower) == len(rows)
@@ -199,7 +199,7 @@ class Calls(RuleBasedStateMachine):
     def a_racing_arm_is_recommended(self):
         if self.session.spent:
             verdict = self.session.recommend()
-            racing = {row.arm for row in self.session.standings() if row.state != "dropped"}
+            racing = {row.arm for row in self.session.standings() if row.left_at is None}
             assert verdict.arm in racing and verdict.pulls[verdict.arm] > 0
             assert isfinite(verdict.estimates[verdict.arm])
             tried = [x for i, x in enumerate(verdict.estimates) if i in racing and x == x]
@@ -210,7 +210,7 @@ class Calls(RuleBasedStateMachine):
         session = self.session
         if session.over:
             assert session.ask_phase() == {}
-            racing = [row for row in session.standings() if row.state != "dropped"]
+            racing = [row for row in session.standings() if row.left_at is None]
             ended = "spent" if session.spent == session.budget else "not needed"
             assert ended in session.reason and racing
         else:

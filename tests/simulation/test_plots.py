@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from latebloomer import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.errors import OutputError, SettingError
 from latebloomer.problems.paper_settings import paper_a
-from latebloomer.simulation.plots import COLOURS, MORE_STYLES, STYLES, styles_of
+from latebloomer.simulation.plots import MORE_STYLES, STYLES, styles_of
 from latebloomer.simulation.results import Results
 from latebloomer.simulation.tally import Tally
 
@@ -83,7 +83,7 @@ def test_errors_are_drawn_against_the_budget():
     assert lines["R-SR"].get_xdata().tolist() == [100, 200, 400]
     assert lines["R-SR"].get_ydata().tolist() == [0.2] * 3
     assert lines["SH"].get_ydata().tolist() == [0.0] * 3
-    assert to_hex(lines["R-UCBE"].get_color()) == COLOURS["r-ucbe"] == "#d62728"
+    assert to_hex(lines["R-UCBE"].get_color()) == STYLES["r-ucbe"].color == "#d62728"
     assert len(ax.collections) == 3  # a band each
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["R-UCBE", "R-SR", "SH"]
 
@@ -142,13 +142,13 @@ def test_a_path_gets_a_file_and_leaves_no_figure_open(tmp_path, name):
 
 
 def test_every_policy_has_its_own_colour():
-    labels = [*COLOURS, "r-ucbe:exploration=1", "r-ucbe:exploration=2", "Mine", "Yours"]
-    assert len({style.colour for style in styles_of(labels).values()}) == len(labels)
+    labels = [*STYLES, "r-ucbe:exploration=1", "r-ucbe:exploration=2", "Mine", "Yours"]
+    assert len({style.color for style in styles_of(labels).values()}) == len(labels)
 
 
 def test_policies_differ_without_colours_too():
     """In black and white: by marker and dashes; ETC, which Rest-Sure often equals, is wide."""
-    labels = [*COLOURS, *(f"Mine {k}" for k in range(len(MORE_STYLES)))]
+    labels = [*STYLES, *(f"Mine {k}" for k in range(len(MORE_STYLES)))]
     seen = [(style.marker, style.dashes) for style in styles_of(labels).values()]
     assert len(set(seen)) == len(labels)
     assert not {"v", "<"} & {marker for marker, _ in seen}  # these mean an upper bound

@@ -252,9 +252,11 @@ def test_a_comparison_reads_as_a_table():
 
 def test_policies_that_did_not_meet_are_not_compared():
     found = results(labels=("sh",)) + results(labels=("r-sr",))
-    with pytest.raises(ResultsError, match="sh and r-sr did not play the same runs at any budget"):
+    with pytest.raises(
+        ResultsError, match="sh and r-sr were not simulated in the same runs at any budget"
+    ):
         found.compare("sh", "r-sr")
-    with pytest.raises(ResultsError, match="at budget 7: simulate them in one call"):
+    with pytest.raises(ResultsError, match=r"at budget 7\. Simulate them in one call"):
         results().compare("sh", "r-sr", budget=7)
     with pytest.raises(SettingError, match="another policy than the first"):
         results().compare("sh", SuccessiveHalving())
@@ -300,7 +302,7 @@ def test_a_full_disk_leaves_every_kind_of_file(tmp_path, monkeypatch, form):
     file = tmp_path / "results"
     file.write_text("good")
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space")))
-    with pytest.raises(OutputError, match="No space; what was there is as it was: make room"):
+    with pytest.raises(OutputError, match="No space; what was there is unchanged: make room"):
         getattr(results(), form)(file)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
 

@@ -185,4 +185,4 @@ def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):
     )
     page = watched(path).page()
     assert all(one.steps and one.steps >= one.pulls for one in page.learners)
-    assert "steps of its own training" in race_html(page)
+    assert "of its own training steps" in race_html(page)

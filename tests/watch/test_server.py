@@ -114,7 +114,7 @@ def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match=f"port={port} cannot be had"):
+        with pytest.raises(SettingError, match=f"port={port} cannot be used"):
             serve(tmp_path, port)
     monkeypatch.setenv(TOKEN, "../short")
     with pytest.raises(SettingError, match=TOKEN):

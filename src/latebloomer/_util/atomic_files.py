@@ -1,7 +1,7 @@
-"""Files that are whole whatever happens: a new one takes the old one's place when it is complete.
+"""Files that are complete whatever happens: a new one replaces the old one when it is complete.
 
 All that this library writes for its users goes through here, so that an error while writing (no
-folder, no permission, a full disk) is an `OutputError` and leaves the old file as it was.
+folder, no permission, a full disk) is an `OutputError` and leaves the old file unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_OF_NAME = 40  # characters in a draft's name: the whole of a long one would
 
 
 def write_file(path: File, data: bytes | str) -> Path:
-    """Write beside `path`, then move there: the old or the new file is whole.
+    """Write next to `path`, then move there: either the old or the new file is complete.
 
     The old file's permissions are kept, and a link leads where it led. Text is UTF-8.
     """
@@ -51,7 +51,7 @@ def write_csv(path: File, lines: Iterable[Iterable[Any]]) -> Path:
 
 
 def make_folder(path: File) -> Path:
-    """The folder, made where it is missing."""
+    """Make the folder if it is missing, and return it."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
@@ -63,7 +63,7 @@ def make_folder(path: File) -> Path:
 
 
 def need_writable(path: File) -> None:
-    """Raise an `OutputError` unless a file can be written there; what is there stays as it is."""
+    """Raise an `OutputError` unless a file can be written there; what is there is unchanged."""
     given = Path(path)
     try:
         if not _is_stream(given):
@@ -85,7 +85,7 @@ def need_folder(path: File) -> None:
 
 
 def need_different(files: Mapping[str, File | None]) -> None:
-    """Raise an `OutputError` where two options name one file: the second would overwrite it.
+    """Raise an `OutputError` if two options name one file: the second would overwrite it.
 
     >>> need_different({"--report": "race.html", "--save": "./race.html"})
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def need_different(files: Mapping[str, File | None]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether it is a device, a pipe or this process's own output: nothing to be replaced."""
+    """Return whether it is a device, a pipe or this process's own output: not replaceable."""
     try:
         found = os.stat(path)
     except OSError:
@@ -132,9 +132,9 @@ def _replace(target: Path, content: bytes) -> None:
 
 @contextmanager
 def _draft(target: Path) -> Iterator[BinaryIO]:
-    """A new file beside `target`, as private as that; gone afterwards, unless it was moved."""
+    """Yield a new file next to `target`, as private as that; remove it unless it was moved."""
     mode = _mode(target)
-    private = NEW if mode is None else mode  # from the start: a winner may be nobody's business
+    private = NEW if mode is None else mode  # from the start: a winner may be confidential
     name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{os.urandom(6).hex()}")
     try:
         with open(name, "xb", opener=partial(os.open, mode=private)) as draft:
@@ -147,7 +147,7 @@ def _draft(target: Path) -> Iterator[BinaryIO]:
 
 
 def _mode(target: Path) -> int | None:
-    """The permissions of the file that is to be replaced; None where there is none."""
+    """Return the permissions of the file to be replaced; None if there is none."""
     if not target.exists():
         return None
     if target.is_dir():
@@ -173,14 +173,14 @@ def _output_error(path: Path, error: OSError) -> OutputError:
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """What is needed, and what to do."""
+    """Return what is needed and what to do."""
     folder, said = str(path.parent), error.strerror or str(error)
     if os.path.isdir(path):
         return "it is a folder, but a file is needed: give the name of a file"
     if not os.path.isdir(folder):
         return f"there is no folder {folder!r}: make it, or give another path"
     if error.errno in FULL:
-        return f"{said}; what was there is as it was: make room, or give a path on another disk"
+        return f"{said}; what was there is unchanged: make room, or give a path on another disk"
     if error.errno in FORBIDDEN:
         return f"{said}: give a path that you may write to, or change its permissions"
-    return f"{said}; what was there is as it was: give another path"
+    return f"{said}; what was there is unchanged: give another path"

@@ -1,4 +1,4 @@
-"""How much memory is left: asked before something large is made, not found out by being killed."""
+"""How much memory is free: checked before something large is made."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 from latebloomer.errors import ChunkError
 
-SMALL = 2**26  # bytes (64 MiB) for which nobody is asked
+SMALL = 2**26  # requests up to 64 MiB skip the check
 MEMINFO = Path("/proc/meminfo")
 OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 class FreeMemory(NamedTuple):
-    """Bytes that may still be taken, and who says so."""
+    """Bytes that are free, and the source of this number."""
 
     size: int
     told_by: str
 
 
 def need_memory(needed: int, what: str, advice: str, free: FreeMemory | None = None) -> None:
-    """Raise a `ChunkError` unless so many bytes may still be taken.
+    """Raise a `ChunkError` unless that many bytes are free.
 
     >>> need_memory(2**60, "a table of 2^30 x 2^27 numbers", "give fewer arms")
     Traceback (most recent call last):
@@ -40,9 +40,9 @@ def need_memory(needed: int, what: str, advice: str, free: FreeMemory | None = N
 
 
 def free_memory() -> FreeMemory:
-    """The least of what the machine, its containers and this process's own limit leave."""
+    """Return the minimum of what the machine, containers and this process's limit leave."""
     known = [*_of_the_machine(), *_of_containers(), *_of_this_process()]
-    return min(known, default=FreeMemory(sys.maxsize, "this system does not say how many"))
+    return min(known, default=FreeMemory(sys.maxsize, "the limit of this system is unknown"))
 
 
 def _of_the_machine() -> Iterator[FreeMemory]:
@@ -60,7 +60,7 @@ def _of_the_machine() -> Iterator[FreeMemory]:
 
 
 def _of_containers() -> Iterator[FreeMemory]:
-    """What control groups leave, ours and those around it; pages of files can be given back."""
+    """Yield what control groups leave, ours and those around it; cached files can be freed."""
     for folder in _groups():
         for most, used, files in (
             ("memory.max", "memory.current", "inactive_file"),

@@ -1,15 +1,18 @@
-"""Tidy tables: a list of rows, each a dict of the same columns."""
+"""Tables: rows as a data frame, and text as plain HTML for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from latebloomer.errors import SettingError, extra
 
+MOST = 60  # rows; what is longer is cut in the middle
+
 
 def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | None = None) -> Any:
-    """The rows as a pandas data frame; `index` names columns to find rows by.
+    """Return the rows as a pandas data frame; `index` names columns to find rows by.
 
     >>> data_frame([{"name": "a", "pulls": 3}], index="name").loc["a", "pulls"].item()
     3
@@ -25,3 +28,27 @@ def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | N
                 f"index={name!r}, but index must be of the columns {', '.join(frame.columns)}"
             )
     return frame.set_index(wanted[0] if isinstance(index, str) else wanted)
+
+
+def html_table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """Return a table with a title above it and sentences below; all text is escaped.
+
+    >>> html_table("a <title>", ["arm"], [["b"]])
+    '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th>arm</th></tr></thead>...<td>b</td>...'
+    """
+    lines = [_line(row, "td") for row in rows]
+    more = len(lines) - MOST
+    if more > 0:
+        cut = f'<tr><td colspan="{len(head)}">… {more} more …</td></tr>'
+        lines = [*lines[: MOST // 2], cut, *lines[-MOST // 2 :]]
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return (
+        f"<p><b>{escape(title)}</b></p><table><thead>{_line(head, 'th')}</thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>{below}"
+    )
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

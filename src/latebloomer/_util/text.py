@@ -1,14 +1,14 @@
-"""Other people's objects as text: never an exception, never control characters, never too long."""
+"""Users' objects as text: never an exception, never control characters, never too long."""
 
 from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
-NAME = 32  # characters of a name in a table
-LONGEST = 4000  # characters of what an exception says
+NAME = 40  # characters of a name in a table
+LONGEST = 2000  # characters of an exception's message
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    r"""Text as it can be shown and stored: control characters and half characters as escapes.
+    r"""Return text that can be shown and stored: control and half characters become escapes.
 
     >>> print(printable("net\x1b[31m\udc80"))
     net\x1b[31m\udc80
@@ -23,7 +23,7 @@ def _escaped(character: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same, line breaks among what is escaped.
+    r"""Return the same with line breaks escaped too.
 
     >>> one_line("two\nlines")
     'two\\nlines'
@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
 
 
 def brief(value: object) -> str:
-    """What a value is, in a few words, whatever its own `repr` does.
+    """Return a short text of a value, whatever its own `repr` does.
 
     >>> brief([1, 2]), brief("x" * 200)[-5:], brief(10**5000)
     ('[1, 2]', 'xx...', 'an int that cannot be shown (ValueError)')
@@ -47,7 +47,7 @@ def brief(value: object) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """An exception in one line: its kind and what it says.
+    """Return an exception as one line: its kind and its message.
 
     >>> reason_of(ValueError("no such thing")), reason_of(KeyboardInterrupt())
     ('ValueError: no such thing', 'KeyboardInterrupt')
@@ -55,13 +55,13 @@ def reason_of(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception as broken:  # of a user's own class
-        text = f"it cannot say what ({type(broken).__name__})"
+        text = f"its message cannot be shown ({type(broken).__name__})"
     text = shortened(text, LONGEST)
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def shortened(text: str, most: int) -> str:
-    """A long text without its middle: the ends tell more often which one it is.
+    """Return a long text without its middle: the ends often tell more.
 
     >>> shortened("net, 3 layers", 20), shortened("MLPClassifier(hidden=(8,), alpha=0.001)", 20)
     ('net, 3 layers', 'MLPClassi…pha=0.001)')
@@ -73,12 +73,12 @@ def shortened(text: str, most: int) -> str:
 
 
 def short_name(name: str) -> str:
-    """A learner's name where there is little room."""
+    """Return a learner's name for a narrow column."""
     return shortened(one_line(name), NAME)
 
 
 def short_seconds(seconds: float) -> str:
-    """Seconds in a table.
+    """Return seconds as text for a table.
 
     >>> short_seconds(0.00042), short_seconds(0.042), short_seconds(4200.4)
     ('<0.01', '0.042', '4,200')
@@ -89,7 +89,8 @@ def short_seconds(seconds: float) -> str:
 
 
 def span_of_time(seconds: float) -> str:
-    """
+    """Return a duration in its two largest units.
+
     >>> span_of_time(0.2), span_of_time(75), span_of_time(7300)
     ('0 s', '1 min 15 s', '2 h 1 min')
     """

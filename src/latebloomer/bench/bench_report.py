@@ -1,4 +1,4 @@
-"""What a bench found, to read, to compute with and to look at: Markdown, CSV and a picture."""
+"""What a bench found, as text, as a table and as a picture: Markdown, CSV and PNG."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder, write_csv, write_file
+from latebloomer.bench.curve_runs import ALL, Line
 from latebloomer.bench.curve_sets import Curves, Skipped
-from latebloomer.bench.losses import ALL, Line
 from latebloomer.errors import extra
 from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
 
@@ -34,25 +34,22 @@ class BenchReport:
     Attributes
     ----------
     lines : list[Line]
-        One for each policy, set and budget.
+        One line for each policy, set and budget.
     skipped : list[Skipped]
         Files and sets that could not be read, with the reason.
     baseline : str
-        The policy that others are compared with.
-    draws : int
-        Of each problem.
+        Policy that others are compared with.
     seconds : float
-        That it took.
+        Time that the bench took.
     drawn : str
-        What was drawn, in words: `what_is_drawn`.
+        What was drawn, as text: `what_is_drawn`.
     notes : list[str]
-        On problems that are not quite as they were recorded.
+        Notes on problems that differ from what was recorded.
     """
 
     lines: list[Line]
     skipped: list[Skipped]
     baseline: str
-    draws: int
     seconds: float
     drawn: str
     notes: list[str]
@@ -61,13 +58,12 @@ class BenchReport:
         return markdown(self)
 
     def loss(self, policy: str, group: str | None = None) -> float:
-        """The mean rank loss of a policy over all budgets, of one set or of all."""
+        """Return the mean rank loss of a policy over all budgets, on one set or on all."""
         group = self.lines[-1].group if group is None else group
-        found = {line.policy: line.rank_loss for line in ranked(self.lines, group)}
-        return found[policy]
+        return {line.policy: line.rank_loss for line in ranked(self.lines, group)}[policy]
 
     def write(self, folder: Path) -> list[Path]:
-        """bench.md, bench.csv and bench.png."""
+        """Write bench.md, bench.csv and bench.png; return their paths."""
         make_folder(folder)
         paths = [folder / f"bench.{kind}" for kind in ("md", "csv", "png")]
         write_file(paths[0], str(self))
@@ -76,44 +72,50 @@ class BenchReport:
         return paths
 
 
-# --- in words ---
+# --- as text ---
 
 
 def markdown(report: BenchReport) -> str:
-    """The whole report."""
+    """Return the whole report."""
     lines, baseline = report.lines, report.baseline
-    groups = list(dict.fromkeys(line.group for line in lines))
-    top = groups[-1]  # all sets, or the only one
-    order = [line.policy for line in ranked(lines, top)]
-    counts = ", ".join(f"{_count(lines, group)} of {group}" for group in groups if group != ALL)
+    problems = {line.group: line.problems for line in lines}
+    groups = list(problems)
+    top = ranked(lines, groups[-1])  # on all sets, or on the only one
+    order = [line.policy for line in top]
+    by_group = losses_by("group", [line for line in lines if line.budget == ALL], order)
+    less = [f"less than {baseline}", *(difference(line, line.policy == baseline) for line in top)]
+    own = [line for line in lines if line.group == groups[-1]]
+    by_budget = losses_by("budget", [line for line in own if line.budget != ALL] or own, order)
+    counts = ", ".join(f"{problems[group]} of {group}" for group in groups if group != ALL)
     parts = [
         "# Bench",
         f"Rank loss: share of the arms that are truly better than the pick (0 is best), mean over "
         f"budgets. {report.drawn}; {counts} problems; {report.seconds:.0f} s.",
-        by_group(lines, groups, order, baseline),
+        table([[*row, last] for row, last in zip(by_group, less, strict=True)]),
         LEFT_OUT_SCORE if any(g.startswith(("taskset", "yahpo")) for g in groups) else "",
         CAUTION.format(baseline=baseline),
         "## By budget, in full trainings",
-        by_budget(lines, top, order),
+        table(by_budget),
         "## Other measures",
-        other_measures(lines, top, order, baseline),
+        other_measures(lines, groups[-1], order, baseline),
         "Regret is relative to the range between a problem's worst and best arm; an error is a "
-        "pick that is not the best. *Left out*: share of arms that a policy could not look at "
-        "because the budget was below its least; it then played a random subset.",
-        *(
-            part
-            for group in groups
-            if group != top
-            for part in (f"## {group}", other_measures(lines, group, order, baseline))
-        ),
-        "\n".join(["## Notes", "", *(f"- {note}" for note in report.notes)] * bool(report.notes)),
-        what_was_skipped(report.skipped),
+        "pick that is not the best. *Left out*: share of arms left out because the budget was "
+        "below the policy's minimum; the policy then had a random subset.",
     ]
+    for group in groups[:-1]:
+        parts += [f"## {group}", other_measures(lines, group, order, baseline)]
+    if report.notes:
+        parts += ["## Notes", "\n".join(f"- {note}" for note in report.notes)]
+    if report.skipped:
+        shown = [f"- {what}: {why}" for what, why in report.skipped[:SHOWN_SKIPS]]
+        more = len(report.skipped) - SHOWN_SKIPS
+        shown += [f"- and {more} more"] if more > 0 else []
+        parts += [f"## Skipped: {len(report.skipped)}", "\n".join(shown)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def what_is_drawn(problems: Sequence[Curves], draws: int) -> str:
-    """What differs from draw to draw: noise, runs, or only the order of the learners."""
+    """Return what differs from draw to draw: noise, runs, or only the order of the learners."""
     runs = any(curves.runs is not None for curves in problems)
     noise = any(curves.noisy and curves.runs is None for curves in problems)
     if not runs and not noise:
@@ -123,79 +125,48 @@ def what_is_drawn(problems: Sequence[Curves], draws: int) -> str:
 
 
 def ranked(lines: Sequence[Line], group: str) -> list[Line]:
-    """One line per policy over all budgets, the best first."""
+    """Return one line per policy over all budgets, the best first."""
     whole = [line for line in lines if line.group == group and line.budget == ALL]
     return sorted(whole, key=lambda line: line.rank_loss)
 
 
-def by_group(
-    lines: Sequence[Line], groups: Sequence[str], order: Sequence[str], baseline: str
-) -> str:
-    found = {(line.policy, line.group): line for line in lines if line.budget == ALL}
-    header = ["policy", *groups, f"less than {baseline}"]
-    rows = [
-        [
-            policy,
-            *(decimals(found[policy, group].rank_loss) for group in groups),
-            difference(found[policy, groups[-1]], policy == baseline),
-        ]
-        for policy in order
+def losses_by(what: str, lines: Sequence[Line], order: Sequence[str]) -> list[list[str]]:
+    """Return rows of rank losses with a column for each `group` or `budget`, the header first."""
+    found = {(line.policy, getattr(line, what)): decimals(line.rank_loss) for line in lines}
+    columns = list(dict.fromkeys(column for _, column in found))
+    return [
+        ["policy", *columns],
+        *([policy, *(found[policy, column] for column in columns)] for policy in order),
     ]
-    return table(header, rows)
-
-
-def by_budget(lines: Sequence[Line], group: str, order: Sequence[str]) -> str:
-    found = {(line.policy, line.budget): line for line in lines if line.group == group}
-    budgets = list(dict.fromkeys(budget for _, budget in found if budget != ALL)) or [ALL]
-    rows = [[p, *(decimals(found[p, b].rank_loss) for b in budgets)] for p in order]
-    return table(["policy", *budgets], rows)
 
 
 def other_measures(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
+    """Return the table of all measures on one set."""
     found = {line.policy: line for line in ranked(lines, group)}
-    rows = []
+    less, rows = f"less than {baseline}", []
     for policy in order:
-        line, base = found[policy], policy == baseline
-        rows.append([
-            policy, decimals(line.rank_loss), difference(line, base), decimals(line.regret),
-            difference(line, base, "regret"), decimals(line.error),
-            difference(line, base, "error"), f"{line.spent:.0%}", f"{line.left_out:.0%}",
-        ])  # fmt: skip
-    less = f"less than {baseline}"
-    return table(
-        ["policy", "rank loss", less, "regret", less, "error", less, "spent", "left out"], rows
-    )
+        line, row = found[policy], [policy]
+        for what in ("rank_loss", "regret", "error"):
+            row += [decimals(getattr(line, what)), difference(line, policy == baseline, what)]
+        rows.append([*row, f"{line.spent:.0%}", f"{line.left_out:.0%}"])
+    header = ["policy", "rank loss", less, "regret", less, "error", less, "spent", "left out"]
+    return table([header, *rows])
 
 
-def what_was_skipped(skipped: Sequence[Skipped]) -> str:
-    """A count, and a reason for each."""
-    if not skipped:
-        return ""
-    more = len(skipped) - SHOWN_SKIPS
-    return "\n".join([
-        f"## Skipped: {len(skipped)}", "",
-        *(f"- {what}: {why}" for what, why in skipped[:SHOWN_SKIPS]),
-        *([f"- and {more} more"] if more > 0 else []),
-    ])  # fmt: skip
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; the first row is its header.
 
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    >>> print(table(["policy", "loss"], [["r-sr", ".089"]]))
+    >>> print(table([["policy", "loss"], ["r-sr", ".089"]]))
     | policy | loss |
     |---|---|
     | r-sr | .089 |
     """
-    marks = ["---"] * len(header)
-    return "\n".join(
-        ["| " + " | ".join(header) + " |", "|" + "|".join(marks) + "|"]
-        + ["| " + " | ".join(row) + " |" for row in rows]
-    )
+    header, *lines = ("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join([header, "|" + "---|" * len(rows[0]), *lines])
 
 
 def decimals(value: float, places: int = 3) -> str:
-    """A share as the tables print it.
+    """Return a share as the tables print it.
 
     >>> decimals(0.0764), decimals(1.0), decimals(-0.0004, 4)
     ('.076', '1.000', '-.0004')
@@ -205,19 +176,13 @@ def decimals(value: float, places: int = 3) -> str:
 
 
 def difference(line: Line, base: bool, what: str = "rank_loss") -> str:
-    """How much less than the baseline, with its standard error."""
+    """Return how much less than the baseline, with its standard error."""
     less, error = getattr(line, f"{what}_less"), getattr(line, f"{what}_se")
-    if base:
-        return "–"
     spread = "?" if isnan(error) else decimals(error, 4)
-    return f"{decimals(less, 4)} ± {spread}"
+    return "–" if base else f"{decimals(less, 4)} ± {spread}"
 
 
-def _count(lines: Sequence[Line], group: str) -> int:
-    return next(line.problems for line in lines if line.group == group)
-
-
-# --- in one picture: rank loss against the budget, set by set ---
+# --- as a picture: rank loss against the budget, set by set ---
 
 
 def draw_picture(lines: Sequence[Line], path: Path) -> None:
@@ -255,7 +220,7 @@ def _panel(ax: Any, lines: Sequence[Line], title: str) -> None:
 
 
 def line_styles(policies: Sequence[str]) -> dict[str, Style]:
-    """A colour, a marker and dashes for each policy; the default's line is the widest."""
+    """Return a color, a marker and dashes for each policy; the default's line is the widest."""
     styles = styles_of(policies)
     if EMPHASIZED in styles:
         styles[EMPHASIZED] = styles[EMPHASIZED]._replace(width=WIDE)

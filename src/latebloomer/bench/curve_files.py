@@ -2,44 +2,53 @@
 
 Layouts are those of `latebloomer.problems.recorded`: a ``.csv`` or ``.parquet`` with one column
 per learner and one row per pull, or an ``.npz`` with one array per learner (or a table
-``curves``); and finished journals of this library. Runs of the same learners are one problem: an
+``curves``); and journals of finished races. Runs of the same learners are one problem: an
 ``.npz`` whose ``curves`` are (learners, runs, pulls), or files ``name.run1.csv``,
-``name.run2.csv`` and so on. Higher is better. What cannot be used is skipped and said, file by
-file.
+``name.run2.csv`` and so on. Higher is better. Files that cannot be used are skipped and reported.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from latebloomer.bench.curve_sets import Curves, Skipped
-from latebloomer.bench.journal_curves import is_beside_a_journal, is_journal, read_journal
 from latebloomer.errors import CurveError, LatebloomerError
 from latebloomer.problems import Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.recorded import READERS, load_runs
+from latebloomer.racing.journal.files import read
+from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
 
 SHORTEST = 4  # pulls
 RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
+SQLITE = b"SQLite format 3\x00"  # how every journal begins
+BESIDE = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
+CHECKPOINTS = ".checkpoints"  # ending of the folder that it leaves next to it
 
 
 def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:
-    """The problems of a folder, and what was skipped.
+    """Return the problems of a folder, and what was skipped.
 
     Parameters
     ----------
     folder : Path
-        With a file for each past race.
+        Folder with a file for each past race.
     sigma : float | None
-        Standard deviation of noise that is added; none if None.
+        Standard deviation of noise that is added. Default: no noise.
 
     Returns
     -------
     tuple
         Problems, and what was skipped with its reason.
+
+    Raises
+    ------
+    CurveError
+        There is no such folder, or no file in it can be used.
     """
     if not folder.is_dir():
         raise CurveError(f"{folder}: there is no such folder")
@@ -49,22 +58,30 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
         try:
             found.append(_problem(folder, name, paths, sigma))
         except LatebloomerError as error:
-            why = str(error).removeprefix(f"{paths[0]}: ")
+            why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
     if not found:
-        raise CurveError(f"{folder}: no curves in it that can be used{_reasons(skipped)}")
+        shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5]) or "it is empty"
+        more = f"; and {len(skipped) - 5} more" if len(skipped) > 5 else ""
+        raise CurveError(f"{folder}: no curves in it that can be used: {shown}{more}")
     return found, skipped
 
 
 def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
-    """The files of each problem; those of its runs, in their order, under one name."""
+    """Return the files of each problem; files of its runs, in their order, under one name."""
     found: dict[Path, list[tuple[int, Path]]] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not is_beside_a_journal(path.relative_to(folder)):
+        if path.is_file() and not _is_beside_a_journal(path.relative_to(folder)):
             run = RUN.fullmatch(path.stem) if path.suffix in READERS else None
             name = path.with_name(run[1] + path.suffix) if run else path
             found.setdefault(name, []).append((int(run[2]) if run else 0, path))
     return {name: [path for _, path in sorted(runs)] for name, runs in found.items()}
+
+
+def _is_beside_a_journal(path: Path) -> bool:
+    return path.name.endswith(BESIDE) or any(
+        folder.name.endswith(CHECKPOINTS) for folder in path.parents
+    )
 
 
 def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -> Curves:
@@ -80,28 +97,21 @@ def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -
 
 
 def _runs(paths: list[Path]) -> tuple[Floats, str]:
-    """Rewards (learners, runs, pulls), and what is to be said of them."""
+    """Return rewards (learners, runs, pulls), and a note on them."""
+    first = paths[0]
     try:
-        if paths[0].suffix not in READERS and is_journal(paths[0]):
-            curves, note = read_journal(paths[0])
-            return curves[:, None], note
-        problems = [problem for path in paths for problem in _recorded(path)]
+        if first.suffix not in READERS:
+            return read_journal(first)
+        problems = [problem for path in paths for problem in load_runs(path)]
     except (OSError, UnicodeDecodeError, ArithmeticError) as error:
-        raise CurveError(f"{paths[0]}: cannot be read ({error})") from error
+        raise CurveError(f"{first}: cannot be read ({error})") from error
     for problem in problems:
-        _need_same(paths[0], problems[0], problem)
+        _need_same(first, problems[0], problem)
     return np.stack([problem.curves for problem in problems], axis=1), ""
 
 
-def _recorded(path: Path) -> list[Problem]:
-    if path.suffix not in READERS:
-        kinds = ", ".join(READERS)
-        raise CurveError(f"{path}: no file of curves ({kinds}) and no journal")
-    return load_runs(path)
-
-
 def _need_same(path: Path, first: Problem, other: Problem) -> None:
-    """Runs are of the same learners, and as long."""
+    """Raise an error unless two runs have the same learners and length."""
     if first.names != other.names:
         raise CurveError(f"{path}: {other.label} holds other learners than {first.label}")
     if first.length != other.length:
@@ -111,8 +121,40 @@ def _need_same(path: Path, first: Problem, other: Problem) -> None:
         )
 
 
-def _reasons(skipped: list[Skipped]) -> str:
-    if not skipped:
-        return ": it is empty"
-    shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5])
-    return f": {shown}" + (f"; and {len(skipped) - 5} more" if len(skipped) > 5 else "")
+def read_journal(path: Path) -> tuple[Floats, str]:
+    """Return the rewards (learners, 1, pulls) of a finished race, and a note.
+
+    Curves end where the first of them ends. Learners that failed are left out.
+    """
+    with path.open("rb") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            raise CurveError(f"{path}: not a file of curves ({', '.join(READERS)}) or a journal")
+    with closing(read(path)) as journal:
+        events = [entry.event for entry in journal.read()]
+    if not any(isinstance(event, Decided) for event in events):
+        raise CurveError(f"{path}: the race is not finished")
+    created = next(event for event in events if isinstance(event, Created))
+    sign = 1.0 if created.settings.get("maximize", True) else -1.0
+    names = [*created.names, *(event.name for event in events if isinstance(event, Joined))]
+    curves: dict[str, list[float]] = {name: [] for name in names}
+    for event in events:
+        if isinstance(event, ScoreReported):
+            curves[names[event.arm]].append(sign * event.score)
+    left = [event for event in events if isinstance(event, LearnerLeft) and event.how == FAILED]
+    failed = [names[arm] for arm in sorted({event.arm for event in left})]
+    for name in failed:
+        del curves[name]
+    if len(curves) < 2:
+        raise CurveError(f"{path}: {len(curves)} learner did not fail, but at least 2 are needed")
+    shortest, longest = (pick(curves, key=lambda name: len(curves[name])) for pick in (min, max))
+    known, most = len(curves[shortest]), len(curves[longest])
+    notes = []
+    if known < most:
+        notes.append(
+            f"learners are compared at pull {known}, up to which all are known: {shortest!r} was "
+            f"trained no further, another up to {most}"
+        )
+    if failed:
+        notes.append(f"without {', '.join(failed)}, which failed")
+    rewards = np.array([[scores[:known]] for scores in curves.values()])
+    return rewards, "; ".join(notes)

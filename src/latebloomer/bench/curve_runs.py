@@ -1,8 +1,14 @@
-"""Runs of policies on recorded curves: compiled, problem by problem, in threads."""
+"""Runs of policies on recorded curves, and what their picks cost.
+
+Runs are compiled, problem by problem, in threads. Standard errors are over problems (each the mean
+over its draws and budgets), of the difference to a baseline on the same problems and draws. Many
+problems of a set share learners, tasks or data, so these standard errors are too small; they show
+random variation of draws and problems, not what another kind of learner would change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,13 +32,24 @@ from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.progress_bar import Progress
 
-Picks = npt.NDArray[np.int64]
-Player: TypeAlias = Policy | Callable[[int, int, int], Policy]  # or the one for K, T and H
+Ints = npt.NDArray[np.int64]
+Costs: TypeAlias = dict[str, Floats]  # by set: (policies, problems, budgets, columns of `cost`)
+Player: TypeAlias = Policy | Callable[[int, int, int], Policy]  # or the policy for K, T and H
+
+ALL = "all"
+
+
+class Played(NamedTuple):
+    """What one policy did on one problem at one budget."""
+
+    picks: Ints  # (draws,)
+    spent: Any  # pulls, or time in pulls of average cost
+    left_out: int  # arms left out because the budget was below the policy's minimum
 
 
 @kernel
 def play_tables(game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any) -> None:
-    """Play one run on each table of rewards (the first again where there is but one)."""
+    """Run the policy once on each table of rewards; a single table serves all runs."""
     for run in range(len(picks)):
         rewards = tables[run % len(tables)]
         reset(ledger)
@@ -45,55 +62,36 @@ def play_tables(game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any)
             spent[run] += ledger.n[i]
 
 
-class Played(NamedTuple):
-    """What one policy did on one problem at one budget."""
+def play(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> Played:
+    """Run a policy on rewards (draws or 1, arms, pulls).
 
-    picks: Picks  # (draws,)
-    spent: Picks  # pulls
-    left_out: int  # arms never looked at because the budget was too small for the policy
-
-
-def play(
-    policy: Policy, curves: Curves, tables: Floats, budget: int, draws: int, seed: int
-) -> Played:
-    """Every draw; where the budget is below the policy's least, on as many arms as it allows.
-
-    Where it does not allow two, the pick is a random one.
+    If the budget is below the policy's minimum, each draw has a random subset of as many arms as
+    it allows, as the error message advises; if it does not allow two, the pick is random.
     """
-    arms = playable(policy, curves.arms, budget)
+    arms, whole = playable(policy, tables.shape[1], budget), tables.shape[1]
+    if arms == whole:
+        return Played(*_run(policy, tables, budget, draws, seed), 0)
     if arms == 0:
-        rng = np.random.default_rng([seed, curves.arms])
-        nothing = np.zeros(draws, np.int64)
-        return Played(rng.integers(curves.arms, size=draws), nothing, curves.arms)
-    if arms < curves.arms:
-        return _on_fewer(policy, curves, tables, budget, draws, seed, arms)
-    return Played(*_run(policy, tables, budget, draws, seed), 0)
+        picks = np.random.default_rng([seed, whole]).integers(whole, size=draws)
+        return Played(picks, np.zeros(draws, np.int64), whole)
+    rng = np.random.default_rng([seed, whole, arms])
+    picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
+    for draw in range(draws):
+        subset = np.sort(rng.choice(whole, arms, replace=False))
+        table = tables[draw % len(tables)][None, subset]
+        (pick,), spent[draw : draw + 1] = _run(policy, table, budget, 1, seed + draw)
+        picks[draw] = subset[pick]
+    return Played(picks, spent, whole - arms)
 
 
 def playable(policy: Policy, arms: int, budget: int) -> int:
-    """The largest number of arms, up to `arms`, that the policy can play with the budget; or 0."""
+    """Return the largest number of arms, up to `arms`, that the budget allows the policy, or 0."""
     while arms > 1 and policy.smallest_budget(arms)[0] > budget:
         arms -= 1
     return arms if arms > 1 else 0
 
 
-def _on_fewer(
-    policy: Policy, curves: Curves, tables: Floats, budget: int, draws: int, seed: int, arms: int
-) -> Played:
-    """A random subset for each draw: what the error message advises, 'drop arms'."""
-    rng = np.random.default_rng([seed, curves.arms, arms])
-    picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    for draw in range(draws):
-        subset = np.sort(rng.choice(curves.arms, arms, replace=False))
-        table = tables[draw % len(tables)][None, subset]
-        pick, pulls = _run(policy, table, budget, 1, seed + draw)
-        picks[draw], spent[draw] = subset[pick[0]], pulls[0]
-    return Played(picks, spent, curves.arms - arms)
-
-
-def _run(
-    policy: Policy, tables: Floats, budget: int, draws: int, seed: int
-) -> tuple[Picks, Picks]:
+def _run(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> tuple[Ints, Ints]:
     _, arms, horizon = tables.shape
     game = game_arrays(policy, arms, budget, horizon, key(seed))
     ledger = arrays_for(policy, arms, min(budget, horizon))
@@ -102,11 +100,11 @@ def _run(
     return picks, spent
 
 
-def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Picks]:
-    """Rewards with the arms of each draw in a random order, and which arm stands where.
+def shuffled(curves: Curves, draws: int, seed: int) -> tuple[Floats, Ints]:
+    """Return rewards with the arms of each draw in a random order, and that order.
 
     Ties go to the lowest index, and ASHA and Hyperband treat arms by it; the order in which a set
-    happens to list its learners must not decide.
+    lists its learners must not decide.
     """
     tables = curves.tables(draws, seed)
     rng = np.random.default_rng([seed, curves.arms, curves.length])
@@ -123,33 +121,116 @@ def play_all(
     threads: int,
     shown: bool = False,
 ) -> list[dict[tuple[str, float], Played]]:
-    """For each problem, by (policy, budget in full trainings); policies meet the same luck."""
+    """Return, for each problem, what was played by (policy, budget in full trainings).
 
-    def whole(curves: Curves) -> dict[tuple[str, float], Played]:
+    All policies see the same random rewards.
+    """
+
+    def play_one(curves: Curves) -> dict[tuple[str, float], Played]:
         tables, order = shuffled(curves, draws, seed)
         found = {}
         for label, player in policies.items():
-            for share in budgets:
-                budget = curves.pulls_of(share)
+            for trainings in budgets:
+                budget = curves.pulls_of(trainings)
                 size = (curves.arms, budget, curves.length)
                 policy = player if isinstance(player, Policy) else player(*size)
-                played = play(policy, curves, tables, budget, draws, seed)
+                played = play(policy, tables, budget, draws, seed)
                 picks = order[np.arange(draws), played.picks]
-                found[label, share] = played._replace(picks=picks)
+                found[label, trainings] = played._replace(picks=picks)
+        bar.advance(1)
         return found
 
     with (
         Progress(len(problems), "problems", shown=shown) as bar,
         ThreadPoolExecutor(threads) as pool,
     ):
-        waiting = [pool.submit(whole, curves) for curves in problems]
-        try:
-            return [_counted(done.result(), bar) for done in waiting]
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        return list(pool.map(play_one, problems))  # an error cancels those that wait
 
 
-def _counted(found: Any, bar: Progress) -> Any:
-    bar.advance(1)
-    return found
+# --- what picks cost ---
+
+
+class Line(NamedTuple):
+    """One policy on one set (or all) at one budget (or all)."""
+
+    group: str
+    budget: str
+    policy: str
+    problems: int
+    rank_loss: float  # share of the arms that are truly better than the pick
+    rank_loss_less: float  # the baseline's minus this policy's: positive is better
+    rank_loss_se: float  # standard error of that difference; nan if there is one problem
+    regret: float  # as a share of the range between the problem's worst and best arm
+    regret_less: float
+    regret_se: float
+    error: float  # share of picks that are not the best
+    error_less: float
+    error_se: float
+    spent: float  # share of the budget
+    left_out: float  # share of arms left out because the budget was below the policy's minimum
+
+
+def cost(curves: Curves, played: Played, budget: float) -> Floats:
+    """Return rank loss, regret, error, share of budget spent, share of arms left out: means."""
+    truth = curves.truth
+    got, best, spread = truth[played.picks], truth.max(), float(np.ptp(truth))
+    rank = (truth[None, :] > got[:, None]).mean()
+    regret = (best - got).mean() / spread if spread > 0 else 0.0
+    spent = played.spent.mean() / curves.pulls_of(budget)
+    return np.array([rank, regret, (got < best).mean(), spent, played.left_out / curves.arms])
+
+
+def costs_by_set(
+    problems: Sequence[Curves], played: Sequence[Mapping[tuple[str, float], Played]]
+) -> Costs:
+    """Return the costs of all that was played, set by set."""
+    rows: dict[str, list[Floats]] = {}
+    for curves, found in zip(problems, played, strict=True):
+        policies, budgets = (dict.fromkeys(part) for part in zip(*found, strict=True))
+        cells = [[cost(curves, found[p, c], c) for c in budgets] for p in policies]
+        rows.setdefault(curves.group, []).append(np.array(cells))
+    return {group: np.stack(part, axis=1) for group, part in rows.items()}
+
+
+def lines_of(
+    costs: Costs, policies: Sequence[str], budgets: Sequence[float], baseline: str
+) -> list[Line]:
+    """Return lines per set and budget, per set, per budget and in total; sets count equally."""
+    by_group = {group: [part] for group, part in costs.items()}
+    if len(costs) > 1:
+        by_group[ALL] = [*costs.values()]
+    places = [None, *range(len(budgets))] if len(budgets) > 1 else [None]
+    base = policies.index(baseline)
+    return [
+        Line(
+            group,
+            ALL if place is None else f"{budgets[place]:g}",
+            policy,
+            sum(part.shape[1] for part in parts),
+            *_measures(parts, row, base, place),
+        )
+        for group, parts in by_group.items()
+        for place in places
+        for row, policy in enumerate(policies)
+    ]
+
+
+def _measures(parts: list[Floats], row: int, base: int, place: int | None) -> list[float]:
+    """Return the columns of `Line` from `rank_loss` on."""
+    own = [_by_problem(part[row], place) for part in parts]
+    less = [_by_problem(part[base] - part[row], place) for part in parts]
+    means, gains = (np.mean([part.mean(axis=0) for part in some], axis=0) for some in (own, less))
+    errors = np.sqrt(sum(_variance(part) for part in less)) / len(parts)
+    return [*np.stack([means, gains, errors], axis=1)[:3].ravel().tolist(), *means[3:].tolist()]
+
+
+def _by_problem(table: Floats, place: int | None) -> Floats:
+    """Return (problems, columns): the mean over budgets, or one of them."""
+    return table.mean(axis=1) if place is None else table[:, place]
+
+
+def _variance(part: Floats) -> Floats:
+    """Return the variance of the mean over problems."""
+    if len(part) < 2:
+        return np.full(part.shape[1], np.nan)
+    return part.var(axis=0, ddof=1) / len(part)

@@ -148,15 +148,17 @@ def repair(
     ] = None,
 ) -> None:
     """Keep the sound beginning of a damaged journal in a new file."""
-    from latebloomer.racing.journal.files import repair as keep_sound
+    from latebloomer.racing.journal.recovery import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
-    pulls, wrong = keep_sound(journal, new)
-    if not wrong:
-        say(f"{journal} is not damaged: all its {pulls} pulls are sound, nothing was written")
+    found = copy_intact(journal, new)
+    if not found.cause:
+        say(
+            f"{journal} is not damaged: all its {found.pulls} pulls are intact. Nothing was written."
+        )
         return
-    say(f"{journal} is {wrong}")
-    say(f"wrote {new}: {pulls} pulls are kept; {journal} stays as it is")
+    say(f"{journal} is damaged after event {found.events} ({found.cause}).")
+    say(f"Wrote {new} with {found.pulls} pulls; {journal} is unchanged.")
     states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
     if states.is_dir():
         say(f"to use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")

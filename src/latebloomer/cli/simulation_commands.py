@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from latebloomer._util.atomic_files import make_folder, need_folder, write_file
+from latebloomer._util.atomic_files import need_folder
 from latebloomer.cli.terminal_output import Json, check_outputs, say, write_each
 from latebloomer.errors import SettingError, unknown
 from latebloomer.policies.registry import MAIN, REGISTRY, policy_for, split_policies
@@ -140,19 +140,20 @@ def bench(
     """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench import COMPARED
     from latebloomer.bench import bench as compare
+    from latebloomer.bench.training_times import POLICIES, bench_times
 
-    if costs:
-        compare_costs(policies, budgets, draws, seed, out)
-        return
     if out is not None:
         need_folder(out)
-    found = compare(
-        folder if folder is not None else sets.split(","),
-        COMPARED if policies is None else split_policies(policies),
-        comma_separated("--budgets", budgets, float, "numbers with commas between"),
-        draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
-        arms=comma_separated("--arms", arms, int, "whole numbers with commas between"),
-    )  # fmt: skip
+    trainings = comma_separated("--budgets", budgets, float, "numbers with commas between")
+    names = None if policies is None else split_policies(policies)
+    if costs:
+        found = bench_times(names or POLICIES, trainings, draws, seed)
+    else:
+        found = compare(
+            folder if folder is not None else sets.split(","), names or COMPARED, trainings,
+            draws, baseline=baseline, seed=seed, sigma=sigma, threads=threads, shown=not quiet,
+            arms=comma_separated("--arms", arms, int, "whole numbers with commas between"),
+        )  # fmt: skip
     say(found)
     written = found.write(out) if out is not None else []
     if found.skipped:
@@ -161,30 +162,12 @@ def bench(
         say(f"wrote {path}", err=True)
 
 
-def compare_costs(
-    policies: str | None, budgets: str, draws: int, seed: int, out: Path | None
-) -> None:
-    """Learners at the same share of their training, and after the same time, within a time."""
-    from latebloomer.bench.training_times import POLICIES, compare_units, report
-
-    if out is not None:
-        need_folder(out)
-    trainings = comma_separated("--budgets", budgets, float, "numbers with commas between")
-    names = POLICIES if policies is None else split_policies(policies)
-    text = report(compare_units(names, trainings, draws, seed), draws)
-    say(text)
-    if out is not None:
-        write_file(make_folder(out) / "costs.md", f"{text}\n")
-        say(f"wrote {out / 'costs.md'}", err=True)
-
-
 def download(
     what: Annotated[str, typer.Argument(help=DOWNLOAD_HELP)],
     folder: Annotated[Path, typer.Argument(help="Where to put them; LATEBLOOMER_DATA names it.")],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
-    from latebloomer.problems.download import download_imdb
-    from latebloomer.problems.lcdb_download import LCDB, LCDB_MEGABYTES, download_lcdb
+    from latebloomer.problems.downloads import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])

@@ -1,6 +1,6 @@
-"""What an arm's rewards say; knows no other room.
+"""What an arm's rewards say; imports no other package of the library but `_util`.
 
-`ledger`, `moves`, `phases`: the rewards of a run and its moves; `estimators`, `recurrences`,
-`statistics`, `prefix_sums`: what they say; `random`: where simulated ones come from; `kernel`,
-`compiling`: one text for plain Python, CPU and GPU.
+`ledger`, `moves`, `phases`: the rewards of a run and its moves; `estimators`, `statistics`: what
+they say; `random`: where simulated ones come from; `kernel`: one text for plain Python, CPU and
+GPU.
 """

@@ -2,25 +2,27 @@ r"""What an arm's rewards so far say of its level, now and at the horizon [Mussi
 
 All estimators are differences of two prefix sums, :math:`S_m = \sum_{l \le m} X_l` and
 :math:`Q_m = \sum_{l \le m} l\,X_l`, so each costs O(1) however long the window is. They equal the
-paper's definitions and its Appendix C recurrences (`recurrences.py`); the tests prove both.
+paper's definitions and its own O(1) updates (App. C), the running sums below, which need only the
+rewards that enter and leave the window: they serve where past rewards are cheaper to draw again
+than to store. The tests prove both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import Ledger
+from latebloomer.core.ledger import Floats, Ledger
 from latebloomer.core.statistics import second_difference
 
 
 @kernel
 def window_length(window: float, n: int) -> int:
-    """The window of the paper, h(n) = floor(eps n) [Mussi24, Sec. 3].
+    """Return the window of the paper, h(n) = floor(eps n) [Mussi24, Sec. 3].
 
     >>> [window_length(0.25, n) for n in (3, 4, 7, 8)]
     [0, 1, 1, 2]
@@ -29,7 +31,7 @@ def window_length(window: float, n: int) -> int:
 
 
 def first_full(window: float) -> int:
-    """The first pull count at which the window holds a reward: floor(eps n) >= 1.
+    """Return the first pull count at which the window holds a reward: floor(eps n) >= 1.
 
     >>> first_full(0.25), first_full(1 / 161)  # (1 / 161) * 161 rounds to less than 1
     (4, 162)
@@ -40,7 +42,9 @@ def first_full(window: float) -> int:
 
 @kernel
 def recent_mean(ledger: Ledger, i: int, h: int) -> float:
-    r"""Mean of the last `h` rewards of arm `i`: the pessimistic estimator [Mussi24, Eq. (mu_hat)].
+    r"""Return the mean of arm `i`'s last `h` rewards: the pessimistic estimator.
+
+    [Mussi24, Eq. (mu_hat)].
 
     .. math:: \hat\mu(n) = \frac1h \sum_{l=n-h+1}^{n} X_l
     """
@@ -52,7 +56,7 @@ def recent_mean(ledger: Ledger, i: int, h: int) -> float:
 
 @kernel
 def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
-    r"""Mean of the last `h` rewards of arm `i`, each carried to the horizon along its own slope.
+    r"""Return the mean of arm `i`'s last `h` rewards, each carried to the horizon by its slope.
 
     The optimistic estimator [Mussi24, Eq. (mu_check)], for :math:`1 \le h \le n/2`:
 
@@ -69,7 +73,7 @@ def projected_mean(ledger: Ledger, i: int, h: int, horizon: int) -> float:
 
 @kernel
 def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float:
-    r"""R-UCBE's bonus per unit of noise [Mussi24, Lemma 2 and Alg. 1].
+    r"""Return R-UCBE's bonus per unit of noise [Mussi24, Lemma 2 and Alg. 1].
 
     .. math:: \check\beta^H(n) / \sigma = (H - n + h - 1) \sqrt{a / h^3}
 
@@ -81,9 +85,79 @@ def exploration_bonus(n: int, h: int, horizon: int, exploration: float) -> float
 
 @kernel
 def newest_bend(ledger: Ledger, i: int) -> float:
-    """The second difference X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3."""
+    """Return the second difference X_n - 2 X_{n-1} + X_{n-2} of arm `i`, for n >= 3."""
     n, S = ledger.n[i], ledger.S[i]
     return second_difference(ledger.last[i], S[n - 1] - S[n - 2], S[n - 2] - S[n - 3])
+
+
+# --- the same from running sums ---
+
+
+class Sums(NamedTuple):
+    r"""Sums over the window :math:`W = (n-h, n]` and the one before it.
+
+    a: of X_l, b: of X_{l-h}, c: of l X_l, d: of l X_{l-h}, each over l in W.
+    """
+
+    h: int
+    a: float
+    b: float
+    c: float
+    d: float
+
+
+@kernel
+def slide(sums: Sums, n: int, new: float, middle: float, old: float) -> Sums:
+    """Update the sums: the n-th reward is `new` and the window keeps its length h.
+
+    `middle` is X_{n-h}, which passes from the window to the one before; `old` is X_{n-2h}, which
+    leaves that one.
+    """
+    h = sums.h
+    return Sums(
+        h,
+        sums.a + new - middle,
+        sums.b + middle - old,
+        sums.c + n * new - (n - h) * middle,
+        sums.d + n * middle - (n - h) * old,
+    )
+
+
+@kernel
+def grow(sums: Sums, n: int, new: float, edge: float) -> Sums:
+    """Update the sums: the n-th reward is `new` and the window grows by one.
+
+    `edge` is X_{n-2h+1} of the new h.
+
+    The window of the new h is the old one and n; the one before it is the old one and the edge.
+    In the text's update of d, b is the *updated* sum (it must hold the edge already).
+    """
+    h, b = sums.h + 1, sums.b + edge
+    return Sums(h, sums.a + new, b, sums.c + n * new, sums.d + (n - h) * edge + b)
+
+
+@kernel
+def recent_mean_of(sums: Sums) -> float:
+    """Return the pessimistic estimator from the running sums."""
+    return sums.a / sums.h
+
+
+@kernel
+def projected_mean_of(sums: Sums, horizon: int) -> float:
+    """Return the optimistic estimator from the running sums."""
+    return (sums.a + (horizon * (sums.a - sums.b) - (sums.c - sums.d)) / sums.h) / sums.h
+
+
+def follow(rewards: Floats, window: float) -> Sums:
+    """Return the running sums after all `rewards`, by a plain loop."""
+    sums = Sums(0, 0.0, 0.0, 0.0, 0.0)
+    for n in range(1, len(rewards) + 1):
+        h = window_length(window, n)
+        if h > sums.h:
+            sums = grow(sums, n, rewards[n - 1], rewards[n - 2 * h])
+        elif h > 0:
+            sums = slide(sums, n, rewards[n - 1], rewards[n - h - 1], rewards[n - 2 * h - 1])
+    return sums
 
 
 # --- prefix sums of a formula ---
@@ -116,10 +190,10 @@ class PrefixSums(dict[int, float]):
         return self[m]
 
     def _sums(self, done: int, end: int) -> Any:
-        """The sums `done` to `end`, one added to the other as in one go from the beginning."""
+        """Return the sums `done` to `end`, added in the same order as from the beginning."""
         terms = self._terms(np.arange(done + 1.0, end + 1))
         return np.cumsum(np.concatenate([[self[done]], terms]))
 
     def array(self) -> Any:
-        """All of them."""
+        """Return all sums."""
         return self._sums(0, self.last)

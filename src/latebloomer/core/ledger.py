@@ -1,6 +1,6 @@
-"""All arms' histories, who is still in the race, and whose turn it is.
+"""All arms' histories, which arms still race, and which arm is next.
 
-A plan is a list of phases, "keep the best k arms and bring each to n pulls"; `ANY` opens the rest
+A plan is a list of phases, "keep the best k arms and train each to n pulls"; `ANY` opens the rest
 of the budget to whichever arm the policy picks. Everything here is kernel Python: a session holds
 the ledger as lists, compiled code as arrays.
 """
@@ -18,14 +18,15 @@ Ints: TypeAlias = Any  # an int64 array when compiled, a list of ints in a sessi
 ANY = -1  # a phase of the plan in which every arm competes for every pull
 OVER = -1  # no arm is due: the session is over
 
-# The cells of `Ledger.cursor`.
-PULLS = 0  # rewards seen in all
-PHASE = 1  # the phase of the plan that is being played
-RACERS = 2  # how many arms are still racing: the first entries of `Ledger.racing`
-PHASE_START = 3  # pulls that every racing arm had when the phase began
-SWEEPS = 4  # full sweeps over the racing arms so far: each has had that many pulls
-SWEEP_PLACE = 5  # the entry of `Ledger.racing` that the running sweep has reached
-STALE = 6  # 1 when ratings of other arms than the pulled one have changed
+# The cells of `Ledger.cursor`:
+# PULLS        rewards so far, of all arms
+# PHASE        the current phase of the plan
+# RACERS       number of racing arms: the first entries of `Ledger.racing`
+# PHASE_START  pulls that every racing arm had when the phase began
+# SWEEPS       complete sweeps over the racing arms: each has had that many pulls
+# SWEEP_PLACE  the entry of `Ledger.racing` that the current sweep has reached
+# STALE        1 if ratings of other arms than the pulled one have changed
+PULLS, PHASE, RACERS, PHASE_START, SWEEPS, SWEEP_PLACE, STALE = range(7)
 CELLS = 7
 
 FAN = 16  # arms per match of the tournament: few levels, and one scan for up to 16 arms
@@ -42,16 +43,14 @@ class Ledger(NamedTuple):
     """Row i of `S` and `Q`, and entry i of each list, belong to arm i."""
 
     n: Ints  # pulls
-    last: Floats  # the newest reward
-    rating: Floats  # what the policy ranks the arm by, made at its newest pull
+    last: Floats  # the latest reward
+    rating: Floats  # what the policy ranks the arm by, made at its latest pull
     memo: Floats  # one number per arm for the policy's own use
     S: Floats  # prefix sums of rewards: S[i][m] = X_1 + ... + X_m
     Q: Floats  # and of pull number times reward: Q[i][m] = 1 X_1 + ... + m X_m (see `remember_*`)
     racing: Ints  # the racing arms in index order, the first `cursor[RACERS]` entries
     out: Ints  # the number of rewards seen when an arm was dropped; 0 while it races
-    repeats_scores: (
-        Ints  # 1 for an arm that repeats rewards between its steps: no noise is read from it
-    )
+    repeats_scores: Ints  # 1 for an arm that repeats rewards between steps: its noise is not read
     work: Ints  # scratch: 2 K + FAN cells, for a heap, a tournament or a ranking
     pool: Floats  # four numbers for the policy's own use
     cursor: Ints
@@ -82,7 +81,7 @@ def reset(ledger: Ledger) -> None:
 
 @kernel
 def remember_nothing(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """The policy keeps what it needs in its ratings."""
+    """Keep nothing: the policy keeps what it needs in its ratings."""
 
 
 @kernel
@@ -100,7 +99,7 @@ def remember_slopes(ledger: Ledger, i: int, n: int, reward: float) -> None:
 
 @kernel
 def remember_rises(ledger: Ledger, i: int, n: int, reward: float) -> None:
-    """Keep S, and Q of what rewards are above the first one, which itself stands in `Q[i][0]`.
+    """Keep S, and Q of what rewards are above the first one, which is in `Q[i][0]`.
 
     Differences of that Q keep their digits however far from 0 the rewards are.
     """
@@ -118,7 +117,7 @@ def remember_rewards(ledger: Ledger, i: int, n: int, reward: float) -> None:
     ledger.Q[i][n] = reward
 
 
-# --- phases: who stays ---
+# --- phases: which arms stay ---
 
 
 @kernel
@@ -184,7 +183,7 @@ def sift(ledger: Ledger, root: int, size: int) -> None:
 
 @kernel
 def worse(ledger: Ledger, i: int, j: int) -> bool:
-    """Lower rating; on a tie the higher index (ties are broken for the lowest)."""
+    """Return whether arm `i` is rated lower than `j`, or equal with the higher index."""
     return ledger.rating[i] < ledger.rating[j] or (ledger.rating[i] == ledger.rating[j] and i > j)
 
 
@@ -193,11 +192,12 @@ def worse(ledger: Ledger, i: int, j: int) -> bool:
 
 @kernel
 def leader(ledger: Ledger, changed: int, horizon: int) -> int:
-    """The best-rated arm, given that only `changed` has a new rating since the last call, or OVER.
+    """Return the best-rated arm, or OVER; only `changed` has a new rating since the last call.
 
-    Arms play in blocks of `FAN`, winners in blocks of `FAN` again, until one is left; only the
-    blocks above `changed` are played anew. Level by level the winners stand in `work`. An arm at
-    the horizon has retired: its rating is minus infinity, and where all have, it is OVER.
+    Arms are compared in blocks of `FAN`, winners in blocks of `FAN` again, until one is left;
+    only the blocks above `changed` are compared again. Level by level the winners are in `work`.
+    An arm at the horizon has retired: its rating is minus infinity, and if all have retired, the
+    result is OVER.
     """
     ratings, work, count = ledger.rating, ledger.work, len(ledger.n)
     if ledger.n[changed] >= horizon:
@@ -229,7 +229,7 @@ def leader(ledger: Ledger, changed: int, horizon: int) -> int:
 
 @kernel
 def fresh_leader(ledger: Ledger, horizon: int) -> int:
-    """The best-rated arm when any rating may have changed, or OVER."""
+    """Return the best-rated arm, or OVER; any rating may have changed."""
     for i in range(len(ledger.n)):
         if ledger.n[i] >= horizon:
             ledger.rating[i] = -inf
@@ -241,7 +241,7 @@ def fresh_leader(ledger: Ledger, horizon: int) -> int:
 
 @kernel
 def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
-    """The best-rated arm below the horizon, or OVER; only `changed` has a new rating, or ANY."""
+    """Return the best-rated arm below the horizon, or OVER; `changed` has a new rating, or ANY."""
     if changed < 0:  # ANY; a sign tells the compiler more
         return fresh_leader(ledger, horizon)
     return leader(ledger, changed, horizon)

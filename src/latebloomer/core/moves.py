@@ -1,8 +1,8 @@
-"""The moves of every run, written once and lowered for each target, and the memory they need.
+"""The moves of every run, written once and compiled for each target, and the memory they need.
 
-`observe` takes a reward in, `advance` says whose turn is next, `recommend` names the arm. Where a
-move names one of a policy's kernels, `moves_of` binds it to the policy's own. A session plays on
-lists, which plain Python indexes fastest; compiled code plays on arrays.
+`observe` enters a reward, `advance` returns the arm to pull next, `recommend` the arm to keep. If
+a move names one of a policy's kernels, `moves_of` binds it to the policy's own. A session uses
+lists, which plain Python indexes fastest; compiled code uses arrays.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Rules(Protocol):
 
 @kernel
 def _unbound(*_: Any) -> Any:
-    """Stands for a policy's kernel until `moves_of` puts that in its place."""
+    """Stand for a policy's kernel until `moves_of` replaces it."""
     raise NotImplementedError
 
 
@@ -77,13 +77,13 @@ def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
     ledger.last[i] = reward
     ledger.cursor[PULLS] += 1
     remember(ledger, i, n, reward)
-    ledger.n[i] = n  # last, so that compiled code still has it at hand for the rating
+    ledger.n[i] = n  # last, so that compiled code still has it in a register for the rating
     update_rating(game.rule, ledger, i, game.horizon)
 
 
 @kernel
 def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
-    """The arm of the next pull, or OVER; `pulled` is the last one's arm, or ANY at the start."""
+    """Return the arm of the next pull, or OVER; `pulled` is the last arm, or ANY at the start."""
     cursor, plan = ledger.cursor, game.plan
     spent = cursor[PULLS] >= game.budget
     phases = len(plan.keep)
@@ -110,7 +110,7 @@ def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
 
 @kernel
 def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
-    """The next racing arm that has not had its pull of the running sweep; OVER at `upto` pulls."""
+    """Return the next racing arm without a pull in the current sweep; OVER at `upto` pulls."""
     cursor = ledger.cursor
     while cursor[SWEEPS] < upto:
         began = cursor[SWEEP_PLACE]
@@ -121,7 +121,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
             cursor[SWEEP_PLACE] += 1
         cursor[SWEEP_PLACE] = 0
         cursor[SWEEPS] += 1
-        if began == 0:  # nobody was due, all are ahead: go to where the next one is in one step
+        if began == 0:  # no arm was due, all are ahead: go to where the next one is in one step
             cursor[SWEEPS] = fewest_pulls(ledger, upto)
         after_sweep(game.rule, ledger, game.budget, game.horizon)
     return OVER
@@ -129,7 +129,7 @@ def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
 
 @kernel
 def fewest_pulls(ledger: Ledger, upto: int) -> int:
-    """The pulls of the racing arm that has had the fewest, `upto` at most."""
+    """Return the pulls of the racing arm that has had the fewest, at most `upto`."""
     fewest = upto
     for place in range(ledger.cursor[RACERS]):
         fewest = min(fewest, ledger.n[ledger.racing[place]])
@@ -138,7 +138,7 @@ def fewest_pulls(ledger: Ledger, upto: int) -> int:
 
 @kernel
 def recommend(game: Game, ledger: Ledger) -> int:
-    """The racing arm with the best final rating; OVER before the first pull."""
+    """Return the racing arm with the best final rating; OVER before the first pull."""
     best, top = OVER, -inf
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -176,7 +176,7 @@ def kernels_of(policy: Any) -> dict[str, Callable[..., Any]]:
 def moves_of(
     policy: Any, fn: Callable[..., Any], jit: Jit = plain, **also: Callable[..., Any]
 ) -> Any:
-    """`fn` for the target of `jit`, playing by a policy's rules; `also` binds more names."""
+    """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more names."""
     # A cache file refers to the type that `settings` returns, and cannot be read without it.
     made_by = policy.settings
     numbers = f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
@@ -186,28 +186,28 @@ def moves_of(
 
 @cache
 def plain_moves(policy: Any) -> tuple[Any, Any, Any, Any]:
-    """`observe`, `advance`, `recommend` and `final_rating` in plain Python."""
+    """Return `observe`, `advance`, `recommend` and `final_rating` in plain Python."""
     moves = (observe, advance, recommend, policy.final_rating)
     return tuple(moves_of(policy, fn) for fn in moves)
 
 
 @cache
 def plain_intake(policy: Any) -> tuple[Any, Any]:
-    """`observe` without the rating, and `update_rating`, in plain Python."""
+    """Return `observe` without the rating, and `update_rating`, in plain Python."""
     unrated = lower(observe, plain, remember=policy.remember, update_rating=_leave_unrated)
     return unrated, moves_of(policy, policy.update_rating)
 
 
 @kernel
 def _leave_unrated(*_: Any) -> None:
-    """In the place of `update_rating`."""
+    """Do nothing, in the place of `update_rating`."""
 
 
 # --- what stays the same in a run ---
 
 
 def key(seed: int) -> int:
-    """The seed as kernels take it: the same 64 bits as a signed number.
+    """Return the seed as kernels take it: the same 64 bits as a signed number.
 
     >>> key(7), key(2**64 - 1)
     (7, -1)
@@ -222,7 +222,7 @@ def key(seed: int) -> int:
 def game_arrays(
     policy: Rules, arms: int, budget: int, horizon: int, seed: int, min_pulls: int = 1
 ) -> Game:
-    """What stays the same in a run, with arrays, as compiled code takes it."""
+    """Return what stays the same in a run, with arrays, as compiled code takes it."""
     game = _game(policy, arms, budget, horizon, seed, min_pulls)
     return game._replace(rule=type(game.rule)(*map(_whole, game.rule)))
 
@@ -230,7 +230,7 @@ def game_arrays(
 def game_of(
     policy: Rules, arms: int, budget: int, horizon: int, seed: int, min_pulls: int = 1
 ) -> Game:
-    """What stays the same in a run, with lists, which plain Python indexes fastest."""
+    """Return what stays the same in a run, with lists, which plain Python indexes fastest."""
     game = _game(policy, arms, budget, horizon, seed, min_pulls)
     rule = type(game.rule)(*map(_listed, game.rule))
     return game._replace(rule=rule, plan=Plan(*map(_listed, game.plan)))
@@ -253,7 +253,7 @@ def _listed(value: Any) -> Any:
 
 
 def lists_for(arms: int) -> Ledger:
-    """An empty ledger whose rows grow with the pulls."""
+    """Return an empty ledger whose rows grow with the pulls."""
     cursor = [0] * CELLS
     cursor[RACERS] = arms
     return Ledger(
@@ -273,20 +273,20 @@ def lists_for(arms: int) -> Ledger:
 
 
 def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:
-    """The prefix sums that the policy's `remember` fills."""
+    """Return the prefix sums that the policy's `remember` fills."""
     light = {remember_nothing: (), remember_levels: (ledger.S,)}
     return light.get(policy.remember, (ledger.S, ledger.Q))
 
 
 def past_lengths(policy: Rules, longest: int) -> tuple[int, int]:
-    """Entries of a row of `S` and of `Q` where arms are pulled up to `longest` times."""
+    """Return the entries of a row of `S` and of `Q` if arms are pulled up to `longest` times."""
     levels = policy.remember is not remember_nothing
     slopes = levels and policy.remember is not remember_levels
     return longest + 1 if levels else 1, longest + 1 if slopes else 1
 
 
 def keeps_levels(policy: Rules) -> bool:
-    """Whether `remember` leaves in `S` the prefix sums of which window means are made."""
+    """Return whether `remember` leaves in `S` the prefix sums that window means are made of."""
     ledger = arrays_for(policy, 1, 2)
     for n, reward in ((1, 1.0), (2, 2.0)):
         policy.remember(ledger, 0, n, reward)
@@ -294,7 +294,7 @@ def keeps_levels(policy: Rules) -> bool:
 
 
 def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
-    """What the ledger of `arrays_for` takes: every entry is of 8 bytes."""
+    """Return the bytes of the ledger of `arrays_for`: every entry has 8."""
     return 8 * (arms * (sum(past_lengths(policy, longest)) + 9) + FAN + POOL + CELLS)
 
 

@@ -1,7 +1,7 @@
-"""Phases of successive rejects: how many pulls each survivor has at each phase's end.
+"""Phases of successive rejects: how many pulls each remaining arm has when a phase ends.
 
-Plain host-side Python, shared by `policies/`, which plays the phases, and `theory/`, which bounds
-what they do and may not import policies.
+Plain Python, shared by `policies/`, which follows them, and `theory/`, which bounds what they
+do and may not import policies.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from latebloomer.errors import BudgetError, require
 
 
 def log_bar(arms: int) -> float:
-    r"""The constant :math:`\overline{\log}(K) = \frac12 + \sum_{i=2}^K \frac1i`.
+    r"""Return the constant :math:`\overline{\log}(K) = \frac12 + \sum_{i=2}^K \frac1i`.
 
     Phases of successive rejects are shared out by it [Mussi24, below Eq. (chosen_values_nj)].
 
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def log_bar(arms: int) -> float:
 
 
 def phase_lengths(arms: int, budget: int) -> list[int]:
-    r"""Pulls :math:`N_1 \le \dots \le N_{K-1}` that each survivor has when phase j ends.
+    r"""Return the pulls :math:`N_1 \le \dots \le N_{K-1}` of each remaining arm after phase j.
 
     .. math:: N_j = \Bigl\lceil \frac{T - K}{\overline{\log}(K)\,(K + 1 - j)} \Bigr\rceil
               \qquad \text{[Mussi24, Eq. (chosen_values_nj)]}
@@ -47,9 +47,9 @@ def phase_lengths(arms: int, budget: int) -> list[int]:
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
 
     Returns
     -------
@@ -83,13 +83,13 @@ def _phase_length(arms: int, spare: int, approximate: float, survivors: int) -> 
 
 @lru_cache(maxsize=8)
 def _log_bar_exact(arms: int) -> tuple[int, int]:
-    """Numerator and denominator of log_bar(arms), not reduced."""
+    """Return numerator and denominator of log_bar(arms), not reduced."""
     top, bottom = _harmonic(1, arms + 1)
     return 2 * top - bottom, 2 * bottom  # 1/2 + (1/2 + ... + 1/K) = H_K - 1/2
 
 
 def _harmonic(first: int, end: int) -> tuple[int, int]:
-    """1/first + ... + 1/(end - 1) as a fraction, by halves so that the integers stay balanced."""
+    """Return 1/first + ... + 1/(end - 1) as a fraction, by halves so that integers stay small."""
     if end - first == 1:
         return 1, first
     middle = (first + end) // 2

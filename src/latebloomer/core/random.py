@@ -19,7 +19,7 @@ its halves, masked, are the same bits either way.
 Gaussians come from a 256-layer ziggurat [MarsagliaTsang00] whose layer, sign and magnitude are
 disjoint bits [Doornik05]: 98.5 % take one look-up, one product and one comparison, which round
 alike on every target. Measured with numba on one core of a shared 2.8 GHz Xeon, Philox included
-(ns each, the range over several runs): 7-12 in batches (`normals`, which LLVM vectorises), 20-22
+(ns each, the range over several runs): 7-12 in batches (`normals`, which LLVM vectorizes), 20-22
 one by one (`normal`) and 22-29 with a block for each draw instead of one for two; AS241's inverse
 of the distribution function 37-52 one by one, Box-Muller 29-39 in pairs.
 """
@@ -53,7 +53,7 @@ _AREA = Decimal("0.00492867323397465534736177540233602807")
 
 
 def _ziggurat() -> tuple[Table, Table]:
-    """Right edges of the layers, base first, and the heights of exp(-x^2/2) there.
+    """Return the layers' right edges, base first, and the heights of exp(-x^2/2) there.
 
     In decimal arithmetic, which rounds alike everywhere, and only then to double: a `libm` that is
     off by an ulp would change rewards from one machine to the next.
@@ -79,7 +79,7 @@ TAIL = float(_BASE_EDGE)
 def philox_round(
     c0: int, c1: int, c2: int, c3: int, k0: int, k1: int
 ) -> tuple[int, int, int, int, int, int]:
-    """One round of Philox4x32 and the key of the next one."""
+    """Return one round of Philox4x32 and the key of the next one."""
     p, q = 0xD2511F53 * c0, 0xCD9E8D57 * c2
     return (
         ((q >> 32) & MASK) ^ c1 ^ k0,
@@ -93,7 +93,7 @@ def philox_round(
 
 @kernel
 def philox_block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
-    """Philox4x32-10 of four counter words and two key words.
+    """Return Philox4x32-10 of four counter words and two key words.
 
     >>> [f"{word:08x}" for word in philox_block(0, 0, 0, 0, 0, 0)]
     ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
@@ -105,7 +105,7 @@ def philox_block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> Words:
 
 @kernel
 def block(seed: int, run: int, stream: int, place: int, domain: int) -> Words:
-    """The four words at a place of a stream: the draws 2 place and 2 place + 1 of a domain."""
+    """Return the four words at a place of a stream: draws 2 place and 2 place + 1 of a domain."""
     return philox_block(
         int(place) & MASK,
         int(stream) & MASK,
@@ -117,14 +117,8 @@ def block(seed: int, run: int, stream: int, place: int, domain: int) -> Words:
 
 
 @kernel
-def philox(seed: int, run: int, stream: int, index: int) -> Words:
-    """Four 32-bit words, the block whose halves become the Gaussians 2 index and 2 index + 1."""
-    return block(seed, run, stream, index, 0)
-
-
-@kernel
 def half(seed: int, run: int, stream: int, index: int, domain: int) -> tuple[int, int]:
-    """The 64 bits, as two words, that belong to one draw."""
+    """Return the 64 bits, as two words, that belong to one draw."""
     c0, c1, c2, c3 = block(seed, run, stream, index >> 1, domain)
     if index & 1 == 0:
         return c0, c1
@@ -133,7 +127,7 @@ def half(seed: int, run: int, stream: int, index: int, domain: int) -> tuple[int
 
 @kernel
 def unit(high: int, low: int) -> float:
-    """The middle of one of 2^52 equal cells of (0, 1): never 0, never 1, exact in a double.
+    """Return the middle of one of 2^52 equal cells of (0, 1): exact in a double, never 0 or 1.
 
     >>> unit(0, 0) == 2.0**-53, unit(MASK, MASK) == 1 - 2.0**-53
     (True, True)
@@ -143,7 +137,7 @@ def unit(high: int, low: int) -> float:
 
 @kernel
 def uniform(seed: int, run: int, stream: int, index: int) -> float:
-    """A uniform number in (0, 1), ends excluded, with 52 random bits.
+    """Return a uniform number in (0, 1), ends excluded, with 52 random bits.
 
     >>> uniform(seed=0, run=0, stream=POLICY_STREAM, index=0)
     0.1412804929095265
@@ -154,13 +148,13 @@ def uniform(seed: int, run: int, stream: int, index: int) -> float:
 
 @kernel
 def place_in_layer(table: Any, high: int, low: int) -> float:
-    """Uniform over the width of the layer that the lowest 8 bits name; the top 53 say where."""
+    """Return a place in the layer that the lowest 8 bits name: uniform, by the top 53 bits."""
     return (((high << 21) | (low >> 11)) - _CENTRE + 0.5) * float(table[2 * (low & 255)])
 
 
 @kernel
 def normal(seed: int, run: int, stream: int, index: int) -> float:
-    """A standard Gaussian.
+    """Return a standard Gaussian.
 
     >>> [round(normal(seed=0, run=0, stream=arm, index=0), 3) for arm in range(3)]
     [-0.292, -0.322, -0.343]
@@ -170,7 +164,7 @@ def normal(seed: int, run: int, stream: int, index: int) -> float:
 
 @kernel
 def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float:
-    r"""A standard Gaussian with the ziggurat's table given (a GPU has it in faster memory).
+    r"""Return a standard Gaussian by a given table of the ziggurat (a GPU has its own copy).
 
     A layer is drawn, then :math:`x` in it; where all of the layer is under
     :math:`f(x) = e^{-x^2/2}` that is all. Else a height in the layer is drawn too and :math:`x`
@@ -187,7 +181,7 @@ def normal_by(table: Any, seed: int, run: int, stream: int, index: int) -> float
 def normal_beyond(
     table: Any, seed: int, run: int, stream: int, index: int, high: int, low: int
 ) -> float:
-    """The same where the first try, these two words, is in a part of a layer that is not sure."""
+    """Return the same if these two words, the first try, are in an uncertain part of a layer."""
     domain = 0
     while True:
         layer = low & 255
@@ -206,7 +200,7 @@ def normal_beyond(
 
 @kernel
 def normal_tail(seed: int, run: int, stream: int, index: int, domain: int) -> float:
-    """A Gaussian given that it is beyond the base's edge 3.654 [Marsaglia64]; ends at 13.7."""
+    """Return a Gaussian beyond the base's edge 3.654 [Marsaglia64]; ends at 13.7."""
     while True:
         high, low = half(seed, run, stream, index, domain)
         beyond = -math.log(unit(high, low)) / TAIL
@@ -220,7 +214,7 @@ def normal_tail(seed: int, run: int, stream: int, index: int, domain: int) -> fl
 def normals(out: Any, seed: int, run: int, stream: int, start: int) -> None:
     """Fill `out` with the Gaussians of the pulls `start`, `start` + 1, ...; `start` is even.
 
-    The rounds stand here in a loop of their own, without a branch, so that LLVM works on several
+    The rounds are in a separate loop here, without a branch, so that LLVM works on several
     blocks at once. No Gaussian is exactly 0: that marks those which take more than one try.
 
     >>> out = np.empty(5)

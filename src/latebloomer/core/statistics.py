@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def share(count: int, of: int) -> Estimate:
-    r"""A probability from `count` successes in `of` trials: Wilson's score interval.
+    r"""Estimate a probability from `count` successes in `of` trials: Wilson's score interval.
 
     .. math:: \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
               + \frac{z^2}{4 n^2}}}{1 + z^2 / n}
@@ -56,7 +56,7 @@ def share(count: int, of: int) -> Estimate:
 
 
 def mean(total: int, squares: int, of: int) -> Estimate:
-    """A mean from the sum and the sum of squares of `of` numbers: Student's interval.
+    """Estimate a mean from the sum and the sum of squares of `of` numbers: Student's interval.
 
     It knows only the spread that occurred: it has no width where all numbers are equal, and one
     number alone has no interval.
@@ -72,7 +72,7 @@ def mean(total: int, squares: int, of: int) -> Estimate:
 
 
 def paired_share(only_first: int, only_second: int, of: int) -> Estimate:
-    r"""The difference of two probabilities from the same `of` trials.
+    r"""Estimate the difference of two probabilities from the same `of` trials.
 
     Wald's interval after adding 1/2 to each of the four counts of the paired table (Agresti and
     Min, 2005): with :math:`n' = n + 2` and counts b, c of the trials where one alone succeeded,
@@ -88,7 +88,7 @@ def paired_share(only_first: int, only_second: int, of: int) -> Estimate:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """McNemar's exact test: how likely so unequal a split is if both are equally often right.
+    """Return the p-value of McNemar's exact test that both are right equally often.
 
     Two-sided binomial: twice the smaller tail of the trials where one alone was right, at most 1.
 
@@ -103,7 +103,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @cache
 def student(df: int) -> float:
-    """The 97.5 % quantile of Student's t: P(|t| > it) = 0.05.
+    """Return the 97.5 % quantile of Student's t: P(|t| > it) = 0.05.
 
     >>> round(student(10), 4)
     2.2281
@@ -119,7 +119,7 @@ def student(df: int) -> float:
 
 
 def student_tail(tail: float, freedom: float) -> float:
-    """What Student's t exceeds with probability `tail`, for any degrees of freedom.
+    """Return what Student's t exceeds with probability `tail`, for any degrees of freedom.
 
     Without search, so less exact than `student`: within 0.2 % from 10 degrees of freedom on, 7 %
     low in the far tail of 5.
@@ -131,7 +131,7 @@ def student_tail(tail: float, freedom: float) -> float:
 
 
 def _cornish_fisher(z: float, freedom: float, terms: int) -> float:
-    """Student's quantile from the Gaussian's, z (Abramowitz and Stegun 26.7.5)."""
+    """Return Student's quantile from the Gaussian's, z (Abramowitz and Stegun 26.7.5)."""
     series = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
@@ -145,9 +145,9 @@ def _cornish_fisher(z: float, freedom: float, terms: int) -> float:
 
 
 def beta_share(a: float, b: float, x: float) -> float:
-    r"""The regularised incomplete beta integral :math:`I_x(a, b)`.
+    r"""Return the regularized incomplete beta integral :math:`I_x(a, b)`.
 
-    By its continued fraction, on the side of the mean where it converges fast.
+    It is computed by its continued fraction, on the side of the mean where it converges fast.
 
     >>> round(beta_share(2, 3, 0.5), 12)  # P(B >= 2), B ~ Bin(4, 1/2) = 11/16
     0.6875
@@ -161,7 +161,7 @@ def beta_share(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """1 + d1/(1 + d2/(1 + ...)) of the incomplete beta integral, by Lentz's method."""
+    """Return 1 + d1/(1 + d2/(1 + ...)) of the incomplete beta integral, by Lentz's method."""
     value, c, d, m = 1.0, 1.0, 0.0, 0
     change = inf
     while abs(change - 1) > FINE:
@@ -186,7 +186,9 @@ def _not_zero(x: float) -> float:
 
 @kernel
 def second_difference(new: float, middle: float, old: float) -> float:
-    """Of three rewards in a row; of independent noise it has variance (1 + 4 + 1) sigma^2.
+    """Return the second difference of three rewards in a row.
+
+    For independent noise its variance is (1 + 4 + 1) sigma^2.
 
     >>> second_difference(0.5, 0.25, 0.5)
     0.5
@@ -196,7 +198,7 @@ def second_difference(new: float, middle: float, old: float) -> float:
 
 @kernel
 def noise_variance(sum_of_squares: float, count: float) -> float:
-    r"""The variance of the noise from `count` second differences :math:`d` of rewards.
+    r"""Return the variance of the noise from `count` second differences :math:`d` of rewards.
 
     .. math:: \hat\sigma^2 = \sum d^2 / (6 m)
 
@@ -207,14 +209,14 @@ def noise_variance(sum_of_squares: float, count: float) -> float:
 
 
 def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
-    """The noise level that the second differences of all arms' rewards show.
+    """Estimate the noise level from the second differences of all arms' rewards.
 
     A smooth curve adds next to nothing to it (it is right to 1e-4 on the recorded IMDB curves).
 
     Parameters
     ----------
     rewards : Iterable[ArrayLike]
-        Of each arm, in the order they came.
+        Rewards of each arm, in order.
 
     Returns
     -------
@@ -237,7 +239,7 @@ def pooled_noise(rewards: Iterable[ArrayLike]) -> float:
 
 
 def noise_freedom(differences: int) -> float:
-    """The degrees of freedom of a noise level from that many second differences of one arm.
+    """Return the degrees of freedom of a noise level from second differences of one arm.
 
     They overlap: their squares have lag correlations (2/3)^2 and (1/6)^2, which makes k of them
     worth k / (1 + 2 (4/9 + 1/36)) = 18 k / 35.
@@ -246,7 +248,7 @@ def noise_freedom(differences: int) -> float:
 
 
 def noise_margin(tail: float, bends: int) -> float:
-    r"""What an estimated noise level is multiplied by to be too low with probability `tail` only.
+    r"""Return the factor that makes an estimated noise level too low with probability `tail`.
 
     With k second differences the variance has about f = 18 k / 35 degrees of freedom, and
     :math:`\sigma^2 \le \hat\sigma^2 f / \chi^2_{tail}(f)`; the quantile by Wilson and Hilferty.

@@ -55,7 +55,7 @@ def curves(
             [getattr(row, name) for row in own] for name in (what, f"{what}_low", f"{what}_high")
         )
         ax.plot(budgets, middle, label=series, **look.line(place, len(names), len(own)))
-        ax.fill_between(budgets, low, high, color=look.colour, alpha=band, linewidth=0)
+        ax.fill_between(budgets, low, high, color=look.color, alpha=band, linewidth=0)
     ax.set_xscale("log")
     ax.set(xlabel="$T$", ylabel=LABELS[what])
     if what == "error":
@@ -85,7 +85,7 @@ def mark_change(ax: Any, budget: int | None) -> None:
     """Draw a dashed vertical line at the last budget where the best arm changes."""
     if budget is not None:
         ax.axvline(
-            budget, color=ARM_STYLES[0].colour, linestyle="--", linewidth=1.0, alpha=0.5, zorder=0
+            budget, color=ARM_STYLES[0].color, linestyle="--", linewidth=1.0, alpha=0.5, zorder=0
         )
 
 

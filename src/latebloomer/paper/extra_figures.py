@@ -203,10 +203,10 @@ def _panel(ax: Any, rows: list[Bound], what: str) -> None:
         ]
         ax.plot([row.T for row in seen], tops, label=name, **style.line())
         ax.plot([row.T for row in unseen], [row.error_high for row in unseen], "o",
-                color=style.colour, mfc="white", ms=7, zorder=4)  # fmt: skip
+                color=style.color, mfc="white", ms=7, zorder=4)  # fmt: skip
         sure = {row.T: getattr(row, f"{what}_bound") for row in own if row.guarantee == "yes"}
         sure = {budget: max(bound, floor) for budget, bound in sure.items() if isfinite(bound)}
-        ax.plot([*sure], [*sure.values()], "--", color=style.colour, lw=1, marker="v",
+        ax.plot([*sure], [*sure.values()], "--", color=style.color, lw=1, marker="v",
                 mfc="white", zorder=4)  # fmt: skip
     ax.plot([], [], "o", color="0.3", mfc="white", label="none wrong: end of the interval")
     ax.plot([], [], "--", color="0.3", marker="v", mfc="white", label="bound where it applies")

@@ -31,9 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import numpy_kernel as kernel
-from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.paper.experiments import WINDOW
 from latebloomer.problems.curves import Floats
 
@@ -306,7 +305,7 @@ def rest_sure(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
         m, sure = budget + phase - t - 1, 2 * width(phase, arms, budget, rho)
         for j in range(arms):
             loss[j] = loss_at(fit, j, m, rho)
-        chosen = stop_exploring(fit, loss, len(active), m, sure, rho, uniforms[t])
+        chosen = stop_early(fit, loss, len(active), m, sure, rho, uniforms[t])
         if chosen < 0 and (t + 1) % COMPARE_EVERY == 0:
             active = compare(fit, active, phase, m, sure, rho)
             phase += 1
@@ -315,9 +314,7 @@ def rest_sure(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
 
 
 @kernel
-def stop_exploring(
-    fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, u: float
-) -> int:
+def stop_early(fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, u: float) -> int:
     """Return the sure winner, or any arm if one more sweep seems to cost too much, or -1."""
     winner = sure_winner(loss, sure)
     if winner >= 0:

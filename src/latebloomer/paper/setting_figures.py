@@ -196,7 +196,7 @@ def running_time(pyplot: Any, rows: list[Timing], mode: str) -> Shown:
     """Draw three points for each algorithm: compiled, plain Python, and the paper's."""
     drawn, ax = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
     for place, row in enumerate(rows):
-        ink = drawing.style(row.algorithm).colour
+        ink = drawing.style(row.algorithm).color
         ax.plot([row.seconds, row.seconds_python], [place] * 2, color=ink, lw=1, alpha=0.5)
         ax.plot(row.seconds, place, "o", color=ink)
         ax.plot(row.seconds_python, place, "s", color=ink, mfc="white")

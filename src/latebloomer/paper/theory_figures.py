@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.recurrences import follow, projected_mean_of, recent_mean_of
+from latebloomer.core.estimators import follow, projected_mean_of, recent_mean_of
 from latebloomer.paper import AS_WRITTEN, drawing
 from latebloomer.paper.experiments import SETTING_B, WINDOW, the_nine
 from latebloomer.paper.series import simulated_rows

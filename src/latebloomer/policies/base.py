@@ -42,8 +42,9 @@ PHASE_BYTES = 200  # memory for a phase while a plan is made; there may be a pha
 class Forecast(NamedTuple):
     """What a policy expects of an arm, if it makes forecasts."""
 
-    belief: float  # trust in forecasts, from 0 to 1: the share of `gain` that the rating includes
-    tested: int  # pull up to which earlier forecasts were compared with the rewards
+    trust: float  # share of `gain` that the arm's rating includes, from 0 to 1
+    origin: int  # pull from which earlier forecasts were made,
+    tested: int  # and the pull up to which they were compared with the rewards
     ahead: float  # pull that is forecast
     gain: float  # expected gain until then
 
@@ -156,13 +157,6 @@ class Policy(ABC):
     def advised_budget(self, arms: int) -> tuple[int, str]:
         """Return the smallest budget that is recommended, and why."""
         return self.smallest_budget(arms)
-
-    def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
-        """Return what to add to the reason why arm `i` was kept or dropped on this rating.
-
-        `rating` is in scores, which are rewards times `sign`. Plain Python, for sessions.
-        """
-        return ""
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
         """Return what is expected of arm `i`, in rewards; None without a forecast."""

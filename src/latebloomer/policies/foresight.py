@@ -125,24 +125,12 @@ class Foresight(Policy):
             ledger.memo[i] = pool[BELIEF] * more
             ledger.rating[i] = late_mean(ledger, i, int(pool[WINDOW])) + ledger.memo[i]
 
-    def remark(self, ledger: Ledger, i: int, name: str, rating: float, sign: float) -> str:
-        seen = self.forecast(ledger, i)
-        if seen is None:
-            return ""
-        trust, n, ahead, more = seen
-        origin = max(FIRST, n // 2)
-        proved = f"forecasts from pull {origin} explained {trust:.0%} of what happened up to pull"
-        if trust == 0.0:
-            return f"{proved} {n:g}, so none is believed"
-        level = rating - sign * ledger.memo[i]
-        gains = f"{'gain' if sign > 0 else 'fall by'} {more:.3g} by pull {ahead:g}"
-        return f"{proved} {n:g}; {name} was at {level:.3g} and expected to {gains}"
-
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
         trust, n, ahead = (ledger.pool[cell] for cell in (BELIEF, TESTED, AHEAD))
         if EIGHTHS[-1] * n // 8 < FIRST or ahead <= n:
             return None
-        return Forecast(trust, int(n), ahead, ledger.memo[i] / trust if trust else 0.0)
+        origin = max(FIRST, int(n) // 2)
+        return Forecast(trust, origin, int(n), ahead, ledger.memo[i] / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         power = 1.0 if self.power is None else self.power  # a budget this small is at most H

@@ -1,6 +1,5 @@
 """Where simulated rewards come from: curve families, recorded curves, counter-based noise."""
 
-from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import (
     Curve,
     Exponential,
@@ -18,15 +17,15 @@ from latebloomer.problems.noise import (
     Noiseless,
     StudentT,
     Uniform,
-    draw,
-    reward,
-    variate,
-    variates,
 )
 from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
-from latebloomer.problems.problem import Problem
-from latebloomer.problems.problem_names import known_problems, problem
-from latebloomer.problems.random_families import FAMILIES, random_problem
+from latebloomer.problems.problem import AssumptionReport, Problem
+from latebloomer.problems.problem_names import (
+    FAMILIES,
+    known_problems,
+    problem,
+    random_problem,
+)
 from latebloomer.problems.recorded import load
 
 __all__ = [
@@ -47,7 +46,6 @@ __all__ = [
     "Stationary",
     "StudentT",
     "Uniform",
-    "draw",
     "imdb",
     "known_problems",
     "load",
@@ -57,7 +55,4 @@ __all__ = [
     "paper_b",
     "problem",
     "random_problem",
-    "reward",
-    "variate",
-    "variates",
 ]

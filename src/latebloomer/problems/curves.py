@@ -25,11 +25,11 @@ class Curve(ABC):
 
     @abstractmethod
     def __call__(self, n: npt.ArrayLike) -> Floats:
-        """The means of the pulls `n`."""
+        """Return the means of the pulls `n`."""
 
 
 def _need(curve: Curve, *settings: str) -> None:
-    """Every named setting is a finite number."""
+    """Raise a `SettingError` unless every named setting is a finite number."""
     for name in settings:
         value = getattr(curve, name)
         need_number(name, value)
@@ -90,7 +90,7 @@ class Exponential(Curve):
     Parameters
     ----------
     limit : float
-        Where the curve ends.
+        Limit of the curve.
     tau : float
         Pulls in which the distance to the limit shrinks to 37 %.
     start : float
@@ -125,9 +125,9 @@ class PowerLaw(Curve):
     Parameters
     ----------
     limit : float
-        Where the curve ends.
+        Limit of the curve.
     drop : float
-        Missing to the limit at the first pull.
+        Distance to the limit at the first pull.
     rate : float
         The power.
 
@@ -174,7 +174,7 @@ class PiecewiseLinear(Curve):
         )
         require(
             all(a < b for a, b in pairwise(pulls)),
-            "knots", self.knots, "in order of n", "means are read between neighbouring knots",
+            "knots", self.knots, "in order of n", "means are read between neighboring knots",
         )  # fmt: skip
         finite = all(math.isfinite(value) for knot in self.knots for value in knot)
         require(finite, "knots", self.knots, "finite", "they shape a learning curve")
@@ -191,7 +191,7 @@ class Stationary(Curve):
     Parameters
     ----------
     mean : float
-        Of every pull.
+        Mean of every pull.
 
     Examples
     --------
@@ -217,11 +217,11 @@ class SShaped(Curve):
     Parameters
     ----------
     limit : float
-        Where the curve ends.
+        Limit of the curve.
     middle : float
         The pull of the steepest rise.
     width : float
-        In pulls; most of the rise is within 4 widths of the middle.
+        Width in pulls; most of the rise is within 4 widths of the middle.
     start : float
         The mean before the first pull.
 
@@ -257,11 +257,11 @@ class LowerBound(Curve):
     Parameters
     ----------
     beta : float
-        How fast increments fall.
+        Exponent with which increments fall.
     gap : float
-        How far below the best it ends.
+        Distance below the best arm at the end.
     capped : bool
-        Whether it stops there.
+        Whether the curve stops at its gap.
 
     Examples
     --------

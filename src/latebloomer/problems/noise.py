@@ -26,7 +26,7 @@ Scale: TypeAlias = float | tuple[float, ...]  # one for all arms, or one for eac
 
 @kernel
 def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
-    r"""Student's t by Bailey's exact transformation of two uniforms [Bailey94].
+    r"""Return Student's t by Bailey's exact transformation of two uniforms [Bailey94].
 
     .. math:: \sqrt{\nu (U^{-2/\nu} - 1)} \, \cos 2 \pi V
     """
@@ -37,22 +37,22 @@ def student_t(df: float, seed: int, run: int, arm: int, pull: int) -> float:
 
 @kernel
 def variate(kind: int, shape: float, seed: int, run: int, arm: int, pull: int) -> float:
-    """The random part of a reward, which depends neither on the mean nor on the scale.
+    """Return the random part of a reward, which depends neither on the mean nor on the scale.
 
     Parameters
     ----------
     kind : int
-        The number of the kind of noise.
+        Number of the kind of noise.
     shape : float
-        The second number that some kinds need.
+        Second number that some kinds need.
     seed : int
-        Of the random numbers.
+        Seed for the random numbers.
     run : int
-        The number of the run.
+        Number of the run.
     arm : int
-        The number of the arm.
+        Number of the arm.
     pull : int
-        The number of the pull, from 0.
+        Number of the pull, from 0.
 
     Returns
     -------
@@ -81,15 +81,15 @@ def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, s
     out : Any
         An array to fill.
     kind : int
-        The number of the kind of noise.
+        Number of the kind of noise.
     shape : float
-        The second number that some kinds need.
+        Second number that some kinds need.
     seed : int
-        Of the random numbers.
+        Seed for the random numbers.
     run : int
-        The number of the run.
+        Number of the run.
     arm : int
-        The number of the arm.
+        Number of the arm.
     start : int
         The first pull, an even number.
     """
@@ -102,16 +102,16 @@ def variates(out: Any, kind: int, shape: float, seed: int, run: int, arm: int, s
 
 @kernel
 def reward(kind: int, scale: float, mean: float, value: float) -> float:
-    """The reward of a pull whose variate is `value`.
+    """Return the reward of a pull whose variate is `value`.
 
     Parameters
     ----------
     kind : int
-        The number of the kind of noise.
+        Number of the kind of noise.
     scale : float
-        How large the noise is.
+        Size of the noise.
     mean : float
-        The mean of the reward.
+        Mean of the reward.
     value : float
         The variate.
 
@@ -134,26 +134,26 @@ def reward(kind: int, scale: float, mean: float, value: float) -> float:
 def draw(
     kind: int, scale: float, shape: float, mean: float, seed: int, run: int, arm: int, pull: int
 ) -> float:
-    """The reward of one pull (0 is the first) of an arm whose mean there is `mean`.
+    """Return the reward of one pull (0 is the first) of an arm whose mean there is `mean`.
 
     Parameters
     ----------
     kind : int
-        The number of the kind of noise.
+        Number of the kind of noise.
     scale : float
-        How large the noise is.
+        Size of the noise.
     shape : float
-        The second number that some kinds need.
+        Second number that some kinds need.
     mean : float
-        The mean of the reward.
+        Mean of the reward.
     seed : int
-        Of the random numbers.
+        Seed for the random numbers.
     run : int
-        The number of the run.
+        Number of the run.
     arm : int
-        The number of the arm.
+        Number of the arm.
     pull : int
-        The number of the pull, from 0.
+        Number of the pull, from 0.
 
     Returns
     -------
@@ -175,16 +175,16 @@ class Noise(ABC):
 
     @property
     def shape(self) -> float:
-        """The second number some kinds need; 0 for the others."""
+        """Second number that some kinds need; 0 for the others."""
         return 0.0
 
     @abstractmethod
     def scales(self, arms: int) -> Floats:
-        """The scale of each arm."""
+        """Return the scale of each arm."""
 
-    @abstractmethod
     def sigma(self, arms: int) -> Floats:
-        """A sub-Gaussian constant for each arm, what the theory calls sigma; may be infinite."""
+        """Return a sub-Gaussian constant for each arm: the theory's sigma; may be infinite."""
+        return self.scales(arms)
 
     def check(self, means: Floats) -> None:  # noqa: B027 (most kinds can have any mean)
         """Raise a `CurveError` if the noise cannot have these means."""
@@ -197,7 +197,7 @@ class Gaussian(Noise):
     Parameters
     ----------
     sd : Scale
-        One, or one for each arm.
+        One number, or one for each arm.
 
     Examples
     --------
@@ -213,9 +213,6 @@ class Gaussian(Noise):
 
     def scales(self, arms: int) -> Floats:
         return _per_arm("sd", self.sd, arms)
-
-    def sigma(self, arms: int) -> Floats:
-        return self.scales(arms)
 
 
 @dataclass(frozen=True)
@@ -245,7 +242,7 @@ class Uniform(Noise):
     Parameters
     ----------
     half_width : Scale
-        One, or one for each arm.
+        One number, or one for each arm.
 
     Examples
     --------
@@ -261,14 +258,11 @@ class Uniform(Noise):
 
     @classmethod
     def of_sd(cls, sd: float) -> Uniform:
-        """The uniform noise of standard deviation `sd`."""
+        """Return the uniform noise of standard deviation `sd`."""
         return cls(math.sqrt(3.0) * sd)
 
     def scales(self, arms: int) -> Floats:
         return _per_arm("half_width", self.half_width, arms)
-
-    def sigma(self, arms: int) -> Floats:
-        return self.scales(arms)
 
 
 @dataclass(frozen=True)
@@ -282,7 +276,7 @@ class StudentT(Noise):
     df : float
         Degrees of freedom.
     scale : Scale
-        One, or one for each arm.
+        One number, or one for each arm.
     """
 
     df: float
@@ -314,12 +308,9 @@ class Noiseless(Noise):
     def scales(self, arms: int) -> Floats:
         return np.zeros(arms)
 
-    def sigma(self, arms: int) -> Floats:
-        return np.zeros(arms)
-
 
 def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> Noise:
-    """Noise as it is, a number (or one for each arm) as Gaussian, None as no noise.
+    """Return noise unchanged, a number (or one per arm) as Gaussian, None as no noise.
 
     >>> as_noise(0.01), as_noise(None)
     (Gaussian(sd=0.01), Noiseless())
@@ -330,7 +321,7 @@ def as_noise(given: Noise | float | tuple[float, ...] | list[float] | None) -> N
 
 
 def _scale(name: str, given: Any) -> Scale:
-    """`given` as a float or a tuple of them, all finite and at least 0."""
+    """Return `given` as a float or a tuple of them, all finite and at least 0."""
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -24,7 +24,7 @@ IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 
 
 def paper_a() -> Problem:
-    """Setting A: five arms of the paper's family, of which the last to rise ends highest.
+    """Return setting A: five arms of the paper's family; the last to rise ends highest.
 
     [Mussi24, Sec. 8], with the parameters of App. G.
 
@@ -36,7 +36,9 @@ def paper_a() -> Problem:
 
 
 def paper_b() -> Problem:
-    """Setting B: a straight riser, an early one and one that stops at 0.7 [Mussi24, App. H].
+    """Return setting B: a straight riser, an early one and one that stops at 0.7.
+
+    [Mussi24, App. H].
 
     >>> paper_b().changes(3200)
     ((1, 1), (108, 2), (280, 0))
@@ -50,7 +52,9 @@ def paper_b() -> Problem:
 
 
 def imdb() -> Problem:
-    """Seven online learners on IMDB reviews, 50,000 recorded accuracies each [Mussi24, App. H].
+    """Return seven online learners on IMDB reviews, 50,000 recorded accuracies each.
+
+    [Mussi24, App. H].
 
     Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
     step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
@@ -65,7 +69,7 @@ def imdb() -> Problem:
 
 
 def digest_of(curves: Floats) -> str:
-    """The sha256 of curves' values, as little-endian doubles, arm by arm."""
+    """Return the sha256 of curves' values, as little-endian doubles, arm by arm."""
     return hashlib.sha256(curves.astype("<f8").tobytes()).hexdigest()
 
 
@@ -91,26 +95,28 @@ def lower_bound(
     winner: int | None = None,
     noise: Noise | float | None = None,
 ) -> Problem:
-    r"""The instance of [Mussi24, Thm 3, proof]: arm 0 is best, arm i ends `gaps[i - 1]` below.
+    r"""Return the instance of [Mussi24, Thm 3, proof]: arm 0 is best, arm i ends below.
 
-    `winner` frees one other arm of its cap, and makes it best at large horizons: nobody can tell
-    the two instances apart before that arm reaches its cap.
+    The distance is `gaps[i - 1]`.
+
+    `winner` frees one other arm of its cap, and makes it best at large horizons: no algorithm can
+    tell the two instances apart before that arm reaches its cap.
 
     Parameters
     ----------
     gaps : Sequence[float]
-        Of all arms but the first.
+        Gaps of all arms except the first.
     beta : float
         How fast increments fall.
     winner : int | None
-        An arm that is freed of its cap.
+        Arm that is freed of its cap.
     noise : Noise | float | None
-        As in `Problem`.
+        Noise, as in `Problem`.
 
     Returns
     -------
     Problem
-        With one arm more than there are gaps.
+        Problem with one arm more than there are gaps.
 
     Examples
     --------
@@ -124,28 +130,28 @@ def lower_bound(
 
 
 def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = None) -> Problem:
-    r"""Arms that rise alike, of which all but the last stop at 1/K [Blum25].
+    r"""Return arms that rise equally, of which all but the last stop at 1/K [Blum25].
 
     .. math:: \mu_K(n) = n/T, \qquad \mu_i(n) = \min(n/T,\, 1/K)
 
     Nothing tells them apart before pull T/K. A rule that is optimistic about all of them, as
-    R-UCBE is, pulls each that often: then the budget T is spent, and what it delivers is worth
-    1/K where one arm, pulled alone, comes to 1. The best arm stands last, since ties go to the
+    R-UCBE is, pulls each that often: then the budget T is spent, and what it recommends is worth
+    1/K, while one arm, pulled alone, comes to 1. The best arm is last, since ties go to the
     first.
 
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
     budget : int
         T, at which the last arm comes to 1.
     noise : Noise | float | None
-        As in `Problem`.
+        Noise, as in `Problem`.
 
     Returns
     -------
     Problem
-        Of which the last arm is best.
+        Problem whose last arm is best.
 
     Examples
     --------
@@ -155,9 +161,9 @@ def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = N
            [0.25, 0.25, 0.25],
            [0.25, 0.5 , 1.  ]])
     """
-    require(isinstance(arms, int) and arms >= 2, "K", arms, "a whole number from 2",
+    require(isinstance(arms, int) and arms >= 2, "K", arms, "an integer >= 2",
             "a problem needs arms to choose from")  # fmt: skip
-    require(isinstance(budget, int) and budget >= arms, "T", budget, f"a whole number from {arms}",
+    require(isinstance(budget, int) and budget >= arms, "T", budget, f"an integer >= {arms}",
             "the others stop at pull T/K")  # fmt: skip
     stops = PiecewiseLinear(((0, 0.0), (budget / arms, 1 / arms)))
     rises = PiecewiseLinear(((0, 0.0), (budget, 1.0)))

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from latebloomer._util.memory import need_memory
 from latebloomer.core.moves import key
 from latebloomer.errors import ArmError, CurveError, extra, require
-from latebloomer.problems.assumption_report import AssumptionReport
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
 from latebloomer.theory import assumptions, complexity
@@ -29,7 +28,7 @@ BLOCK = 2**13
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Arms that rise as they are pulled, known exactly: what a policy is tried on.
+    """Arms that rise as they are pulled, known exactly: what a policy is tested on.
 
     `curves` is a table, ``curves[i, n - 1]`` the mean of arm i's n-th pull, or one function of n
     for each arm (those of `latebloomer.problems.curves`, or any that takes an array of n).
@@ -41,9 +40,9 @@ class Problem:
     noise : Any
         Stored as a `Noise`; a number is Gaussian noise, None is none.
     names : Sequence[str]
-        Of the arms, all different; arm 0, arm 1, ... if not given.
+        Names of the arms, all different. Default: arm 0, arm 1, ....
     label : str
-        What results call it.
+        Name of the problem in results.
 
     Raises
     ------
@@ -64,26 +63,28 @@ class Problem:
     label: str = "problem"
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        set_field(self, "curves", _curves(self.curves))
+        set_field, names = object.__setattr__, _names(self.names, _count(self.curves))
+        functions = all(callable(curve) for curve in self.curves)
+        curves = tuple(self.curves) if functions else _as_table(self.curves, names)
+        set_field(self, "curves", curves)
         set_field(self, "noise", as_noise(self.noise))
-        set_field(self, "names", _names(self.names, self.arms))
-        self.noise.scales(self.arms)  # says what is wrong where there is one scale per arm
+        set_field(self, "names", names)
+        self.noise.scales(self.arms)  # raises an error if the scales do not fit
         if self.length is not None:
             self.noise.check(self.curves)
 
     @property
     def arms(self) -> int:
-        """How many arms there are."""
+        """Number of arms."""
         return len(self.curves)
 
     @property
     def length(self) -> int | None:
-        """The last pull the curves cover, the same for each arm; None where they never end."""
+        """Last pull that the curves cover, the same for each arm; None if they never end."""
         return self.curves.shape[1] if isinstance(self.curves, np.ndarray) else None
 
     def means(self, budget: int) -> Floats:
-        """The table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
+        """Return the table (arms, budget) of the means of the pulls 1 to `budget` of each arm."""
         self.need_pulls("budget", budget)
         what = f"the table of the means of {self.arms} arms up to pull {budget}"
         need_memory(8 * self.arms * int(budget), what, "set a smaller budget, or give fewer arms")
@@ -91,7 +92,7 @@ class Problem:
         return means if self.length is None else means.copy()
 
     def mean_rows(self, budget: int) -> Iterator[Floats]:
-        """The same table in blocks: some whole rows, or a part of one row, from arm to arm."""
+        """Yield the same table in blocks: some whole rows, or a part of one row."""
         self.need_means("budget", budget)
         each = max(1, BLOCK // int(budget))
         for arm in range(0, self.arms, each):
@@ -100,15 +101,15 @@ class Problem:
                 yield self._means_of(range(arm, min(arm + each, self.arms)), first, last)
 
     def best(self, horizon: int) -> int:
-        """The arm with the largest mean at its pull number `horizon`; the lowest among equals."""
+        """Return the arm with the largest mean at pull `horizon`; the lowest among equals."""
         return complexity.best_arm(self._mean_at(horizon), 1, complexity.TIE)
 
     def gaps(self, horizon: int) -> Floats:
-        r"""How far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
+        r"""Return how far each arm is behind: :math:`\Delta_i(H) = \max_j \mu_j(H) - \mu_i(H)`."""
         return complexity.gaps(self._mean_at(horizon), 1)
 
     def changes(self, budget: int) -> tuple[tuple[int, int], ...]:
-        """The horizons up to `budget` from which another arm is the best: (horizon, arm)."""
+        """Return the (horizon, arm) up to `budget` from which another arm is the best."""
         self.need_means("budget", budget)
         found: list[tuple[int, int]] = []
         for first in range(1, int(budget) + 1, BLOCK):
@@ -119,7 +120,7 @@ class Problem:
         return tuple(found)
 
     def _best_arms(self, first: int, last: int) -> npt.NDArray[np.int64]:
-        """`best` of the horizons `first` to `last`.
+        """Return `best` of the horizons `first` to `last`.
 
         Arm by arm, so that many arms take little memory and each is evaluated at many pulls at
         once. Those that come near the highest mean so far are looked at once more, when that of
@@ -139,7 +140,7 @@ class Problem:
         return best
 
     def check(self, budget: int, c: float = 1.0, beta: float = 1.5) -> AssumptionReport:
-        """What holds of the problem at this budget; print it.
+        """Return what holds of the problem at this budget; print it.
 
         For Assumption 2 it gives the largest beta that goes with `c` and the smallest c that goes
         with `beta`.
@@ -162,7 +163,7 @@ class Problem:
         )
 
     def draw(self, arm: int, pull: int, seed: int = 0, run: int = 0) -> float:
-        """The reward of pull number `pull` (1 is the first) of an arm; always the same one."""
+        """Return the reward of an arm's pull `pull` (1 is the first); always the same one."""
         self.need_pulls("pull", pull)
         if not 0 <= arm < self.arms:
             raise ArmError(f"no arm {arm}: there are {self.arms}, from 0 to {self.arms - 1}")
@@ -185,12 +186,12 @@ class Problem:
         return ax
 
     def _mean_at(self, horizon: int) -> Floats:
-        """The table (arms, 1) of the means at one horizon."""
+        """Return the table (arms, 1) of the means at one horizon."""
         self.need_pulls("horizon", horizon)
         return self._means_of(range(self.arms), int(horizon), int(horizon))
 
     def _means_of(self, arms: range, first: int, last: int) -> Floats:
-        """The means of some arms, by row, at the pulls `first` to `last`; of a table, a view."""
+        """Return the means of some arms at the pulls `first` to `last`; of a table, a view."""
         if self.length is not None:
             return self.curves[arms.start : arms.stop, first - 1 : last]
         means = np.empty((len(arms), last - first + 1))
@@ -205,7 +206,7 @@ class Problem:
     def need_pulls(self, name: str, value: int) -> None:
         """Raise unless `value` is a number of pulls that the curves cover."""
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and value >= 1, name, value, "a whole number from 1", "it counts pulls")
+        require(whole and value >= 1, name, value, "an integer >= 1", "it counts pulls")
         if self.length is not None and value > self.length:
             raise CurveError(
                 f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
@@ -221,48 +222,24 @@ class Problem:
 
 
 def need_room_for(arms: int) -> None:
-    """Raise a `ChunkError` where so many curves do not fit into memory."""
+    """Raise a `ChunkError` if that many curves do not fit into memory."""
     need_memory(CURVE_BYTES * arms, f"a problem of {arms} arms", "give fewer arms")
 
 
 def _evaluate(name: str, curve: AnyCurve, pulls: npt.NDArray[np.int64]) -> Floats:
     means = np.asarray(curve(pulls), dtype=np.float64)
     if means.shape != pulls.shape or not np.all(np.isfinite(means)):
-        raise CurveError(f"the curve of {name!r} must give one finite mean for each pull count")
+        raise CurveError(f"the curve of {name!r} must return one finite mean for each pull count")
     return means
 
 
-def _curves(given: Any) -> Floats | tuple[AnyCurve, ...]:
-    if not hasattr(given, "__len__"):
-        raise CurveError(f"curves={given!r}, but they must be a table, or one function per arm")
-    if len(given) < 2:
-        raise CurveError(f"{len(given)} arm, but a problem needs at least 2 to choose from")
-    return tuple(given) if all(callable(curve) for curve in given) else _as_table(given)
-
-
-def _as_table(given: Any) -> Floats:
-    try:
-        rows = [np.asarray(curve, dtype=np.float64) for curve in given]
-    except (TypeError, ValueError) as error:
-        raise CurveError(f"curves must be numbers, or one function per arm: {error}") from error
-    if len({row.shape for row in rows}) > 1:
-        raise CurveError(f"curves of unequal length: {[row.size for row in rows]}")
-    table = given if _is_frozen(given) else np.array(rows)
-    if table.ndim != 2 or table.shape[1] < 1:
-        raise CurveError(f"curves of shape {table.shape}, but they must be a table (arms, pulls)")
-    if not np.all(np.isfinite(table)):
-        arm, n = np.argwhere(~np.isfinite(table))[0].tolist()
-        raise CurveError(f"arm {arm} has no finite mean at pull {n + 1}: {table[arm, n]}")
-    table.flags.writeable = False
-    return table
-
-
-def _is_frozen(given: Any) -> bool:
-    """Whether nobody can change the numbers, so that no copy of them is needed."""
-    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        return False
-    owner = given if given.base is None else given.base
-    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
+def _count(curves: Any) -> int:
+    """Return how many arms there are, at least 2."""
+    if not hasattr(curves, "__len__"):
+        raise CurveError(f"curves={curves!r}, but they must be a table, or one function per arm")
+    if len(curves) < 2:
+        raise CurveError(f"{len(curves)} arm, but a problem needs at least 2 to choose from")
+    return len(curves)
 
 
 def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
@@ -270,3 +247,134 @@ def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
     require(len(names) == arms, "names", names, f"one for each of {arms} arms", "they label arms")
     require(len(set(names)) == arms, "names", names, "all different", "they tell arms apart")
     return names
+
+
+def _as_table(given: Any, names: Sequence[str]) -> Floats:
+    """Return curves as a read-only table; a copy, unless they are one already."""
+    rows = {name: _row(name, curve) for name, curve in zip(names, given, strict=True)}
+    if len({row.size for row in rows.values()}) > 1:
+        ends = ", ".join(f"{name!r} ends at pull {row.size}" for name, row in rows.items())
+        raise CurveError(f"curves of unequal length: {ends}")
+    table = given if _is_frozen(given) else np.array([*rows.values()])
+    if table.shape[1] == 0:
+        raise CurveError("the curves are empty")
+    table.flags.writeable = False
+    return table
+
+
+def _row(name: str, given: Any) -> Floats:
+    try:
+        row = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise CurveError(
+            f"arm {name!r} holds something other than numbers: give numbers, or one function per "
+            "arm"
+        ) from None
+    if row.ndim != 1:
+        raise CurveError(f"arm {name!r} has shape {row.shape}, but a curve is a list of means")
+    bad = np.flatnonzero(~np.isfinite(row))
+    if len(bad):
+        raise CurveError(f"arm {name!r} is {row[bad[0]]} at pull {bad[0] + 1}")
+    return row
+
+
+def _is_frozen(given: Any) -> bool:
+    """Return whether the numbers cannot change, so that no copy of them is needed."""
+    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
+        return False
+    owner = given if given.base is None else given.base
+    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
+
+
+# --- what holds of a problem ---
+
+
+@dataclass(frozen=True)
+class AssumptionReport:
+    """The paper's assumptions, the gaps and the best arm by horizon; `print` it.
+
+    Attributes
+    ----------
+    label : str
+        Label of the problem.
+    names : tuple[str, ...]
+        Names of the arms, in order.
+    budget : int
+        T, the total number of pulls.
+    falls : tuple[int | None, ...]
+        For each arm, the first n with mu(n + 1) < mu(n).
+    bends_up : tuple[int | None, ...]
+        For each arm, the first n at which the next increment is larger.
+    c : float
+        Constant for `largest_beta`.
+    largest_beta : float | None
+        Largest beta with this c; None if the first increment exceeds c.
+    beta : float
+        Exponent for `smallest_c`.
+    smallest_c : float
+        Smallest c with this beta.
+    best : int
+        Arm that is best at the budget.
+    gaps : Floats
+        Gaps of the arms at the budget.
+    changes : tuple[tuple[int, int], ...]
+        (first horizon, arm that is best from there).
+    """
+
+    label: str
+    names: tuple[str, ...]
+    budget: int
+    falls: tuple[int | None, ...]
+    bends_up: tuple[int | None, ...]
+    c: float
+    largest_beta: float | None
+    beta: float
+    smallest_c: float
+    best: int
+    gaps: Floats
+    changes: tuple[tuple[int, int], ...]
+
+    @property
+    def assumption_1(self) -> bool:
+        """True if every arm is non-decreasing and concave up to the budget [Mussi24, Ass. 1]."""
+        return not any(n is not None for n in self.falls + self.bends_up)
+
+    @property
+    def assumption_2(self) -> bool:
+        """True if this c goes with some beta > 1 up to the budget [Mussi24, Ass. 2]."""
+        return self.largest_beta is not None and self.largest_beta > 1
+
+    def __str__(self) -> str:
+        best = [f"{self.names[arm]} from {horizon}" for horizon, arm in self.changes]
+        gaps = [f"{name} {gap:.4g}" for name, gap in zip(self.names, self.gaps, strict=True)]
+        lines = [
+            f"{self.label}: {len(self.names)} arms, budget {self.budget}",
+            f"Assumption 1 (non-decreasing, concave): {self._first()}",
+            f"Assumption 2 (increments at most c n^-beta): {self._second()}",
+            f"best arm at {self.budget}: {self.names[self.best]}",
+            f"gaps at {self.budget}: {_some(gaps)}",
+            f"best arm by horizon: {_some(best)}",
+        ]
+        return "\n".join(lines)
+
+    def _first(self) -> str:
+        if self.assumption_1:
+            return "holds"
+        found = [
+            f"{name} {what} at pull {n}"
+            for what, where in (("falls", self.falls), ("bends up", self.bends_up))
+            for name, n in zip(self.names, where, strict=True)
+            if n is not None
+        ]
+        return f"broken; {_some(found)}"
+
+    def _second(self) -> str:
+        needed = f"beta = {self.beta:g} needs c >= {self.smallest_c:.4g}"
+        if self.largest_beta is None:
+            return f"c = {self.c:g} is below the first increment; {needed}"
+        return f"c = {self.c:g} allows beta <= {self.largest_beta:.5g}; {needed}"
+
+
+def _some(items: list[str], most: int = 12) -> str:
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f", ... ({more} more)" if more > 0 else "")

@@ -6,29 +6,48 @@ A name, then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
 
 ``sigma`` (Gaussian noise of that standard deviation) and ``noise`` (``bernoulli`` or ``none``) go
 with every problem; left out, the problem has its own.
+
+Each arm's curve of a random problem is drawn from one family, independently and uniformly unless
+the table says otherwise:
+
+============  =================================================================================
+F             b log-uniform in [1, 100], c in [0.3, 1], psi in [0.5, 2]
+exponential   limit in [0.3, 1], tau log-uniform in [10, 1000], start in [0, 0.3]
+power         limit in [0.5, 1], drop in [0.2, 0.5], rate in [0.2, 1]
+piecewise     three straight pieces of falling slope, each 20 to 300 pulls long (log-uniform), from
+              a start in [0, 0.2] at n = 1 to a limit in [0.3, 1], level from there
+stationary    mean in [0.3, 0.9]
+sshaped       limit in [0.5, 1], middle log-uniform in [30, 600], width 0.1 to 0.3 of the middle,
+              start in [0, 0.2]; breaks the concavity of Assumption 1, as no other family does
+============  =================================================================================
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from latebloomer.errors import SettingError, unknown
+import numpy as np
+
+from latebloomer.errors import SettingError, require, unknown
+from latebloomer.problems import curves
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
 from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
 from latebloomer.problems.problem import Problem, need_room_for
-from latebloomer.problems.random_families import FAMILIES, random_problem
 from latebloomer.problems.recorded import READERS, load
+
+Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"  # text: np.random takes 5 ms
 
 NOISES: dict[str, Noise] = {"bernoulli": Bernoulli(), "none": Noiseless()}
 _FILE = re.compile(r"(.*(?:{}))((?::[^:/\\]*)*)".format("|".join(map(re.escape, READERS))))
 
 
 def problem(name: str | Problem) -> Problem:
-    """The problem that a name means; a problem itself is returned as it is.
+    """Return the problem that a name means; a problem is returned unchanged.
 
     Parameters
     ----------
@@ -65,12 +84,12 @@ def problem(name: str | Problem) -> Problem:
 
 
 def known_problems() -> list[str]:
-    """The names `problem` knows, without settings; a path of a curve file is one too."""
+    """Return the names `problem` knows, without settings; a path of a curve file is one too."""
     return [*NAMED, *(f"random:{family}" for family in FAMILIES)]
 
 
 def _split(name: str) -> tuple[str, list[str]]:
-    """The name proper, a family's included, and its settings."""
+    """Return the name proper, a family's included, and its settings."""
     file = _FILE.fullmatch(name)
     if file:
         return file[1], file[2].split(":")[1:]
@@ -108,7 +127,7 @@ NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {
 
 
 def _only(kind: str, settings: dict[str, Any], **keys: str) -> dict[str, Any]:
-    """The settings under the names of their arguments; any other is an error."""
+    """Return the settings under the names of their arguments; raise on any other."""
     for key in settings:
         if key not in keys:
             raise unknown(f"setting of {kind}", key, [*keys, "sigma", "noise"])
@@ -139,3 +158,87 @@ def _noise(settings: dict[str, Any]) -> Noise | None:
             raise unknown("noise", name, NOISES)
         return NOISES[name]
     return None
+
+
+# --- random problems ---
+
+
+def random_problem(
+    family: str, arms: int = 10, seed: int = 0, noise: Noise | float | None = 0.01
+) -> Problem:
+    """Return a random instance: a pure function of family, number of arms and seed.
+
+    Parameters
+    ----------
+    family : str
+        One of `FAMILIES`.
+    arms : int
+        K, the number of arms.
+    seed : int
+        Seed for the random numbers.
+    noise : Noise | float | None
+        Noise, as in `Problem`.
+
+    Returns
+    -------
+    Problem
+        The instance.
+
+    Raises
+    ------
+    UnknownName
+        No such family.
+
+    Examples
+    --------
+    >>> random_problem("stationary", arms=2, seed=3).means(1).round(3).tolist()
+    [[0.351], [0.442]]
+    """
+    match = {name.lower(): name for name in FAMILIES}.get(str(family).lower())
+    if match is None:
+        raise unknown("family of curves", str(family), FAMILIES)
+    require(isinstance(arms, int) and arms >= 2, "K", arms, "an integer >= 2",
+            "a problem needs arms to choose from")  # fmt: skip
+    require(isinstance(seed, int) and seed >= 0, "seed", seed, "an integer >= 0",
+            "it seeds NumPy's default generator")  # fmt: skip
+    need_room_for(arms)
+    rng = np.random.default_rng(seed)
+    drawn = [FAMILIES[match](rng) for _ in range(arms)]
+    label = f"random:{match}:K={arms}:seed={seed}"
+    return Problem(drawn, noise, label=label)
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+
+def _piecewise(rng: np.random.Generator) -> curves.Curve:
+    start, limit = rng.uniform(0, 0.2), rng.uniform(0.3, 1)
+    lengths = np.array([_log_uniform(rng, 20, 300) for _ in range(3)])
+    rises = np.sort(rng.uniform(0.1, 1, 3))[::-1] * lengths  # slope times length
+    values = start + (limit - start) * np.cumsum(rises) / rises.sum()
+    pulls = 1 + np.cumsum(lengths)
+    return curves.PiecewiseLinear(
+        ((1.0, start), *zip(pulls.tolist(), values.tolist(), strict=True))
+    )
+
+
+def _s_shaped(rng: np.random.Generator) -> curves.Curve:
+    middle, uniform = _log_uniform(rng, 30, 600), rng.uniform
+    return curves.SShaped(uniform(0.5, 1), middle, middle * uniform(0.1, 0.3), uniform(0, 0.2))
+
+
+FAMILIES: dict[str, Draw] = {
+    "F": lambda rng: curves.PaperF(
+        _log_uniform(rng, 1, 100), rng.uniform(0.3, 1), rng.uniform(0.5, 2)
+    ),
+    "exponential": lambda rng: curves.Exponential(
+        rng.uniform(0.3, 1), _log_uniform(rng, 10, 1000), rng.uniform(0, 0.3)
+    ),
+    "power": lambda rng: curves.PowerLaw(
+        rng.uniform(0.5, 1), rng.uniform(0.2, 0.5), rng.uniform(0.2, 1)
+    ),
+    "piecewise": _piecewise,
+    "stationary": lambda rng: curves.Stationary(rng.uniform(0.3, 0.9)),
+    "sshaped": _s_shaped,
+}

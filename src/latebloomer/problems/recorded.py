@@ -10,7 +10,7 @@
 =============  ==================================================================================
 
 A column ``epoch``, ``step``, ``iteration`` or ``index``, or one without a name, numbers the rows
-and is no arm; its numbers must rise. All arms have the same number of pulls, all values are
+and is not an arm; its numbers must rise. All arms have the same number of pulls, all values are
 finite, and there are at least two arms.
 """
 
@@ -36,21 +36,21 @@ COUNTERS = ("epoch", "step", "iteration", "index", "", "unnamed: 0", "__index_le
 
 
 def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
-    """The problem recorded in a file; the ending of its name says in which layout.
+    """Return the problem recorded in a file; the ending of its name tells the layout.
 
     Rewards are the recorded values themselves unless `noise` is given.
 
     Parameters
     ----------
     path : str | Path
-        Of a .npz, .csv or .parquet file.
+        Path of a .npz, .csv or .parquet file.
     noise : Noise | float | None
-        A `Noise`, or the standard deviation of a Gaussian one; none if None.
+        Noise, or the standard deviation of Gaussian noise. Default: no noise.
 
     Returns
     -------
     Problem
-        With an arm for each curve.
+        Problem with an arm for each curve.
 
     Raises
     ------
@@ -67,15 +67,13 @@ def load(path: str | Path, noise: Noise | float | None = None) -> Problem:
 
 
 def load_runs(path: str | Path, noise: Noise | float | None = None) -> list[Problem]:
-    """The runs recorded in a file, each a problem with the same arms; mostly there is one."""
+    """Return the runs recorded in a file, each a problem with the same arms; mostly one."""
     path = Path(path)
     if path.suffix not in READERS:
         raise unknown("layout of curves", path.suffix or path.name, READERS)
     if not path.is_file():
         raise CurveError(f"{path}: there is no such file")
     columns = _without_counters(path, READERS[path.suffix](path))
-    if len(columns) < 2:
-        raise CurveError(f"{path}: {len(columns)} arm, but a problem needs at least 2")
     return [_problem(path, run, noise) for run in _by_run(path, columns)]
 
 
@@ -89,31 +87,10 @@ def _by_run(path: Path, columns: Columns) -> list[Columns]:
 
 
 def _problem(path: Path, columns: Columns, noise: Noise | float | None) -> Problem:
-    curves = {name: _curve(path, name, values) for name, values in columns.items()}
-    _same_length(path, {name: len(values) for name, values in curves.items()})
-    return Problem(np.array([*curves.values()]), noise, [*curves], path.stem)
-
-
-def _curve(path: Path, name: str, values: Any) -> Any:
-    """One arm's values without the empty cells that end a column shorter than the others."""
     try:
-        curve = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise CurveError(f"{path}: arm {name!r} holds something else than numbers") from None
-    if curve.ndim != 1:
-        raise CurveError(f"{path}: arm {name!r} has shape {curve.shape}, but a curve is a list")
-    bad = np.flatnonzero(~np.isfinite(curve))
-    if len(bad):
-        raise CurveError(f"{path}: arm {name!r} is {curve[bad[0]]} at pull {bad[0] + 1}")
-    return curve
-
-
-def _same_length(path: Path, lengths: dict[str, int]) -> None:
-    if len(set(lengths.values())) > 1:
-        ends = ", ".join(f"{name!r} ends at pull {length}" for name, length in lengths.items())
-        raise CurveError(f"{path}: curves of unequal length: {ends}")
-    if 0 in lengths.values():
-        raise CurveError(f"{path}: the curves are empty")
+        return Problem([*columns.values()], noise, [*columns], path.stem)
+    except CurveError as error:
+        raise CurveError(f"{path}: {error}") from None
 
 
 def _read_npz(path: Path) -> Columns:
@@ -157,14 +134,18 @@ def _read_csv(path: Path) -> Columns:
 
 
 def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
-    while cells and not cells[-1].strip():  # a shorter arm: `_same_length` says where it ends
+    while (
+        cells and not cells[-1].strip()
+    ):  # a shorter arm: `Problem` raises an error that says where it ends
         cells = cells[:-1]
     numbers = []
     for pull, cell in enumerate(cells, start=1):
         try:
             numbers.append(float(cell) if cell.strip() else math.nan)
         except ValueError:
-            raise CurveError(f"{path}: {cell!r} of {name!r} at pull {pull} is no number") from None
+            raise CurveError(
+                f"{path}: {cell!r} of {name!r} at pull {pull} is not a number"
+            ) from None
     return numbers
 
 
@@ -178,14 +159,14 @@ def _read_parquet(path: Path) -> Columns:
 
 
 def _until_null(values: list[Any]) -> list[Any]:
-    """Without the nulls at the end; those within become NaN."""
+    """Return values without the nulls at the end; those within become NaN."""
     while values and values[-1] is None:
         values = values[:-1]
     return [math.nan if value is None else value for value in values]
 
 
 def _without_counters(path: Path, columns: Columns) -> Columns:
-    """The arms alone: columns that number the rows are checked and left out."""
+    """Return the arms alone: columns that number the rows are checked and left out."""
     pulls = columns.get("pull")
     if pulls is not None and [*pulls] != [*range(1, len(pulls) + 1)]:
         raise CurveError(f"{path}: the column 'pull' must count 1, 2, ..., one row per pull")

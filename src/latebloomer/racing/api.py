@@ -14,7 +14,7 @@ from latebloomer.racing.journal import ERROR, RACES
 if TYPE_CHECKING:
     from latebloomer.policies.base import Policy
     from latebloomer.racing.callbacks import Callback
-    from latebloomer.racing.journal.names import Place
+    from latebloomer.racing.journal import Place
     from latebloomer.racing.learner import Given
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.verdict.verdict import Verdict
@@ -36,7 +36,6 @@ def race(
     seed: int = 0,
     progress: bool | str = True,
     maximize: bool = True,
-    durability: str = "normal",
     winner_share: float = 0.0,
     min_pulls: int = 1,
     callbacks: Sequence[Callback] | None = None,
@@ -80,7 +79,7 @@ def race(
         Default: the budget, or one full training if pulls are fractions of one.
     journal : Place | None
         Journal that records every pull: a file, a folder ending in a slash for a new file in it,
-        or None to keep the race in memory only.
+        a `JournalFile` that also sets the durability, or None to keep the race in memory only.
     if_exists : str
         What to do if the journal already holds a race: "error", "resume" it, or "new" to write a
         new file next to it.
@@ -94,9 +93,6 @@ def race(
         Whether to show the race and print the verdict. "running" shows the race only.
     maximize : bool
         Whether higher scores are better. False if scores are losses.
-    durability : str
-        "full" waits for the disk after every pull; "normal" outlives a killed process, not a power
-        cut.
     winner_share : float
         Fraction of the budget, at least 0 and below 1, reserved for training the winner after it
         is selected.
@@ -107,7 +103,7 @@ def race(
         once: after a resume, the latest score comes again.
     score_range : tuple[float | None, float | None] | None
         Lowest and highest possible score, e.g. (0, 1) for accuracy; None for an open end.
-        Certificates stay inside it.
+        Certificates stay inside it. Default: the `score_range` attribute of the learners.
     stop : str | None
         "certified" ends the race early, once the winner is certified.
     watch : bool
@@ -154,10 +150,12 @@ def race(
     entries, units = run_race.entries_and_units(
         learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
     )
+    if score_range is None:
+        score_range = run_race.declared_range(learners)
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
-        trainings=trainings, maximize=maximize, runner=made.as_dict(), durability=durability,
-        score_range=score_range, stop=stop,
+        trainings=trainings, maximize=maximize, runner=made.as_dict(),
+        score_range=score_range, stop=stop, learner_settings=run_race.described(learners),
     )  # fmt: skip
     return run_race.start(
         learners, entries, settings, journal, if_exists, policy, made, progress, callbacks, watch

@@ -20,14 +20,15 @@ from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
+from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.session.events import Event, WarningNoted
-from latebloomer.session.reasons import Standing
+from latebloomer.session.learner_view import LearnerView
 
 Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
 
 
 class RaceView:
-    """A race as it stands, to be read; all it can do is `stop`.
+    """A race as it stands, to be read; it can also be stopped, or keep some of its time.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class RaceView:
     def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
         self._race, self._events = race, events
         self._stop: str | None = None
+        self._reserved = 0.0
 
     @property
     def id(self) -> str:
@@ -81,13 +83,22 @@ class RaceView:
         """Seconds of the race when the newest event was written."""
         return self._race.elapsed
 
-    def standings(self) -> list[Standing]:
-        """All learners: the racing ones by their estimate, then the dropped ones."""
-        return self._race.session.standings()
+    def standings(self) -> list[LearnerView]:
+        """Return all learners: the best, those in the race by their estimate, then the others."""
+        return learner_views(self._race, {})
 
     def events(self) -> list[Event]:
         """All that has happened so far, in order, in earlier processes too."""
         return list(self._events())
+
+    def reserve(self, seconds: float) -> None:
+        """Keep this much of a time budget for what comes after the race; plan with the rest."""
+        self._reserved = seconds
+
+    @property
+    def reserved(self) -> float:
+        """Seconds of a time budget that a callback keeps for what comes after the race."""
+        return self._reserved
 
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict is by what is known then."""

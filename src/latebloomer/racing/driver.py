@@ -17,8 +17,8 @@ from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
 from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.journal import Journal, near, resume_call
+from latebloomer.racing.journal import recovery
+from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -55,7 +55,7 @@ class Driver:
     def __init__(
         self,
         race: RaceState,
-        journal: Journal,
+        journal: EventLog,
         entries: Sequence[Entry],
         runner: Runner,
         progress: Progress,
@@ -63,7 +63,8 @@ class Driver:
     ) -> None:
         self.race, self.session, self.settings = race, race.session, race.settings
         self.journal, self.entries, self.runner = journal, entries, runner
-        self.progress, self.states = progress, SavedStates(race, journal.path)
+        self.progress = progress
+        self.states = SavedStates(race, journal.path, journal.durability == "full")
         timed = journal.path is not None or runner.fragile
         self.schedule = CheckpointSchedule(runner.checkpoint_every, len(entries), timed)
         self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
@@ -88,7 +89,7 @@ class Driver:
         self.runner.start(
             RunnerContext(
                 self.entries, self.states, self.session.scores, self.schedule,
-                self._seconds_left, grace,
+                self._seconds_left, grace, self.progress.mode != "silent",
             )
         )  # fmt: skip
         self.watch = Stopwatch(self.race.elapsed)
@@ -124,7 +125,7 @@ class Driver:
                     self._take(report)
                     if interrupt.wanted:
                         self.runner.hold()
-                    if self.session.over:
+                    if type(report) is not ScoreReported and self.session.over:
                         break  # a pull made now would not count
             if not self.session.over:
                 self._leave()
@@ -184,7 +185,7 @@ class Driver:
         if self._rescued or self.journal.is_in_place():
             return
         self._rescued, lost = True, self.journal
-        made = files.rescue(lost, self._known_events())
+        made = recovery.rescue(lost, self._known_events())
         lost.close()
         self.journal = made
         self.states.follow(made.path)
@@ -202,6 +203,8 @@ class Driver:
     def _call_back(self, event: Event, callbacks: Callbacks) -> None:
         for note in callbacks.tell(event):
             self.record(note)
+        if self.clock is not None:
+            self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
             self.record(Stopped(str(self.view.stop_reason), final=True))
@@ -210,7 +213,8 @@ class Driver:
         """Process a report of the runner; most are scores."""
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
-                self._resumed.discard(report.arm)
+                if self._resumed:
+                    self._resumed.discard(report.arm)
                 self.record(report)
             else:  # the race was planned again: it does not count, and the learner is ahead
                 self.runner.discard(report.arm)

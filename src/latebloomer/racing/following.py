@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 from latebloomer.errors import NoScoresYet
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import Place, journal_at
+from latebloomer.racing.journal.names import journal_at
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import build_verdict

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.html_table import html_table
+from latebloomer._util.tables import html_table
 from latebloomer._util.text import NAME, one_line, short_name, short_seconds, shortened
 
 if TYPE_CHECKING:
@@ -70,13 +70,11 @@ def _head(progress: Progress, seconds: bool) -> list[str]:
 
 
 def _cells(progress: Progress, one: LearnerView, curve: str, seconds: bool) -> list[str]:
-    made = one.forecast
-    forecast = "" if made is None or not made.trust else f"{made.score:.4g}"
     time = [f"{short_seconds(one.seconds)} s"] if seconds else []
     trained_further = one.arm == progress.race.session.winner and not progress.race.session.over
     state = "trained further" if trained_further else one.outcome
-    return [one_line(one.name), curve, f"{one.pulls:,}", *time, _number(one.score), forecast,
-            _number(one.estimate), state]  # fmt: skip
+    return [one_line(one.name), curve, f"{one.pulls:,}", *time, _number(one.score),
+            _number(one.forecast_score), _number(one.estimate), state]  # fmt: skip
 
 
 def _number(value: float) -> str:

@@ -61,7 +61,6 @@ class RaceState:
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
         self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
-        self.last_scores: dict[int, float] = {}  # of each arm that has a score
         self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
         self.building_seconds = 0.0  # spent on making learners
@@ -120,7 +119,6 @@ class RaceState:
             raise
         for arm, seconds, steps in zip(pulls.arms, pulls.seconds, pulls.steps, strict=True):
             self._count_pull(arm, seconds, steps)
-        self.last_scores.update(zip(pulls.arms, pulls.scores, strict=True))
         self.elapsed = self.trained_until = pulls.elapsed[-1]
 
     def _replay_one(self, entry: Entry) -> None:
@@ -142,7 +140,6 @@ class RaceState:
         if type(event) is ScoreReported:  # most are
             self.session.tell(event.arm, event.score)
             self._count_pull(event.arm, event.seconds, event.steps)
-            self.last_scores[event.arm] = event.score
             self.trained_until = self.elapsed
             return
         self.session.apply(event)

@@ -29,7 +29,6 @@ from latebloomer.racing.training_share import Share
 from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
-DURABILITIES = ("normal", "full")
 CERTIFIED = "certified"  # stop once the winner is
 
 
@@ -44,7 +43,6 @@ class Settings:
     seed: int = 0
     maximize: bool = True
     runner: Mapping[str, Any] = field(default_factory=lambda: {"name": "local"})  # where pulls run
-    durability: str = "normal"
     winner_share: float = 0.0  # share of the budget, or of the time, kept to train the winner on
     # What a score's mean cannot leave; None for an end that is open.
     score_range: tuple[float | None, float | None] | None = None
@@ -56,6 +54,7 @@ class Settings:
     )
     pulls_per_training: int | None = None
     stop: str | None = None  # "certified": end once the winner is
+    learner_settings: Mapping[str, Mapping[str, Any]] | None = None  # what each says of itself
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):
@@ -71,10 +70,6 @@ class Settings:
         require(
             self.stop in (None, CERTIFIED), "stop", self.stop,
             "'certified', or None for the whole budget", "it says when a race may end early",
-        )  # fmt: skip
-        require(
-            self.durability in DURABILITIES, "durability", self.durability,
-            "'normal' or 'full'", "'full' waits for the disk after every pull",
         )  # fmt: skip
 
     @property
@@ -180,6 +175,15 @@ def versions() -> dict[str, str]:
         "platform": f"{platform.system()} {platform.machine()}",
         "byteorder": sys.byteorder,
     }
+
+
+def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | None] | None:
+    """Return the range that holds all scores, if every learner has an attribute `score_range`."""
+    found = [getattr(given, "score_range", None) for given in learners.values()]
+    if not found or any(one is None or isinstance(one, property) for one in found):
+        return None
+    lows, highs = zip(*map(_range, found), strict=True)
+    return None if None in lows else min(lows), None if None in highs else max(highs)
 
 
 def _range(given: Any) -> tuple[float | None, float | None]:

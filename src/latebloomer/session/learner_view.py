@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ WINNER, NOT_SELECTED = "winner", "not selected"  # once the winner is selected
 class ForecastView(NamedTuple):
     """The score that the policy expects of an arm, as of its last decision."""
 
-    score: float  # expected at pull `at`; nan if forecasts have no trust
+    score: float  # expected at pull `at`, if the whole forecast gain came
     at: float  # pull of the arm: the horizon, or as far as the policy looks ahead
     trust: float  # share of the forecast gain that counts, from 0 to 1
     level: float  # score that the gain is added to
@@ -23,14 +24,21 @@ class ForecastView(NamedTuple):
     tested: int  # and the pull up to which they were compared with the scores
 
 
-@dataclass(frozen=True)
-class Decision:
-    """When the policy last judged an arm, and the numbers that decided."""
+class Decision(NamedTuple):
+    """When the policy last judged an arm, and what it compared the arm with."""
 
     at: int  # pulls of all arms then
     pulls: int  # of the arm then
     rival: str | None = None  # arm that it was compared with; None for the best arm
-    rival_estimate: float = nan
+    rival_estimate: float | None = None
+
+
+class Judged(NamedTuple):
+    """An arm's numbers when the policy dropped it."""
+
+    estimate: float
+    forecast: ForecastView | None
+    decision: Decision
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class LearnerView:
         Upper end; below `lower` if its scores contradict the assumptions.
     failures : tuple[str, ...]
         Pulls that failed, one sentence each.
+    settings : Mapping[str, Any]
+        Parameters of a candidate, if a search or another tool made it.
     """
 
     arm: int
@@ -93,6 +103,7 @@ class LearnerView:
     lower: float = -inf
     upper: float = inf
     failures: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def leads(self) -> bool:
@@ -121,14 +132,14 @@ class LearnerView:
     def why(self) -> str:
         """When and why it was dropped, or how it ended, with the numbers that decided."""
         if self.state == FAILED:
-            return self.left_why
+            return self.left_why or FAILED
         judged = self._judged()
         return f"{self.left_why}. {judged[0].upper()}{judged[1:]}" if self.left_why else judged
 
     def _judged(self) -> str:
         made = self.decision
         if made is None:
-            return "not pulled"
+            return "not pulled yet"
         if self.leads:
             word = "selected" if self.state == WINNER else "leads"
             more = self.pulls - made.pulls
@@ -138,9 +149,14 @@ class LearnerView:
         if self.state == RACING:
             word = "racing"
         text = f"{word}: estimate {self.estimate:.6g}"
-        if made.rival is None:
+        if made.rival is None or made.rival_estimate is None:
             return text
         return f"{text}, versus {made.rival_estimate:.6g} for {made.rival}"
+
+    @property
+    def forecast_score(self) -> float:
+        """Expected score at the horizon; nan if the policy makes no forecast, or trusts none."""
+        return self.forecast.score if self.forecast is not None and self.forecast.trust else nan
 
     @property
     def remark(self) -> str:
@@ -168,7 +184,7 @@ class LearnerView:
         values = {
             "arm": self.arm, "name": self.name, "state": self.state, "pulls": self.pulls,
             "trained": None if whole is None else self.pulls / whole, "score": self.score,
-            "forecast": None if seen is None else seen.score,
+            "forecast": self.forecast_score,
             "forecast_at": None if seen is None else seen.at,
             "trust": None if seen is None else seen.trust, "estimate": self.estimate,
             "rule": self.rule, "at_horizon_low": self.lower, "at_horizon_high": self.upper,
@@ -185,5 +201,40 @@ class LearnerView:
         return f"{said}. {self.remark}" if self.remark and self.state != FAILED else said
 
 
-# in a ranking: learners that race or finished are compared by their estimates
-STATES = {WINNER: 0, LEADING: 0, RACING: 1, NOT_SELECTED: 1, FINISHED: 1, DROPPED: 2, FAILED: 3}
+# Arms that race or finished are ranked together, by their estimates.
+PLACES = {WINNER: 0, LEADING: 0, RACING: 1, NOT_SELECTED: 1, FINISHED: 1, DROPPED: 2, FAILED: 3}
+
+
+def ranked(views: Iterable[LearnerView], maximize: bool) -> list[LearnerView]:
+    """Return the best arm, the arms in the race, then dropped and failed ones, the last first."""
+
+    def place(one: LearnerView) -> tuple[float, ...]:
+        value = -one.estimate if maximize else one.estimate
+        return PLACES[one.state], -(one.left_at or 0), inf if value != value else value
+
+    return sorted(views, key=place)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The arm to keep and what is known of all of them."""
+
+    arm: int
+    name: str
+    estimates: tuple[float, ...]  # per arm, the values that arms are ranked by
+    pulls: tuple[int, ...]  # per arm
+    spent: int
+    budget: int
+    over: bool  # whether the policy requests no more pulls
+    reason: str  # why the session is over, or that it is not
+
+    @property
+    def budget_spent(self) -> bool:
+        """True if every pull of the budget was made."""
+        return self.spent >= self.budget
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: estimate {self.estimates[self.arm]:.6g} after {self.pulls[self.arm]} "
+            f"of {self.spent} pulls ({self.reason})"
+        )

@@ -7,12 +7,12 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf, isnan, nan
+from math import isnan, nan
 from typing import NamedTuple
 
 import numpy as np
 
-from latebloomer._util.html_table import html_table
+from latebloomer._util.tables import html_table
 from latebloomer._util.text import brief
 from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.errors import (
@@ -24,7 +24,7 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.policies.base import Forecast, Policy
+from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
 from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
 from latebloomer.session.events import (
@@ -40,18 +40,21 @@ from latebloomer.session.events import (
     Stopped,
     WinnerSelected,
 )
+from latebloomer.session.learner_view import (
+    DROPPED,
+    LEADING,
+    NOT_SELECTED,
+    RACING,
+    WINNER,
+    Decision,
+    ForecastView,
+    Judged,
+    LearnerView,
+    Recommendation,
+    ranked,
+)
 from latebloomer.session.plan_in_force import Terms
 from latebloomer.session.play import Play
-from latebloomer.session.reasons import (
-    AT_HORIZON,
-    DROPPED,
-    RACING,
-    Drop,
-    Explanation,
-    Recommendation,
-    Standing,
-    explained,
-)
 from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
@@ -65,6 +68,7 @@ class Departure(NamedTuple):
     how: str  # FAILED or FINISHED
     at: int  # pulls of all arms then
     estimate: float | None  # the value the recommendation ranked it by; None before its first pull
+    why: str = ""
 
 
 class Session:
@@ -149,10 +153,11 @@ class Session:
         # Every score, in order, and every other event with the number of scores before it.
         self._arms, self._scores = array("q"), array("d")
         self._pulls = [0] * len(self.names)
+        self._last_scores: dict[int, float] = {}
         self._others: list[tuple[int, Event]] = []
         # The facts that the plan in force rests on, in addition to the scores.
         self.deciding_budget = deciding  # pulls that decide; the rest trains the winner
-        self._drops: dict[int, Drop] = {}  # arms that a decision dropped, and why
+        self._drops: dict[int, Judged] = {}  # arms that a decision dropped, and why
         self._departures: dict[int, Departure] = {}  # arms that take no more pulls
         self._joining: tuple[Joined, ...] = ()  # new arms; the next extension admits them
         self._selection: WinnerSelection | None = None  # once the winner is trained
@@ -214,6 +219,7 @@ class Session:
         self._arms.append(i)
         self._scores.append(value)
         self._pulls[i] += 1
+        self._last_scores[i] = value
         if self._selection is not None:  # no decision rests on what the winner shows
             self._train_winner()
             return
@@ -247,6 +253,7 @@ class Session:
         self._scores.extend(scores)
         for i in arms:
             self._pulls[i] += 1
+        self._last_scores.update(zip(arms, scores, strict=True))
         self._play.take_many(arms, scores if self.maximize else [-x for x in scores])
         return True
 
@@ -337,7 +344,7 @@ class Session:
         was_in_play = self._is_in_play(i)
         estimate = self._final_estimate(i) if event.how == FINISHED else self._estimate(i)
         known = None if isnan(estimate) else estimate  # a nan is not equal to itself
-        self._departures[i] = Departure(event.how, max(1, self.spent), known)
+        self._departures[i] = Departure(event.how, max(1, self.spent), known, event.why)
         if self._selection is not None:  # the selection stays, as trained as the winner is
             self._train_winner()
         elif was_in_play:
@@ -503,7 +510,8 @@ class Session:
         rival = chosen(play.racing, key=lambda i: (ratings[i], -i))
         for i in dropped:
             mine, bar = self._sign * ratings[i], self._sign * ratings[rival]
-            self._drops[i] = Drop(self.spent, mine, rival, bar, self._remark(i, mine))
+            decision = Decision(max(1, self.spent), self._pulls[i], self.names[rival], bar)
+            self._drops[i] = Judged(mine, self._forecast(i, mine), decision)
 
     # --- where the session stands ---
 
@@ -653,8 +661,11 @@ class Session:
             return self._selection
         arm, n = self.best_arm, self.pulls
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
+        forecasts = {i: self._forecast(i, value) for i, value in estimates.items()}
         departed = {i: left.how for i, left in self._departures.items()}
-        return WinnerSelection(arm, self.spent, n[arm], self.deciding_budget, estimates, departed)
+        return WinnerSelection(
+            arm, self.spent, n[arm], self.deciding_budget, estimates, forecasts, departed
+        )
 
     @property
     def selection_pending(self) -> bool:
@@ -667,7 +678,7 @@ class Session:
         if self._selection is not None and i in self._selection.estimates:
             return self._selection.estimates[i]
         if i in self._drops:
-            return self._drops[i].rating
+            return self._drops[i].estimate
         if i in self._departures:
             known = self._departures[i].estimate
             return nan if known is None else known
@@ -714,75 +725,65 @@ class Session:
         lost = frozenset(i for i, left in self._departures.items() if left.how == FAILED)
         return replace(found, maximize=self.maximize, lost=lost)
 
-    # --- standings and reasons ---
+    # --- how every arm stands, and why ---
 
-    def standings(self) -> list[Standing]:
-        """Return the racing arms by their estimate, then the others, the last to leave first."""
-        rows = [self._standing(i) for i in range(len(self.names))]
+    def standings(self) -> list[LearnerView]:
+        """Return the best arm, the racing arms by their estimate, then those that left."""
+        best = self._best() if self.spent else OVER
+        return ranked((self._view(i, best) for i in range(len(self.names))), self.maximize)
 
-        def place(row: Standing) -> tuple[float, float]:
-            unknown = row.estimate != row.estimate
-            return -(row.left_at or inf), inf if unknown else -self._sign * row.estimate
+    def explain(self, arm: int | str) -> LearnerView:
+        """Return how an arm stands, and the numbers that decided; `print` it."""
+        return self._view(self._index(arm), self._best() if self.spent else OVER)
 
-        return sorted(rows, key=place)
-
-    def _standing(self, i: int) -> Standing:
-        return Standing(
+    def _view(self, i: int, best: int) -> LearnerView:
+        drop, left, estimate = self._drops.get(i), self._departures.get(i), self._estimate(i)
+        left_at = drop.decision.at if drop else left.at if left and left.how == FAILED else None
+        return LearnerView(
             arm=i,
             name=self.names[i],
-            state=self._state(i),
+            state=self._state(i, best),
             pulls=self._pulls[i],
-            estimate=self._estimate(i),
-            left_at=None if i in self._racing else self._left_at(i),
+            score=self._last_scores.get(i, nan),
+            forecast=drop.forecast if drop else self._forecast(i, estimate),
+            estimate=estimate,
+            rule=self.policy.name,
+            decision=drop.decision if drop else self._comparison(i, best),
+            left_at=left_at,
+            left_why=left.why if left else "",
         )
 
-    def _left_at(self, i: int) -> int:
-        return max(1, self._drops[i].at) if i in self._drops else self._departures[i].at
+    def _state(self, i: int, best: int) -> str:
+        final = self._selection is not None or (self.over and not self.selection_pending)
+        if i == best:
+            return WINNER if final else LEADING
+        if i in self._departures:
+            return self._departures[i].how
+        return DROPPED if i in self._drops else NOT_SELECTED if final else RACING
 
-    def _state(self, i: int) -> str:
-        if i not in self._racing:
-            return DROPPED
-        return AT_HORIZON if self._pulls[i] >= self.horizon else RACING
-
-    def explain(self, arm: int | str) -> Explanation:
-        """Return why an arm was dropped or not selected: the numbers that decided, and when."""
-        i = self._index(arm)
-        drop = self._drops.get(i)
-        if drop is not None:
-            return self._explained(i, drop, "dropped")
-        if self._estimate(i) != self._estimate(i):
-            return self._explained(i, Drop(self._judged_at(), nan, i, nan), "not pulled yet")
-        best, mine = self._best(), self._estimate(i)
-        rival = i if best == OVER else best
-        numbers = Drop(
-            self._judged_at(), mine, rival, self._estimate(rival), self._remark(i, mine)
-        )
-        return self._explained(i, numbers, "recommended" if i == best else "passed over")
-
-    def _remark(self, i: int, rating: float) -> str:
-        row = self._play.row(i)
-        if row is None or i in self._departures:  # nothing is forecast for it
-            return ""
-        return self.policy.remark(self._play.ledger, row, self.names[i], rating, self._sign)
-
-    def forecast(self, arm: int | str) -> Forecast | None:
-        """Return what the policy expects of a racing arm, in scores; None without a forecast."""
-        i = self._index(arm)
-        row = self._play.row(i)
-        if row is None or not self._is_in_play(i) or self._selection is not None:
+    def _comparison(self, i: int, best: int) -> Decision | None:
+        """Return what an arm that was not dropped is compared with: the best one."""
+        selected = self._selection
+        if not self._pulls[i]:
             return None
-        found = self.policy.forecast(self._play.ledger, row)
-        return None if found is None else found._replace(gain=self._sign * found.gain)
+        at = self.spent if selected is None else selected.at
+        if i == best or best == OVER:
+            return Decision(at, self._pulls[i] if selected is None else selected.pulls)
+        return Decision(at, self._pulls[i], self.names[best], self._estimate(best))
 
-    def _judged_at(self) -> int:
-        return self.spent if self._selection is None else self._selection.at
-
-    def _explained(self, i: int, judged: Drop, word: str) -> Explanation:
-        n = self._pulls[i]
-        if self._selection is not None and i == self._selection.arm:
-            n = self._selection.pulls
-        judged = replace(judged, at=min(judged.at, self._judged_at()))
-        return explained(i, self.names, self._state(i), n, judged, word, self.budget)
+    def _forecast(self, i: int, estimate: float) -> ForecastView | None:
+        """Return the score that the policy expects of an arm in play, as of its last decision."""
+        if self._selection is not None:
+            return self._selection.forecasts.get(i)
+        row = self._play.row(i)
+        if row is None or i in self._departures or isnan(estimate):
+            return None
+        made = self.policy.forecast(self._play.ledger, row)
+        if made is None:
+            return None
+        gain = self._sign * made.gain
+        level = estimate - made.trust * gain
+        return ForecastView(level + gain, made.ahead, made.trust, level, made.origin, made.tested)
 
     # --- events, replay, equality ---
 
@@ -826,12 +827,12 @@ class Session:
     def _repr_html_(self) -> str:
         """Return the standings for a notebook."""
         rows = [
-            [row.name, self.departure(row.arm) or row.state, f"{row.pulls:,}",
-             "" if isnan(row.estimate) else f"{row.estimate:.5g}",
-             "" if row.left_at is None else f"{row.left_at:,}"]
-            for row in self.standings()
+            [one.name, one.outcome, f"{one.pulls:,}",
+             *("" if isnan(value) else f"{value:.5g}"
+               for value in (one.score, one.forecast_score, one.estimate))]
+            for one in self.standings()
         ]  # fmt: skip
-        head = ["arm", "state", "pulls", "estimate", "left at pull"]
+        head = ["arm", "state", "pulls", "score", "forecast", f"estimate ({self.policy.name})"]
         return html_table(f"{self.policy!r}: {self.reason}", head, rows)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from math import floor
 from typing import NamedTuple
 
 from latebloomer.errors import need_number, require
+from latebloomer.session.learner_view import ForecastView
 
 ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
@@ -49,4 +50,5 @@ class WinnerSelection(NamedTuple):
     pulls: int  # pulls of the winner
     budget: int  # pulls that the policy had to decide
     estimates: Mapping[int, float]  # of every arm that was pulled
+    forecasts: Mapping[int, ForecastView | None]  # of the same arms
     departed: Mapping[int, str]  # arms that took no more pulls, and how they left

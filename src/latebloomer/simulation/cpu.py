@@ -1,6 +1,6 @@
-"""One run, from the first pull to the recommendation, and how the CPU plays many of them.
+"""One run, from the first pull to the recommendation, and how the CPU simulates many.
 
-The loop around the moves is written once, for every target; `gpu.py` lowers the same `play`.
+The loop around the moves is written once, for every target; `gpu.py` compiles the same `play`.
 """
 
 from __future__ import annotations
@@ -11,27 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latebloomer.core import moves
 from latebloomer.core.kernel import cpu_jit, kernel
 from latebloomer.core.ledger import ANY, OVER, Floats, Ledger, reset
-from latebloomer.core.moves import (
-    Game,
-    advance,
-    arrays_for,
-    game_arrays,
-    game_of,
-    ledger_bytes,
-    lists_for,
-    moves_of,
-    observe,
-    recommend,
-    rows_in_use,
-)
+from latebloomer.core.moves import Game, advance, observe, recommend
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import reward, variates
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
 
-MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are played side by side
+MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
 AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
 
 Player = Callable[[int, Any, Any], None]  # first run, recommended (out), pulls (out)
@@ -48,7 +37,7 @@ class RewardSource(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What a run is played in."""
+    """The memory of a run."""
 
     ledger: Ledger
     source: Any  # a `RewardSource`, or by sums `SumIncrements`
@@ -56,7 +45,7 @@ class Lane(NamedTuple):
 
 @kernel
 def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
-    """The reward of arm `i`'s pull number `n`, counted from 0."""
+    """Return the reward of arm `i`'s pull number `n`, counted from 0."""
     slot, ahead = n & (AHEAD - 1), source.ahead[i]
     if slot == 0:
         means, scale = source.means[i], source.scales[i]
@@ -68,14 +57,14 @@ def pull(source: RewardSource, seed: int, run: int, i: int, n: int) -> float:
 
 @kernel
 def turn(game: Game, ledger: Ledger, source: RewardSource, run: int, i: int) -> int:
-    """Pull arm `i`; the arm that is next."""
+    """Pull arm `i` and return the next arm."""
     observe(game, ledger, i, pull(source, game.seed, run, i, ledger.n[i]))
     return advance(game, ledger, i, run)
 
 
 @kernel
 def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
-    """Play one run; the recommended arm. The ledger then says how often each arm was pulled."""
+    """Simulate one run and return the recommended arm; the ledger then has each arm's pulls."""
     reset(ledger)
     i = advance(game, ledger, ANY, run)
     while i != OVER:
@@ -87,7 +76,7 @@ def play(game: Game, ledger: Ledger, source: RewardSource, run: int) -> int:
 def play_many(
     game: Game, ledger: Ledger, source: RewardSource, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """Play the runs from `first` on: an entry of `recommended` and a row of `pulls` for each."""
+    """Simulate the runs from `first` on: an entry of `recommended` and a row of `pulls` each."""
     for place in range(len(recommended)):
         recommended[place] = play(game, ledger, source, first + place)
         for i in range(len(ledger.n)):
@@ -98,9 +87,9 @@ def play_many(
 def play_in_pairs(
     game: Game, one: Lane, other: Lane, first: int, recommended: Any, pulls: Any
 ) -> None:
-    """The same, two runs side by side, pull by pull.
+    """Simulate the same, two runs side by side, pull by pull.
 
-    The next arm waits for the newest rating, and that for the arm: while one run waits, the other
+    The next arm waits for the latest rating, and that for the arm: while one run waits, the other
     is worked on.
     """
     for place in range(0, len(recommended), 2):
@@ -114,7 +103,7 @@ def play_in_pairs(
                 i = turn(game, one.ledger, one.source, run, i)
             if j >= 0:
                 j = turn(game, other.ledger, other.source, run + 1, j)
-        # The other's first: where there is none, what it enters is written over.
+        # The other's first: if there is none, its entries are overwritten.
         recommended[place + more] = recommend(game, other.ledger)
         recommended[place] = recommend(game, one.ledger)
         for arm in range(len(one.ledger.n)):
@@ -123,49 +112,49 @@ def play_in_pairs(
 
 
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
-    """A function that plays runs in memory of its own, so that each thread has one."""
+    """Return a function that simulates runs in its own memory, so that each thread has one."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = game_arrays(policy, arms, budget, horizon, experiment.seed)
+    game = moves.game_arrays(policy, arms, budget, horizon, experiment.seed)
     lanes = [
-        Lane(arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
+        Lane(moves.arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
         for _ in range(lanes_of(experiment, policy))
     ]
     loop, bound, memory = _loop(experiment, lanes)
-    return partial(moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
+    return partial(moves.moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
-    """How many runs a player plays side by side: two where the newest rating says who is next.
+    """Return how many runs are simulated side by side: two if the next arm waits for a rating.
 
-    Phases name their arms in advance, and nothing waits. Where a run has much memory, two of them
+    Phases name their arms in advance, and nothing waits. If a run takes much memory, two of them
     would only drive each other from the cache.
     """
     if experiment.breakpoints is not None or not policy.picks_by_rating:
         return 1
-    size = ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
+    size = moves.ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
     return 2 if size <= MOST_OF_TWO else 1
 
 
 def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
-    """The same in plain Python: slow, and what compiled code is compared with."""
+    """Return the same in plain Python: slow, to compare compiled code with."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = game_of(policy, arms, budget, horizon, experiment.seed)
+    game = moves.game_of(policy, arms, budget, horizon, experiment.seed)
     made = [Lane(_lists(experiment, policy), source_of(experiment)) for _ in range(lanes)]
     loop, bound, memory = _loop(experiment, made)
-    return partial(moves_of(type(policy), loop, **bound), game, *memory)
+    return partial(moves.moves_of(type(policy), loop, **bound), game, *memory)
 
 
 def _lists(experiment: Experiment, policy: Policy) -> Ledger:
-    """A ledger of lists, with room for a run."""
-    ledger = lists_for(experiment.arms)
-    for rows in rows_in_use(policy, ledger):
+    """Return a ledger of lists, with room for a run."""
+    ledger = moves.lists_for(experiment.arms)
+    for rows in moves.rows_in_use(policy, ledger):
         for row in rows:
             row.extend([0.0] * experiment.most_pulls(policy))
     return ledger
 
 
 def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any], Any]:
-    """The loop over runs, what is bound in it and the memory that it takes."""
+    """Return the loop over runs, what is bound in it and the memory that it takes."""
     if len(lanes) == 2:
         return play_in_pairs, {}, lanes
     one = play if experiment.breakpoints is None else play_by_sums
@@ -173,7 +162,7 @@ def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any
 
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:
-    """Where the rewards, or the sums that stand for them, come from."""
+    """Return where the rewards, or the sums that stand for them, come from."""
     arms, noise = experiment.arms, experiment.noise
     if experiment.breakpoints is not None:
         return experiment.increments._replace(reached=np.zeros(arms, np.int64))

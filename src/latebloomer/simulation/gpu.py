@@ -306,7 +306,7 @@ def _ledgers(policy: Policy, arms: int, longest: int, runs: int) -> tuple[Ledger
 
 def _free_memory() -> int:
     free = cuda.current_context().get_memory_info()[0]
-    return int(min(free, 2**40))  # the simulator says infinity
+    return int(min(free, 2**40))  # the simulator returns infinity
 
 
 def to_device(value: Any) -> Any:

@@ -7,7 +7,7 @@ before.
 
 On a GPU it is cheaper to draw a past reward again from its counter than to store it. `S` then
 holds a few numbers per arm, the paper's running sums [Mussi24, App. C] and what the latest second
-difference needs, and `Q` says how to draw a reward again. The policy's text is the same; the few
+difference needs, and `Q` tells how to draw a reward again. The policy's text is the same; the few
 kernels it names for an arm's past are bound to these.
 """
 
@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import window_length
+from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import kernel, numpy_kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
 from latebloomer.core.random import MASK, Words, normal_beyond, normal_by, place_in_layer
-from latebloomer.core.recurrences import Sums, grow, projected_mean_of, slide
 from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
@@ -165,7 +164,7 @@ def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int)
 
     They are for `update_slope_sums`.
 
-    Both for every thread, though one whose window grows needs but one: threads that part at a
+    Every thread draws both, though one whose window grows needs only one: threads that part at a
     branch would wait for each other's draws.
     """
     h, before = window_length(source.window, n + 1), window_length(source.window, n)

@@ -83,7 +83,7 @@ def play_chunk(
     """
     try:
         return play_in_threads(experiment, players, first, runs)
-    except ChunkError:  # which says more
+    except ChunkError:  # which is more precise
         raise
     except MemoryError as error:
         raise ChunkError(

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """How a policy's line looks: told by its marker and dashes where colours are not enough.
+    """How a policy's line looks: marker and dashes tell lines apart if colors are not enough.
 
     Markers are filled ones; "v" and "<" mean an upper bound.
     """
 
-    colour: str
+    color: str
     marker: str
     dashes: Any = "-"  # a name of matplotlib's, or (offset, (on, off, ...)) in line widths
     width: float = 1.4
 
     def line(self, place: int = 0, of: int = 1, points: int = 0) -> dict[str, Any]:
-        """What matplotlib's `plot` takes; `place` of `of` lines with so many points.
+        """Return what matplotlib's `plot` takes; `place` of `of` lines with that many points.
 
         Lines lie on each other, so each has its markers at other points than the next. Wide lines
         are drawn below narrow ones.
         """
         every = max(1, min(of, points // 2))
         return {
-            "color": self.colour, "marker": self.marker, "linestyle": self.dashes,
+            "color": self.color, "marker": self.marker, "linestyle": self.dashes,
             "linewidth": self.width, "markersize": 7, "markeredgecolor": "white",
             "markeredgewidth": 0.6, "markevery": (place % every, every),
             "zorder": 3 - self.width / 10, "solid_capstyle": "butt",
@@ -45,7 +45,7 @@ class Style(NamedTuple):
 
 
 DASHED, DOTTED, MIXED, LONG = (0, (4, 2)), (0, (1.2, 1.6)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2))
-# The nine of the paper in the colours of its figures; the tenth of the same set for ours. ETC and
+# The nine of the paper in the colors of its figures; the tenth of the same set for ours. ETC and
 # Rest-Sure often do the same: one is wide, the other dashed above it.
 STYLES = {
     "rr": Style("#1f77b4", "o", MIXED),
@@ -59,7 +59,6 @@ STYLES = {
     "rest-sure": Style("#bcbd22", ">", DASHED, 1.8),
     "sh": Style("#17becf", "*"),
 }
-COLOURS = {name: style.colour for name, style in STYLES.items()}
 # For a second setting of a policy and for policies from elsewhere.
 MORE_STYLES = (
     Style("#000000", "h", LONG),
@@ -78,7 +77,7 @@ MORE_STYLES = (
     Style("#b0007a", "X", MIXED),
 )
 TEXT = 9  # points: the smallest text
-BAND = 0.15  # how much of its colour an interval has
+BAND = 0.15  # how much of its color an interval has
 MOST_CHANGES = 8  # lines where the best arm changes; beyond, only the last
 YLABELS = {"error": "error probability", "regret": "simple regret"}
 
@@ -86,7 +85,7 @@ YLABELS = {"error": "error probability", "regret": "simple regret"}
 def plot(
     results: Results, path: File | None, what: str, log: bool, ax: Any
 ) -> Axes | tuple[Axes, ...]:
-    """See `Results.plot`."""
+    """Draw what `Results.plot` describes."""
     require(what in (*YLABELS, "both"), "what", what, "'error', 'regret' or 'both'",
             "these are drawn")  # fmt: skip
     require(bool(results.cells), "results", results.cells, "of at least one run", "there are none")
@@ -104,7 +103,7 @@ def plot(
 
 
 def write_figure(figure: Any, path: File, **options: Any) -> None:
-    """Write a matplotlib figure in the format that the file's name says, PNG where it says none.
+    """Write a matplotlib figure in the format of the file's name, PNG if it has none.
 
     As `savefig`, but the old file stays until the new one is complete.
     """
@@ -120,7 +119,7 @@ def write_figure(figure: Any, path: File, **options: Any) -> None:
 
 
 def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) -> None:
-    """One panel: curves against the budget, or points where there is one budget only."""
+    """Draw one panel: curves against the budget, or points if there is one budget only."""
     if log:
         (ax.set_xscale if len(results.budgets) == 1 else ax.set_yscale)("log")
     if len(results.budgets) == 1:
@@ -132,7 +131,7 @@ def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) 
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:
-    """A style for each label: the table's for the first of a name, others for the rest."""
+    """Return a style for each label: the table's for the first of a name, others for the rest."""
     more, taken, found = list(MORE_STYLES), set(), {}
     for label in labels:
         name = label.partition(":")[0]
@@ -175,7 +174,7 @@ def side_legend(ax: Axes) -> None:
 
 
 def _curve(rows: list[Row], what: str, log: bool, line: dict[str, Any], ax: Axes) -> None:
-    """A line with its band; on a log axis, open markers and a gap where nothing was seen."""
+    """Draw a line with its band; on a log axis, open markers and a gap where nothing was seen."""
     budgets = [row["budget"] for row in rows]
     gaps = [log and row[what] <= 0 for row in rows]
     value, low, high = (
@@ -185,23 +184,23 @@ def _curve(rows: list[Row], what: str, log: bool, line: dict[str, Any], ax: Axes
         ]
         for name in (what, f"{what}_low", f"{what}_high")
     )
-    colour = line["color"]
+    color = line["color"]
     ax.plot(budgets, value, label=title(rows[0]["policy"]), **line)
-    ax.fill_between(budgets, low, high, color=colour, alpha=BAND, linewidth=0)
+    ax.fill_between(budgets, low, high, color=color, alpha=BAND, linewidth=0)
     unseen = [row for row, gap in zip(rows, gaps, strict=True) if gap]
-    _bounds([row["budget"] for row in unseen], [row[f"{what}_high"] for row in unseen], colour, ax)
+    _bounds([row["budget"] for row in unseen], [row[f"{what}_high"] for row in unseen], color, ax)
 
 
-def _bounds(x: list[float], y: list[float], colour: str, ax: Axes, marker: str = "v") -> None:
+def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = "v") -> None:
     """Open markers, and what they mean: the truth is below."""
     if x:
         ax.plot(x, y, linestyle="none", marker=marker, markersize=5, markerfacecolor="none",
-                markeredgecolor=colour)  # fmt: skip
+                markeredgecolor=color)  # fmt: skip
         say_in_corner(ax, "open: none seen, at the end of the 95 % interval")
 
 
 def say_in_corner(ax: Axes, text: str) -> None:
-    """A line at the bottom left of the axes, once: what the picture does not show as it is."""
+    """Write a line at the bottom left of the axes, once."""
     if text not in (said.get_text() for said in ax.texts):
         ax.text(0.01, 0.015, text, transform=ax.transAxes, fontsize=TEXT, color="0.25")
 
@@ -223,23 +222,23 @@ def plain_ticks(budgets: Sequence[int], ax: Axes) -> None:
 
 
 def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
-    """One line for each policy, the first on top, with its interval."""
+    """Draw one line for each policy, the first on top, with its interval."""
     rows, styles = results.rows(), styles_of(results.policies)
     for place, row in enumerate(rows):
         _point(row, place, what, log, styles[row["policy"]], ax)
     ax.set_yticks(range(len(rows)), [title(row["policy"]) for row in rows])
-    ax.set_ylim(len(rows) - (0.1 if ax.texts else 0.5), -0.5)  # the text has a line of its own
+    ax.set_ylim(len(rows) - (0.1 if ax.texts else 0.5), -0.5)  # the text has a separate line
     heading = f"{results.origin.problem}, T = {results.budgets[0]}"
     ax.set(xlabel=YLABELS[what], title=heading)
     ax.grid(True, axis="x", color="0.92", linewidth=0.6)
 
 
 def _point(row: Row, place: int, what: str, log: bool, style: Style, ax: Axes) -> None:
-    colour = style.colour
+    color = style.color
     value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
     if log and value <= 0:
-        _bounds([high], [place], colour, ax, marker="<")
+        _bounds([high], [place], color, ax, marker="<")
         return
     ends = None if low is None else [[value - low], [high - value]]
-    ax.errorbar([value], [place], xerr=ends, color=colour, marker=style.marker, markersize=6,
+    ax.errorbar([value], [place], xerr=ends, color=color, marker=style.marker, markersize=6,
                 capsize=3)  # fmt: skip

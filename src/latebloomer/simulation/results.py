@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from latebloomer._util.atomic_files import File, write_csv, write_file
-from latebloomer._util.html_table import html_table
-from latebloomer._util.tables import data_frame
+from latebloomer._util.tables import data_frame, html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
@@ -52,15 +51,15 @@ class Results:
     origin : Origin
         Problem, seed and horizon.
     versions : tuple[str, ...]
-        Of the library that made them.
+        Versions of the library that made them.
     targets : tuple[str, ...]
-        On which they were made.
+        Targets on which they were made.
     changes : Changes
-        Who is best from which horizon on.
+        Horizons from which another arm is best.
     cells : tuple[Cell, ...]
-        By policy and budget.
+        Counts by policy and budget.
     pairs : tuple[Pair, ...]
-        Of policies that played the same runs, by budget.
+        Counts of two policies in the same runs, by budget.
 
     Examples
     --------
@@ -87,7 +86,7 @@ class Results:
     def of(
         cls, problem: Problem, seed: int, tallies: Iterable[Tally], target: str = "cpu"
     ) -> Results:
-        """The results in these tallies; one without runs adds nothing."""
+        """Return the results in these tallies; one without runs adds nothing."""
         made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
         for tally in tallies:
             if tally.ranges:
@@ -107,7 +106,7 @@ class Results:
         return sorted({cell.budget for cell in self.cells})
 
     def cell(self, policy: str | Policy, budget: int) -> Cell:
-        """The counts of one policy at one budget."""
+        """Return the counts of one policy at one budget."""
         label = self.label(policy)
         found = self.find_cell(label, budget)
         if found is None:
@@ -116,28 +115,28 @@ class Results:
         return found
 
     def find_cell(self, label: str, budget: int) -> Cell | None:
-        """The counts of a policy, by its label, at one budget; None where there are none."""
+        """Return the counts of a policy, by its label, at one budget; None if there are none."""
         found = (cell for cell in self.cells if cell.policy == label)
         return next((cell for cell in found if cell.budget == budget), None)
 
     def find_pairs(self, one: str, other: str) -> list[Pair]:
-        """The counts of two policies, by their labels, in the same runs: one for each budget."""
+        """Return the counts of two policies, by label, in the same runs: one for each budget."""
         labels = tuple(sorted((one, other), key=rank))
         return [pair for pair in self.pairs if (pair.first, pair.second) == labels]
 
     def label(self, policy: str | Policy) -> str:
-        """The label under which these results have a policy."""
+        """Return the label under which these results have a policy."""
         label = self._label(policy)
         if label not in self.policies:
             raise unknown("policy in these results", label, self.policies)
         return label
 
     def rows(self) -> list[Row]:
-        """The tidy table: a row for each policy and budget; None where there is no interval."""
+        """Return the tidy table: a row per policy and budget; None if there is no interval."""
         return [self._row(cell) for cell in self.cells]
 
     def quantiles(self, policy: str | Policy, budget: int, q: Sequence[float] | float) -> Any:
-        """The pulls of each arm that a share `q` of the runs does not exceed; one row per q."""
+        """Return the pulls of each arm that a share `q` of the runs does not exceed, by q."""
         pulls = self.cell(policy, budget).pulls
         found = [[arm.quantile(float(share)) for arm in pulls] for share in np.atleast_1d(q)]
         return found[0] if np.ndim(q) == 0 else found
@@ -145,7 +144,7 @@ class Results:
     def compare(
         self, first: str | Policy, second: str | Policy, budget: int | None = None
     ) -> Comparison:
-        """Two policies in the same runs, at one budget or all: who errs more, and by how much."""
+        """Compare two policies in the same runs, at one budget or all: errors and regrets."""
         labels = self.label(first), self.label(second)
         require(labels[0] != labels[1], "second", second, "another policy than the first",
                 "a policy does not differ from itself")  # fmt: skip
@@ -153,21 +152,21 @@ class Results:
         if not pairs:
             at = "any budget" if budget is None else f"budget {budget}"
             raise ResultsError(
-                f"{labels[0]} and {labels[1]} did not play the same runs at {at}: simulate them "
-                "in one call, with the same method"
+                f"{labels[0]} and {labels[1]} were not simulated in the same runs at {at}. "
+                "Simulate them in one call, with the same method."
             )
         sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
         return Comparison(*labels, tuple(map(_comparison_row, sides)))
 
     def missing(self, policy: str | Policy, budget: int, runs: int) -> Ranges:
-        """Which of the runs 0 to `runs` - 1 are not here: what is left to simulate."""
+        """Return which of the runs 0 to `runs` - 1 are missing: what is left to simulate."""
         found = self.find_cell(self._label(policy), budget)
         return missing_ranges(() if found is None else found.ranges, 0, runs)
 
     # --- putting together ---
 
     def merge(self, other: Results) -> Results:
-        """Both: other runs, other budgets or other policies on the same problem and seed."""
+        """Return both: other runs, budgets or policies on the same problem and seed."""
         need_same("results", asdict(self.origin), asdict(other.origin))
         made = replace(
             self,
@@ -180,7 +179,7 @@ class Results:
         return self.merge(other)
 
     def with_counts(self, counts: Counts, changes: Changes) -> Results:
-        """These and what was found in other runs, where the best arm changes so."""
+        """Return these and what was found in other runs, with their changes of the best arm."""
         return replace(
             self,
             changes=tuple(sorted({*self.changes, *changes})),
@@ -195,12 +194,12 @@ class Results:
         return "\n".join([about, aligned(table)])
 
     def _repr_html_(self) -> str:
-        """The same in a notebook."""
+        """Return the same table for a notebook."""
         about, (head, *shown) = self._shown()
         return html_table(about, head, shown)
 
     def _shown(self) -> tuple[str, list[list[str]]]:
-        """What it is about, and the table with its head."""
+        """Return what the results are about, and the table with its head."""
         shown = [
             [
                 row["policy"],
@@ -217,17 +216,17 @@ class Results:
         return about, [head, *shown]
 
     def to_json(self) -> str:
-        """One JSON object: where the results come from, and `rows`."""
+        """Return one JSON object: where the results come from, and `rows`."""
         provenance = asdict(self.origin) | {"version": self._version(), "target": self._target()}
         return json.dumps(provenance | {"rows": self.rows()}, allow_nan=False)
 
     def to_csv(self, path: File) -> None:
-        """The tidy table; what is a list is written as JSON."""
+        """Write the tidy table; lists are written as JSON."""
         rows = [{name: _flat(value) for name, value in row.items()} for row in self.rows()]
         write_csv(path, [list(rows[0]) if rows else [], *(row.values() for row in rows)])
 
     def to_parquet(self, path: File) -> None:
-        """The tidy table; lists stay lists."""
+        """Write the tidy table; lists stay lists."""
         arrow = extra("pyarrow", "Parquet files", "parquet")
         parquet = extra("pyarrow.parquet", "Parquet files", "parquet")
         data = io.BytesIO()
@@ -235,7 +234,7 @@ class Results:
         write_file(path, data.getvalue())
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
-        """The tidy table as a pandas data frame; `index` names columns to find rows by."""
+        """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
         return data_frame(self.rows(), index)
 
     def save(self, path: File) -> None:
@@ -249,7 +248,7 @@ class Results:
 
     @classmethod
     def load(cls, path: File) -> Results:
-        """Read what `save` wrote."""
+        """Return the problem recorded in a file; the ending of its name tells the layout."""
         from latebloomer.simulation.results_file import read
 
         return read(path)
@@ -303,14 +302,14 @@ class Results:
 
 
 def origin_of(problem: Problem, seed: int) -> Origin:
-    """What must agree for results to be merged."""
+    """Return what must agree for results to be merged."""
     first = min(FIRST_PULLS, problem.length or FIRST_PULLS)
     digest = MeanTable(problem, first, first).summary.digest
     return Origin(problem.label, tuple(problem.names), repr(problem.noise), digest, int(seed))
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
-    """Cells or pairs of both, those of one key merged, in the order of their keys."""
+    """Return cells or pairs of both, those of one key merged, in the order of their keys."""
     found = {one.key: one for one in ours}
     for new in theirs:
         found[new.key] = found[new.key].merge(new) if new.key in found else new
@@ -324,16 +323,16 @@ def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
 class Comparison:
     """A row for each budget: the first policy minus the second, so negative is better; `print` it.
 
-    `p` is McNemar's exact test of 'both err equally often', of each budget by itself.
+    `p` is McNemar's exact test of 'both err equally often', for each budget separately.
 
     Attributes
     ----------
     first : str
-        A policy.
+        Label of a policy.
     second : str
-        Another one.
+        Label of another policy.
     rows : tuple[Row, ...]
-        One for each budget.
+        One row for each budget.
     """
 
     first: str
@@ -374,7 +373,7 @@ def _comparison_row(pair: Pair) -> Row:
 
 
 def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
-    """A value and the ends of its interval; None where one run alone has none."""
+    """Return a value and the ends of its interval; None if a single run has none."""
     ends = [value if isfinite(value) else None for value in estimate]
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
@@ -384,7 +383,7 @@ def _with_interval(row: Row, name: str) -> tuple[str, str]:
 
 
 def number(value: float | None) -> str:
-    """Four digits; a dash where there is none.
+    """Return four digits, or a dash for None.
 
     >>> number(0.0123456), number(3e-06), number(None)
     ('0.01235', '3e-06', '-')
@@ -393,7 +392,7 @@ def number(value: float | None) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as lines: the first column to the left, the others to the right.
+    """Return rows as lines: the first column to the left, the others to the right.
 
     >>> print(aligned([["policy", "error"], ["r-sr", "0.5"]]))
     policy  error

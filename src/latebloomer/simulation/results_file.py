@@ -33,16 +33,8 @@ from typing import Any
 from latebloomer._util.atomic_files import File, need_writable, write_file
 from latebloomer.errors import ResultsError
 from latebloomer.policies.registry import rank
-from latebloomer.simulation.counts import (
-    Cell,
-    Counts,
-    Histogram,
-    Pair,
-    covers,
-    missing_ranges,
-    need_same,
-    read_ranges,
-)
+from latebloomer.simulation import counts as counting
+from latebloomer.simulation.counts import Cell, Counts, Histogram, Pair
 from latebloomer.simulation.experiment import CountedRuns, Experiment
 from latebloomer.simulation.results import Origin, Results
 from latebloomer.simulation.tally import Tally
@@ -105,14 +97,15 @@ def from_document(document: dict[str, Any]) -> Results:
         tuple((int(horizon), int(arm)) for horizon, arm in document["changes"]),
         tuple(map(_cell, document["cells"])),
         tuple(
-            Pair(**pair | {"ranges": read_ranges(pair["ranges"])}) for pair in document["pairs"]
+            Pair(**pair | {"ranges": counting.read_ranges(pair["ranges"])})
+            for pair in document["pairs"]
         ),
     )
 
 
 def _cell(found: dict[str, Any]) -> Cell:
     read = {
-        "ranges": read_ranges(found["ranges"]),
+        "ranges": counting.read_ranges(found["ranges"]),
         "recommendations": tuple(found["recommendations"]),
         "pulls": tuple(map(Histogram.from_pairs, found["pulls"])),
     }
@@ -138,7 +131,7 @@ class GrowingResults:
         if self._path is not None and self._path.is_file():
             self.results = read(self._path)
             ours, theirs = (dataclasses.asdict(one.origin) for one in (blank, self.results))
-            need_same(f"this simulation with {self._path}", ours, theirs)
+            counting.need_same(f"this simulation with {self._path}", ours, theirs)
         self._saved = self.results
         self._next_save = monotonic() + EVERY
 
@@ -165,8 +158,16 @@ class GrowingResults:
         if counts.cells:
             known, run = self._known(experiment.budget), counts.cells[0].ranges[0][0]
             new = Counts(
-                tuple(one for one in counts.cells if not covers(known.get(one.labels, ()), run)),
-                tuple(one for one in counts.pairs if not covers(known.get(one.labels, ()), run)),
+                tuple(
+                    one
+                    for one in counts.cells
+                    if not counting.covers(known.get(one.labels, ()), run)
+                ),
+                tuple(
+                    one
+                    for one in counts.pairs
+                    if not counting.covers(known.get(one.labels, ()), run)
+                ),
             )
             made = self._blank.with_counts(new, experiment.means.changes)
             self.results = made if self.results is self._blank else self.results.merge(made)
@@ -190,12 +191,14 @@ class GrowingResults:
         """Yield ranges of runs, each with the policies that lack it, alone or in a pair."""
         labels, known = sorted(experiment.policies, key=rank), self._known(experiment.budget)
         holes = {
-            some: missing_ranges(known.get(some, ()), experiment.first, experiment.last)
+            some: counting.missing_ranges(known.get(some, ()), experiment.first, experiment.last)
             for some in [*((label,) for label in labels), *combinations(labels, 2)]
         }
         ends = {end for ranges in holes.values() for ends in ranges for end in ends}
         for first, last in pairwise(sorted(ends)):
-            lacking = {one for some in holes if covers(holes[some], first) for one in some}
+            lacking = {
+                one for some in holes if counting.covers(holes[some], first) for one in some
+            }
             if lacking:
                 yield dataclasses.replace(experiment.only(lacking), first=first, last=last)
 

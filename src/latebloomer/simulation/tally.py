@@ -31,14 +31,14 @@ SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
 
 
 class Tally:
-    """Count what a set of policies did in the same runs, at one budget.
+    r"""Count what a set of policies did in the same runs, at one budget.
 
     `policies` gives each policy, with its settings for this budget, under its label; `means` has
     the problem's means, or is the whole table of them, ``means[i, n - 1]`` for the n-th pull of
     arm i, up to the horizon at least.
 
     An error is a recommended arm whose mean at the horizon H is not the highest. The simple
-    regret of a run is :math:`\\mu_{i^*}(H) - \\mu_I(N_I)` where arm I is recommended after
+    regret of a run is :math:`\mu_{i^*}(H) - \mu_I(N_I)` where arm I is recommended after
     :math:`N_I` pulls [Mussi24, Sec. 2]; an arm recommended without a pull counts as
     pulled once.
 

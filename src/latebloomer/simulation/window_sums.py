@@ -44,20 +44,20 @@ class SumIncrements(NamedTuple):
 def draw_sums(
     increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
 ) -> None:
-    """Bring arm `i` to `n` pulls, filling its prefix sum at the breakpoints on the way."""
+    """Fill the prefix sum of arm `i` at the breakpoints up to `n` pulls."""
     S, points, k = ledger.S[i], increments.points, increments.reached[i]
     while k + 1 < len(points) and points[k + 1] <= n:
         k += 1
         gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
         S[points[k]] = S[points[k - 1]] + gain
-        ledger.last[i] = gain  # the newest reward itself where the two points are neighbours
+        ledger.last[i] = gain  # the latest reward itself if the two points are neighbors
     increments.reached[i] = k
     ledger.n[i] = n
 
 
 @kernel
 def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
-    """Play one run phase by phase, in the place of `play`; the recommended arm."""
+    """Simulate one run phase by phase, in the place of `play`; return the recommended arm."""
     reset(ledger)
     cursor = ledger.cursor
     for i in range(len(ledger.n)):
@@ -83,9 +83,9 @@ def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int
 
 
 def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int) -> Any:
-    """0 and the pull counts at which any of the policies reads a prefix sum.
+    """Return 0 and the pull counts at which any of the policies reads a prefix sum.
 
-    One list for all of them, so that different policies meet the same luck.
+    There is one list for all, so that policies see the same random numbers.
     """
     points = {0}
     for policy in policies:
@@ -97,7 +97,7 @@ def breakpoints_of(policies: list[Policy], arms: int, budget: int, horizon: int)
 
 
 def increments_of(points: Any, means: Floats, scales: Floats) -> SumIncrements:
-    """The gains between breakpoints of arms with these means and standard deviations."""
+    """Return the gains between breakpoints for these means and standard deviations."""
     sums = np.zeros((len(means), len(points)))
     for arm, row in enumerate(means):
         sums[arm, 1:] = np.cumsum(row)[points[1:] - 1]  # point 0 comes first, where sums are 0

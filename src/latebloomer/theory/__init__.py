@@ -2,8 +2,8 @@
 
 `[Mussi24]` numbers theorems, corollaries and lemmas of the main text in order of appearance;
 names in parentheses, as in Eq. (aStar), are the labels in the paper's source. Each algorithm's
-guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what nobody can do is
-`lower_bounds`.
+guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what no
+algorithm can do is `lower_bounds`.
 """
 
 from latebloomer.core.phases import log_bar, phase_lengths

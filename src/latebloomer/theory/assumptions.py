@@ -1,4 +1,4 @@
-"""Do given curves satisfy the paper's assumptions, and with which constants?"""
+"""Whether given curves satisfy the paper's assumptions, and with which constants."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Violation:
     Attributes
     ----------
     arm : int
-        Of the curve.
+        Arm of the curve.
     pull : int
-        N, at which it happens.
+        Pull n at which it happens.
     amount : float
-        By how much.
+        Size of the violation.
     """
 
     arm: int
@@ -34,14 +34,14 @@ class Violation:
 
 @dataclass(frozen=True)
 class RisingConcave:
-    """What `check_rising_concave` found; a field is None where nothing is wrong.
+    """What `check_rising_concave` found; a field is None if nothing is wrong.
 
     Attributes
     ----------
     falls : Violation | None
-        Where a curve first falls, if one does.
+        First place where a curve falls, if one does.
     bends_up : Violation | None
-        Where a curve first bends up, if one does.
+        First place where a curve bends up, if one does.
     """
 
     falls: Violation | None
@@ -49,12 +49,12 @@ class RisingConcave:
 
     @property
     def holds(self) -> bool:
-        """Whether Assumption 1 holds at every pull the curves cover."""
+        """True if Assumption 1 holds at every pull the curves cover."""
         return self.falls is None and self.bends_up is None
 
 
 def increments(curves: ArrayLike) -> Floats:
-    r"""Increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
+    r"""Return the increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
 
     [Mussi24, Assumption 1].
 
@@ -65,7 +65,7 @@ def increments(curves: ArrayLike) -> Floats:
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
 
     Returns
     -------
@@ -91,14 +91,14 @@ def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingC
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     tolerance : float
-        What counts as rounding.
+        Difference that counts as rounding.
 
     Returns
     -------
     RisingConcave
-        Where it fails, if it does.
+        First place where it fails, if it does.
 
     Examples
     --------
@@ -112,19 +112,19 @@ def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingC
 def violations(
     curves: ArrayLike, tolerance: float = 1e-12
 ) -> tuple[list[Violation | None], list[Violation | None]]:
-    """By arm, where it first falls and where it first bends up [Mussi24, Assumption 1].
+    """Return by arm where it first falls and where it first bends up [Mussi24, Assumption 1].
 
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     tolerance : float
-        What counts as rounding.
+        Difference that counts as rounding.
 
     Returns
     -------
     tuple
-        Two lists, None where there is none.
+        Two lists, with None for arms without a violation.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def violations(
 
 
 def smallest_c(curves: ArrayLike, beta: float) -> float:
-    r"""Smallest c with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+    r"""Return the smallest c with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
 
     [Mussi24, Assumption 2].
 
@@ -149,7 +149,7 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     beta : float
         Increments are at most c n^-beta.
 
@@ -170,7 +170,7 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
 
 
 def largest_beta(curves: ArrayLike, c: float) -> float | None:
-    r"""Largest beta with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+    r"""Return the largest beta with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
 
     [Mussi24, Assumption 2].
 
@@ -181,14 +181,14 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     c : float
         Increments are at most c n^-beta.
 
     Returns
     -------
     float | None
-        Beta, None where there is none.
+        Beta, or None if there is none.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
 
 
 def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
-    """By arm, its first entry above the tolerance; rows are arms, column n - 1 is pull n."""
+    """Return by arm its first entry above the tolerance; column n - 1 is pull n."""
     over = excess > tolerance
     return [
         Violation(arm, n + 1, float(excess[arm, n])) if over[arm].any() else None
@@ -219,5 +219,5 @@ def _first_true(over: NDArray[np.bool_]) -> list[int]:
 
 
 def _earliest(found: Iterable[Violation | None]) -> Violation | None:
-    """The one at the earliest pull, the lowest arm among equals."""
+    """Return the violation at the earliest pull, the lowest arm among equals."""
     return min((v for v in found if v), key=lambda v: (v.pull, v.arm), default=None)

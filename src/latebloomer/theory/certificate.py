@@ -1,7 +1,7 @@
 r"""What the rewards seen so far prove about the arms at the horizon.
 
 By lines (the default). For a rising concave curve the mean of any of an arm's first n rewards is
-at most mu(H) in expectation, and the least-squares line through its newest m, read at H, is at
+at most mu(H) in expectation, and the least-squares line through its latest m, read at H, is at
 least mu(H): the residual of a concave curve against the line is concave with zero sum and zero
 first moment over the m pulls, so it cannot be above 0 beyond them. Both are linear in the rewards,
 with noise of standard deviation
@@ -36,24 +36,18 @@ from numpy.typing import ArrayLike
 from latebloomer.core.estimators import first_full, window_length
 from latebloomer.core.statistics import noise_margin, pooled_noise
 from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    need_budget,
-    need_delta,
-    need_noise,
-    need_window,
-)
+from latebloomer.theory import inputs
+from latebloomer.theory.inputs import Floats, Ints
 from latebloomer.theory.widths import optimistic_weight, pessimistic_weight, window_lengths
 
 LINES, WINDOWS = METHODS = ("lines", "windows")
 SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
-DELTA = 0.05  # what may fail, unless one says otherwise
+DELTA = 0.05  # probability that some interval fails, by default
 STEP = 1.1  # from one judged pull count to the next
 
 
 def shape_of(maximize: bool) -> str:
-    """What is assumed of curves, as their scores are seen: losses are the other way up."""
+    """Return what is assumed of curves, as users see them: losses are the other way up."""
     return "rise and are concave" if maximize else "fall and are convex"
 
 
@@ -68,21 +62,21 @@ class Certificate:
     Attributes
     ----------
     lower : Floats
-        -inf where an arm has too few rewards to say anything.
+        Lower ends; -inf if an arm has too few rewards.
     upper : Floats
-        Below `lower` where the curve contradicts the assumptions.
+        Upper ends; below `lower` if the curve contradicts the assumptions.
     horizon : int
-        The pull that it is about.
+        Number of pulls that the intervals are about.
     delta : float
-        The probability that some interval fails.
+        Probability that some interval fails.
     noise : float
-        The level that was used.
+        Noise level that was used.
     noise_estimated : bool
-        Whether it was read off the same rewards.
+        Whether the noise level was estimated from the same rewards.
     maximize : bool
-        False where rewards are losses times -1: sentences speak of the losses.
+        False if rewards are losses times -1: sentences are about the losses.
     lost : frozenset[int]
-        Arms that failed. They cannot be kept, so nobody is compared with them.
+        Arms that failed. They cannot be kept, so no arm is compared with them.
     """
 
     lower: Floats
@@ -95,7 +89,7 @@ class Certificate:
     lost: frozenset[int] = frozenset()
 
     def certified(self, arm: int) -> bool:
-        """Whether `arm` is proved best at the horizon: its interval lies above all the others.
+        """Return whether `arm` is proved best at the horizon: its interval is above all others.
 
         Never where some arm's curve contradicts what the proof assumes, or where no other arm is
         left.
@@ -111,14 +105,14 @@ class Certificate:
         return [int(i) for i in np.flatnonzero(self.lower > self.upper) if i not in self.lost]
 
     def rival(self, arm: int) -> int | None:
-        """The other arm that could reach highest; None where all others are lost."""
+        """Return the other arm that could reach highest; None if all others are lost."""
         if not 0 <= arm < len(self.upper):
             raise ArmError(f"arm {arm}, but there are arms 0 to {len(self.upper) - 1}")
         others = [i for i in range(len(self.upper)) if i != arm and i not in self.lost]
         return max(others, key=lambda i: self.upper[i], default=None)
 
     def missing(self, arm: int) -> str:
-        """A sentence: that `arm` is certified, or what stands in the way."""
+        """Return a sentence: that `arm` is certified, or what prevents it."""
         rival = self.rival(arm)
         if rival is None:
             return f"not certified: no other arm is left to compare arm {arm} with"
@@ -162,40 +156,40 @@ def certificate(
     score_range: tuple[float, float] | None = None,
     looks: int = 1,
 ) -> Certificate:
-    """Intervals for each mu_i(horizon) from each arm's rewards in the order they came.
+    """Return intervals for each mu_i(horizon) from each arm's rewards in order.
 
     `noise` is the sub-Gaussian level sigma, or None to estimate it; then its own uncertainty is
     part of the intervals. `budget`, the most pulls any arm could have had, makes the intervals
     narrower where it is below the horizon; it must not depend on rewards. `score_range` is what a
-    mean cannot leave, (0, 1) for an accuracy. `window` is that of `method="windows"`. Whoever
-    looks several times, to stop when the answer is there, says how often at most (`looks`): an
-    estimated noise level must then be large enough every time.
+    mean cannot leave, (0, 1) for an accuracy. `window` is for `method="windows"`. If you
+    check several times, to stop when the answer is there, give the maximum number of checks
+    (`looks`): an estimated noise level must then be large enough every time.
 
     Parameters
     ----------
     rewards : Sequence[ArrayLike]
-        Of each arm, in the order they came.
+        Rewards of each arm, in order.
     noise : float | None
-        The level sigma; estimated if None.
+        Noise level sigma. Default: estimated.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
     delta : float
-        The probability that some interval fails.
+        Probability that some interval fails.
     budget : int | None
-        The most pulls that any arm could have had.
+        Maximum number of pulls that any arm could have had.
     method : str
         "lines" or "windows".
     score_range : tuple[float, float] | None
-        What a mean cannot leave.
+        Lowest and highest possible mean.
     looks : int
-        How often one looks, at most.
+        Maximum number of checks.
 
     Returns
     -------
     Certificate
-        An interval for each arm.
+        Interval for each arm.
 
     Examples
     --------
@@ -207,15 +201,15 @@ def certificate(
     'not certified: arm 0 may reach 0.92... at 100 pulls, 0.73... above the 0.19... that arm 1 ...'
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
-    need_window(window)
-    need_delta(delta)
-    need_budget(horizon, "horizon")
+    inputs.need_window(window)
+    inputs.need_delta(delta)
+    inputs.need_budget(horizon, "horizon")
     need_whole("horizon", horizon)
     require(need_whole("looks", looks) >= 1, "looks", looks, "at least 1", "this is one of them")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
-    need_noise(level)
+    inputs.need_noise(level)
     most = _most_pulls(arrays, horizon, budget)
     if method == LINES:
         ends = _by_lines(arrays, most, horizon, level, delta, looks if noise is None else 0)
@@ -236,7 +230,7 @@ def certificate(
 def _by_lines(
     arrays: list[Floats], most: int, horizon: int, noise: float, delta: float, estimates: int
 ) -> list[tuple[float, float]]:
-    """Intervals for all arms; a tenth of delta pays for a noise level estimated so many times."""
+    """Return intervals for all arms; a tenth of delta pays for estimates of the noise level."""
     if estimates:
         bends = sum(max(0, len(x) - 2) for x in arrays)
         noise *= noise_margin(delta / 10 / estimates, bends)
@@ -263,7 +257,7 @@ def _judged_counts(most: int) -> Ints:
 def _line_interval(
     rewards: Floats, counts: Ints, horizon: int, scale: float
 ) -> tuple[float, float]:
-    """One arm's interval: the best of all judged counts and shares."""
+    """Return one arm's interval: the best of all judged counts and shares."""
     counts = counts[counts <= len(rewards)]
     if len(counts) == 0:
         return -math.inf, math.inf
@@ -294,14 +288,14 @@ def _as_range(given: tuple[float, float]) -> tuple[float, float]:
 
 
 def _usable_counts(most: int, window: float) -> int:
-    """How many pull counts up to `most` have a window with a reward in it."""
+    """Return how many pull counts up to `most` have a window with a reward in it."""
     if window_length(window, most) < 1:
         return 0
     return most - first_full(window) + 1
 
 
 def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tuple[float, float]:
-    """One arm's interval: the intersection over the pull counts so far."""
+    """Return one arm's interval: the intersection over the pull counts so far."""
     n = np.arange(1, len(rewards) + 1, dtype=np.int64)
     n = n[window_lengths(n, window) > 0]
     if len(n) == 0:
@@ -313,7 +307,10 @@ def _interval(rewards: Floats, horizon: int, window: float, scale: float) -> tup
 
 
 def _estimates(rewards: Floats, n: Ints, h: Ints, horizon: int) -> tuple[Floats, Floats]:
-    """Pessimistic and optimistic estimates at every n [Mussi24, Eq. (mu_hat), (mu_check)]."""
+    """Return pessimistic and optimistic estimates at every n.
+
+    [Mussi24, Eq. (mu_hat), (mu_check)].
+    """
     # The weights of each sum to 1, so the mean can be taken out: S and Q stay small.
     centre = float(np.mean(rewards))
     x = np.concatenate([[0.0], rewards - centre])
@@ -336,7 +333,7 @@ def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
     """Pull counts that the union bound must cover: up to the horizon, or fewer by the budget."""
     if budget is None:
         return horizon
-    need_budget(budget)
+    inputs.need_budget(budget)
     need_whole("budget", budget)
     longest = max(len(x) for x in arrays)
     if longest > budget:

@@ -12,16 +12,18 @@ TIE = 1e-12  # means closer than this differ by rounding only (curves are of ord
 
 
 def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
-    r"""The arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties [Mussi24, Sec. 2].
+    r"""Return the arm :math:`i^*(T) = \arg\max_i \mu_i(T)`, the lowest index on ties.
+
+    [Mussi24, Sec. 2].
 
     Means apart by no more than `tie` count as equal.
 
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     tie : float
         Means apart by no more than this count as equal.
 
@@ -40,7 +42,7 @@ def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
 
 
 def best_arms(means: Floats, tie: float = 0.0) -> Ints:
-    """i*(T) by column of a table of means, whose columns are budgets.
+    """Return i*(T) by column of a table of means, whose columns are budgets.
 
     In setting A the arms 0 and 1 tie exactly at 188; in floating point they need not.
 
@@ -65,14 +67,14 @@ def best_arms(means: Floats, tie: float = 0.0) -> Ints:
 
 
 def best_arm_changes(curves: ArrayLike, budget: int, tie: float = 0.0) -> Ints:
-    """Budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
+    """Return the budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
 
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     tie : float
         Means apart by no more than this count as equal.
 
@@ -91,16 +93,16 @@ def best_arm_changes(curves: ArrayLike, budget: int, tie: float = 0.0) -> Ints:
 
 
 def gaps(curves: ArrayLike, budget: int) -> Floats:
-    r"""Gaps :math:`\Delta_i(T) = \mu_{i^*(T)}(T) - \mu_i(T)`, 0 for the best arm.
+    r"""Return the gaps :math:`\Delta_i(T) = \mu_{i^*(T)}(T) - \mu_i(T)`, 0 for the best arm.
 
     [Mussi24, Sec. 2].
 
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
 
 
 def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
-    r"""Complexity :math:`H_{1,\eta}(T) = \sum_{i \ne i^*(T)} \Delta_i(T)^{-\eta}`.
+    r"""Return the complexity :math:`H_{1,\eta}(T) = \sum_{i \ne i^*(T)} \Delta_i(T)^{-\eta}`.
 
     [Mussi24, Eq. (complxIndex)]. Infinite when a second arm is as good as the best.
 
@@ -142,7 +144,7 @@ def h1(gaps: ArrayLike, eta: float = 2.0) -> float:
 
 
 def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
-    r"""Complexity :math:`H_{2,\eta}(T) = \max_{2 \le i \le K} i\,\Delta_{(i)}(T)^{-\eta}`.
+    r"""Return :math:`H_{2,\eta}(T) = \max_{2 \le i \le K} i\,\Delta_{(i)}(T)^{-\eta}`.
 
     [Mussi24, Lemma lem:lemlem]; :math:`H_2` of Thm 2 is the case eta = 2. Thm 2 writes the
     maximum over all of [K], but Delta_(1) = 0: it starts at the second-best arm.
@@ -174,7 +176,7 @@ def h2(gaps: ArrayLike, eta: float = 2.0) -> float:
 
 
 def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
-    """Delta_(i)^-eta for i = 2, ..., K."""
+    """Return Delta_(i)^-eta for i = 2, ..., K."""
     require(eta > 0, "eta", eta, "above 0", "a smaller gap must count for more")
     with np.errstate(divide="ignore", over="ignore"):  # a tie makes the problem infinitely hard
         return as_gaps(gaps)[1:] ** -eta

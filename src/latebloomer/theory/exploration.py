@@ -8,19 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import best_arm, h1
 from latebloomer.theory.complexity import gaps as gaps_of
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    as_problem,
-    need_budget,
-    need_exploration,
-    need_noise,
-    need_share,
-    need_window,
-    power,
-)
+from latebloomer.theory.inputs import Floats, Ints
 from latebloomer.theory.rising_ucbe_bounds import growth, minimum_budget, order
 from latebloomer.theory.widths import window_lengths
 
@@ -30,16 +21,16 @@ class NoExploration:
     """The answer where no a*(iota) > 0 exists: the theorem then promises nothing.
 
     `bracket` is what had to be positive and is not. `smallest_budget` is the first budget at
-    which it would be, with the gaps held as they are; None where that cannot be said.
+    which it would be, with the gaps held fixed; None if that is unknown.
 
     Attributes
     ----------
     reason : str
-        In words.
+        Reason, as text.
     bracket : float
         What had to be positive and is not.
     smallest_budget : int | None
-        The first at which it would be; None where that cannot be said.
+        First budget at which it would be; None if that is unknown.
     """
 
     reason: str
@@ -50,7 +41,9 @@ class NoExploration:
 def y_bound(
     exploration: float, curves: ArrayLike, budget: int, noise: float, window: float
 ) -> Ints:
-    r"""For each arm the largest integer y <= T that satisfies [Mussi24, Eq. (implicit_NiT)]
+    r"""Return for each arm the largest integer y <= T that satisfies the paper's inequality.
+
+    [Mussi24, Eq. (implicit_NiT)]
 
     .. math:: T\,\gamma_i(\lfloor (1-2\varepsilon) y \rfloor)
               + 2 T \sigma \sqrt{a / \lfloor \varepsilon y \rfloor^3} \ge \Delta_i(T) .
@@ -67,13 +60,13 @@ def y_bound(
     exploration : float
         A, R-UCBE's exploration parameter.
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -86,14 +79,14 @@ def y_bound(
     >>> y_bound(1.0, flat, budget=40, noise=0.1, window=0.25)
     array([40, 27])
     """
-    need_exploration(exploration)
+    inputs.need_exploration(exploration)
     return np.sum(_thresholds(curves, budget, noise, window) <= exploration, axis=1)
 
 
 def exploration_limit(
     curves: ArrayLike, budget: int, noise: float, window: float, iota: float = 0.0
 ) -> float | NoExploration:
-    r"""The largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
+    r"""Return the largest a with :math:`(1-\iota) T - \sum_{i \ne i^*(T)} y_i(a) > 0`.
 
     This is a*(iota) of [Mussi24, Thm 1, Eq. (ucb_can_be_learned)], from any curves that satisfy
     Assumption 1. Each y_i is a step function of a, so the answer is an order statistic of where
@@ -103,13 +96,13 @@ def exploration_limit(
     Parameters
     ----------
     curves : ArrayLike
-        A table of means, a row for each arm: `curves[i, n - 1]` is that of arm i's n-th pull.
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
     iota : float
         The share of the budget promised to the best arm.
 
@@ -124,7 +117,7 @@ def exploration_limit(
     >>> round(exploration_limit(flat, budget=400, noise=0.1, window=0.25), 9)
     39.0625
     """
-    need_share(iota)
+    inputs.need_share(iota)
     steps = _thresholds(curves, budget, noise, window)
     rivals = np.delete(steps, best_arm(curves, budget), axis=0)
     room = (1 - iota) * budget
@@ -149,7 +142,7 @@ def exploration_limit_polynomial(
     c: float,
     iota: float = 0.0,
 ) -> float | NoExploration:
-    r"""Closed form of a*(iota) under Assumption 2 [Mussi24, Cor. 1, Eq. (aStar)].
+    r"""Return a*(iota) in closed form under Assumption 2 [Mussi24, Cor. 1, Eq. (aStar)].
 
     .. math:: a^*(\iota) = \frac{\varepsilon^3}{4\sigma^2} \biggl( \Bigl( \frac{(1-\iota) T^{1-1/q}
               - (K-1)}{H_{1,1/q}(T)} \Bigr)^{q} - c (1-2\varepsilon)^{-\beta} \biggr)^2,
@@ -172,11 +165,11 @@ def exploration_limit_polynomial(
     gaps : ArrayLike
         One for each arm, 0 for the best.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     noise : float
         The sub-Gaussian level sigma of the rewards.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
     beta : float
         Increments are at most c n^-beta.
     c : float
@@ -196,9 +189,9 @@ def exploration_limit_polynomial(
     >>> exploration_limit_polynomial([0, 1.0], 8, 0.5, window=0.25, beta=2, c=0.25).smallest_budget
     9
     """
-    need_budget(budget)
-    need_noise(noise)
-    need_share(iota)
+    inputs.need_budget(budget)
+    inputs.need_noise(noise)
+    inputs.need_share(iota)
     bracket = _bracket(gaps, budget, window, beta, c, iota)
     if bracket > 0:
         return window**3 / 4 * (bracket / noise) ** 2 if noise > 0 else math.inf
@@ -213,16 +206,16 @@ def exploration_limit_polynomial(
 def _bracket(
     gaps: ArrayLike, budget: int, window: float, beta: float, c: float, iota: float
 ) -> float:
-    """The outer bracket of Eq. (aStar); its base, a number of pulls, counts as 0 if negative."""
+    """Return the outer bracket of Eq. (aStar); its base, a number of pulls, is at least 0."""
     q = order(beta)
-    room = (1 - iota) * power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
-    return power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
+    room = (1 - iota) * inputs.power(budget, 1 - 1 / q) - (len(np.asarray(gaps)) - 1)
+    return inputs.power(max(room, 0.0) / h1(gaps, 1 / q), q) - growth(window, beta, c)
 
 
 def _first_budget(
     gaps: ArrayLike, window: float, beta: float, c: float, iota: float
 ) -> int | None:
-    """The first whole budget with a positive bracket, if a float can hold it."""
+    """Return the first integer budget with a positive bracket, if a float can hold it."""
     least = minimum_budget(gaps, window, beta, c, iota)
     if math.isinf(least):
         return None
@@ -233,10 +226,10 @@ def _first_budget(
 
 
 def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
-    """Row i, column y - 1: the smallest a with y_i(a) >= y. Rows never decrease."""
-    need_noise(noise)
-    need_window(window, below_half=True)
-    means = as_problem(curves, budget)[:, :budget]
+    """Return in row i, column y - 1 the smallest a with y_i(a) >= y. Rows never decrease."""
+    inputs.need_noise(noise)
+    inputs.need_window(window, below_half=True)
+    means = inputs.as_problem(curves, budget)[:, :budget]
     y = np.arange(1, budget + 1)
     at = np.floor((1 - 2 * window) * y).astype(np.int64)  # at most T - 1: mu(T) is enough
     gamma = np.diff(means, axis=1, prepend=-np.inf)[:, at]  # gamma(n) in column n; gamma(0) = inf
@@ -248,7 +241,7 @@ def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> 
 
 
 def _smallest_bonus(missing: Floats, scale: float) -> Floats:
-    """(missing / scale)^2; infinite where there is something missing but no noise."""
+    """Return (missing / scale)^2; infinite if something is missing but there is no noise."""
     if scale == 0:
         return np.where(missing > 0, np.inf, 0.0)
     return (missing / scale) ** 2

@@ -19,7 +19,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
-    """Curves as float64, known to be finite and to reach pull number `pulls`."""
+    """Return curves as float64, known to be finite and to reach pull number `pulls`."""
     array = np.asarray(curves, dtype=np.float64)
     if array.ndim != 2 or array.size == 0:
         raise CurveError(
@@ -45,7 +45,7 @@ def need_reach(length: int, pulls: int) -> None:
 
 
 def as_problem(curves: ArrayLike, budget: int) -> Floats:
-    """Curves of at least two arms that reach the budget."""
+    """Return curves of at least two arms that reach the budget."""
     need_budget(budget)
     array = as_curves(curves, budget)
     require(len(array) >= 2, "arms", len(array), "at least 2", "the best of one arm is known")
@@ -53,7 +53,7 @@ def as_problem(curves: ArrayLike, budget: int) -> Floats:
 
 
 def as_gaps(gaps: ArrayLike) -> Floats:
-    """Gaps in increasing order, Delta_(1) = 0 first."""
+    """Return gaps in increasing order, Delta_(1) = 0 first."""
     array = np.asarray(gaps, dtype=np.float64)
     given = array.tolist()
     require(array.ndim == 1 and array.size >= 2, "gaps", given, "one number per arm, two or more",
@@ -119,12 +119,12 @@ def need_polynomial(beta: float, c: float | None = None) -> None:
 
 
 def exponential(exponent: float) -> float:
-    """exp, with 0 for minus infinity and infinity where it would overflow."""
+    """Return exp, with 0 for minus infinity and infinity instead of an overflow."""
     return math.exp(exponent) if exponent < 709 else math.inf
 
 
 def power(base: float, exponent: float) -> float:
-    """base ** exponent for base >= 0, infinite where a float cannot hold it."""
+    """Return base ** exponent for base >= 0, infinite if a float cannot hold it."""
     require(base >= 0, "base", base, "at least 0", "real powers of negative numbers are not real")
     try:
         return float(base**exponent)
@@ -133,7 +133,7 @@ def power(base: float, exponent: float) -> float:
 
 
 def signal_to_noise(gaps: Floats, noise: float) -> Floats:
-    """Delta^2 / sigma^2: 0 for no gap, infinite for a gap without noise."""
+    """Return Delta^2 / sigma^2: 0 for no gap, infinite for a gap without noise."""
     if noise == 0:
         return np.where(gaps > 0, math.inf, 0.0)
     return (gaps / noise) ** 2

@@ -12,20 +12,13 @@ from numpy.typing import ArrayLike
 
 from latebloomer._util.memory import need_memory
 from latebloomer.errors import ArmError, require
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import h1
-from latebloomer.theory.inputs import (
-    Floats,
-    as_gaps,
-    exponential,
-    need_budget,
-    need_noise,
-    need_polynomial,
-    power,
-)
+from latebloomer.theory.inputs import Floats
 
 
 def minimum_budget(gaps: ArrayLike, beta: float) -> float:
-    r"""Below this budget no algorithm is right on every instance with these gaps.
+    r"""Return the budget below which no algorithm is right on every instance with these gaps.
 
     .. math:: T \ge \sum_{i \ne i^*(T)} \Bigl( \frac{1}{8 \Delta_i(T)} \Bigr)^{1/(\beta-1)}
               \qquad \text{[Mussi24, Thm 3, Eq. (minTT)]}
@@ -47,25 +40,27 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
     >>> minimum_budget([0, 0.0625, 0.03125], beta=2)  # 16/8 + 32/8
     6.0
     """
-    need_polynomial(beta)
+    inputs.need_polynomial(beta)
     exponent = 1 / (beta - 1)
-    return power(1 / 8, exponent) * h1(gaps, exponent)
+    return inputs.power(1 / 8, exponent) * h1(gaps, exponent)
 
 
 def arms_needed(beta: float) -> float:
-    r"""Arms :math:`1 + 8^{1/(\beta-1)}` from which Thm 3's instances exist [Mussi24, Thm 3].
+    r"""Return the arms :math:`1 + 8^{1/(\beta-1)}` from which Thm 3's instances exist.
+
+    [Mussi24, Thm 3].
 
     Thm 4 asks for one arm less.
 
     >>> arms_needed(beta=2)
     9.0
     """
-    need_polynomial(beta)
-    return 1 + power(8, 1 / (beta - 1))
+    inputs.need_polynomial(beta)
+    return 1 + inputs.power(8, 1 / (beta - 1))
 
 
 def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
-    r"""Some instance with :math:`H_{1,2} \le \overline H` costs every algorithm this error.
+    r"""Return the error that an instance with :math:`H_{1,2} \le \overline H` costs any algorithm.
 
     .. math:: \sup e_T \ge \tfrac14 \exp\bigl(-8T / (\sigma^2 \overline H)\bigr)
               \qquad \text{[Mussi24, Thm 4, first statement]}
@@ -77,7 +72,7 @@ def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
 
 
 def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, arms: int) -> float:
-    r"""Some set of instances costs every algorithm this error on one, of complexity H_{1,2}.
+    r"""Return the error that a set of instances of complexity H_{1,2} costs every algorithm.
 
     .. math:: e_T \ge \tfrac14 \exp\bigl(-32T / (\sigma^2 \log(K)\, H_{1,2})\bigr)
               \qquad \text{[Mussi24, Thm 4, second statement]}
@@ -92,7 +87,7 @@ def error_lower_bound_many_arms(budget: int, noise: float, complexity: float, ar
 
 
 def concavity_lower_bound(noise: float = 1.0) -> float:
-    r"""Without concavity every algorithm errs this often on some instance, whatever the budget.
+    r"""Return how often every algorithm errs without concavity, whatever the budget.
 
     .. math:: e_T \ge \tfrac14 e^{-1/(8\sigma^2)} \qquad \text{[Mussi24, App. F]}
 
@@ -105,7 +100,7 @@ def concavity_lower_bound(noise: float = 1.0) -> float:
 
 
 def lower_bound_curve(pulls: ArrayLike, beta: float, gap: float, capped: bool = True) -> Floats:
-    r"""An arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at the pulls n >= 1.
+    r"""Return an arm of the instances in the proofs of [Mussi24, Thm 3 and 4], at pulls n >= 1.
 
     .. math:: \mu(n) = \min\bigl\{ (\tfrac12 + \Delta)(1 - n^{1-\beta}),\
               \tfrac12 - \Delta \bigr\}
@@ -123,10 +118,10 @@ def lower_bound_curve(pulls: ArrayLike, beta: float, gap: float, capped: bool = 
 def lower_bound_instance(
     gaps: ArrayLike, beta: float, length: int, better: int | None = None
 ) -> Floats:
-    """Curves of the instances nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
+    """Return the curves of nu, nu' and nu^(i) in the proofs of [Mussi24, Thm 3 and 4].
 
     `gaps` are the gaps at infinity, 0 for arm 0, in (0, 1/2] for the others. `better` names the
-    arm that goes on rising to 1/2 + Delta_i: nu' and nu^(i); None or 0 gives nu = nu^(1).
+    arm that continues to rise to 1/2 + Delta_i: nu' and nu^(i); None or 0 gives nu = nu^(1).
     Assumption 2 holds with c = beta - 1. mu_i(1) = 0 for every arm (at n = 0 the formula is
     minus infinity: it has no pull 0).
 
@@ -136,11 +131,11 @@ def lower_bound_instance(
     >>> lower_bound_instance([0, 0.25], beta=2, length=4, better=1)[1]
     array([0.    , 0.375 , 0.5   , 0.5625])
     """
-    need_polynomial(beta)
-    need_budget(length, "length")
+    inputs.need_polynomial(beta)
+    inputs.need_budget(length, "length")
     limits = np.asarray(gaps, dtype=np.float64)
     require(
-        as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
+        inputs.as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
         "gaps",
         limits.tolist(),
         "0 for arm 0 and at most 1/2",
@@ -156,13 +151,13 @@ def lower_bound_instance(
 
 
 def concavity_instances(budget: int) -> tuple[Floats, Floats]:
-    """The two problems that only a convex last step tells apart [Mussi24, App. F].
+    """Return the two problems that only a convex last step tells apart [Mussi24, App. F].
 
     >>> nu, other = concavity_instances(budget=3)
     >>> nu[0], other[0], nu[1]
     (array([0.5, 0.5, 0.5]), array([0.5, 0.5, 1. ]), array([0.75, 0.75, 0.75]))
     """
-    need_budget(budget)
+    inputs.need_budget(budget)
     need_memory(32 * budget, f"a pair of problems of {budget} pulls", "set a smaller budget")
     nu = np.repeat([[0.5], [0.75]], budget, axis=1)
     other = nu.copy()
@@ -171,10 +166,10 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
 
 
 def _quarter(information: float, budget: int, noise: float, complexity: float) -> float:
-    """1/4 exp(-information / (sigma^2 complexity)): Bretagnolle-Huber."""
-    need_budget(budget)
-    need_noise(noise)
+    """Return 1/4 exp(-information / (sigma^2 complexity)): Bretagnolle-Huber."""
+    inputs.need_budget(budget)
+    inputs.need_noise(noise)
     require(complexity > 0, "complexity", complexity, "above 0", "it is a sum of inverse squares")
     if noise == 0:
         return 0.0  # one pull tells the instances apart
-    return exponential(-information / (noise**2 * complexity)) / 4
+    return inputs.exponential(-information / (noise**2 * complexity)) / 4

@@ -10,17 +10,8 @@ from numpy.typing import ArrayLike
 from latebloomer.core.estimators import window_length
 from latebloomer.core.phases import log_bar, phase_lengths
 from latebloomer.errors import require
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import best_arm, gaps, h2
-from latebloomer.theory.inputs import (
-    as_gaps,
-    as_problem,
-    exponential,
-    need_noise,
-    need_polynomial,
-    need_window,
-    power,
-    signal_to_noise,
-)
 
 
 @dataclass(frozen=True)
@@ -30,9 +21,9 @@ class PhaseCondition:
     Attributes
     ----------
     bias : tuple[float, ...]
-        By phase, the best arm's possible bias.
+        For each phase, the best arm's possible bias.
     allowed : tuple[float, ...]
-        By phase, the bias allowed.
+        For each phase, the bias allowed.
     """
 
     bias: tuple[float, ...]
@@ -51,7 +42,7 @@ class PhaseCondition:
 
 
 def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondition:
-    r"""The condition of Thm 2 on the budget [Mussi24, Eq. (timeBudgetLBSR2)]:
+    r"""Return the condition of Thm 2 on the budget [Mussi24, Eq. (timeBudgetLBSR2)].
 
     .. math:: T\,\gamma_{(1)}(\lceil (1-\varepsilon) N_j \rceil) \le \Delta_{(K-j+1)}(T) / 2
               \quad\text{for every phase } j .
@@ -62,8 +53,8 @@ def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondi
     >>> phase_condition(late, 100, window=0.25).failing, phase_condition(late, 400, 0.25).holds
     ((1, 2), True)
     """
-    need_window(window)
-    means = as_problem(curves, budget)
+    inputs.need_window(window)
+    means = inputs.as_problem(curves, budget)
     gamma = np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)  # gamma[0] infinite
     lengths = phase_lengths(len(means), budget)
     bias = [budget * float(gamma[n - window_length(window, n)]) for n in lengths]
@@ -72,7 +63,7 @@ def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondi
 
 
 def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
-    r"""Budget from which Thm 2's condition holds under Assumption 2.
+    r"""Return the budget from which Thm 2's condition holds under Assumption 2.
 
     [Mussi24, Eq. (timeBudgetLBSR)].
 
@@ -85,15 +76,15 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 8/4 * 2^2 * 1 * (2 * 2^0.5)^2 = 64
     64.00000000000001
     """
-    need_window(window)
-    need_polynomial(beta, c)
-    arms = len(as_gaps(gaps))
+    inputs.need_window(window)
+    inputs.need_polynomial(beta, c)
+    arms = len(inputs.as_gaps(gaps))
     spread = log_bar(arms) * h2(gaps, 1 / beta) / (1 - window)
-    return max(2.0 * arms, power(2 * c * power(2 * spread, beta), 1 / (beta - 1)))
+    return max(2.0 * arms, inputs.power(2 * c * inputs.power(2 * spread, beta), 1 / (beta - 1)))
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability as printed in [Mussi24, Eq. (SRErrorProb)].
+    r"""Return the error probability as printed in [Mussi24, Eq. (SRErrorProb)].
 
     .. math:: e_T \le \frac{K(K-1)}{2} \exp\Bigl( -\frac{\varepsilon}{8\sigma^2}
               \frac{T-K}{\overline{\log}(K)\,H_2(T)} \Bigr)
@@ -104,18 +95,21 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     >>> round(error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 12)  # exp(-400/64)
     0.001930454136
     """
-    need_noise(noise)
-    need_window(window)
-    arms = len(as_gaps(gaps))
+    inputs.need_noise(noise)
+    inputs.need_window(window)
+    arms = len(inputs.as_gaps(gaps))
     _need_phases(arms, budget)
-    signal = float(signal_to_noise(np.array(h2(gaps) ** -0.5), noise))  # 1 / (sigma^2 H_2)
+    signal = float(inputs.signal_to_noise(np.array(h2(gaps) ** -0.5), noise))  # 1 / (sigma^2 H_2)
     return (
-        arms * (arms - 1) / 2 * exponential(-window / 8 * (budget - arms) / log_bar(arms) * signal)
+        arms
+        * (arms - 1)
+        / 2
+        * inputs.exponential(-window / 8 * (budget - arms) / log_bar(arms) * signal)
     )
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability by the proof of Thm 2, with the noise of both windows and whole windows.
+    r"""Return the error probability by the proof of Thm 2, for the noise of both whole windows.
 
     .. math:: e_T \le \sum_{j=1}^{K-1} \sum_{i=K+1-j}^{K}
               \exp\Bigl( -\frac{h_j \Delta_{(i)}(T)^2}{16 \sigma^2} \Bigr),
@@ -128,26 +122,28 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
     >>> round(proved_error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
     0.043936934
     """
-    need_noise(noise)
-    need_window(window)
-    ordered = as_gaps(gaps)
+    inputs.need_noise(noise)
+    inputs.need_window(window)
+    ordered = inputs.as_gaps(gaps)
     _need_phases(len(ordered), budget)
-    signal, lengths = signal_to_noise(ordered, noise), phase_lengths(len(ordered), budget)
+    signal, lengths = inputs.signal_to_noise(ordered, noise), phase_lengths(len(ordered), budget)
     windows = [max(1, window_length(window, n)) for n in lengths]
     return float(sum(np.sum(np.exp(-h / 16 * signal[-j:])) for j, h in enumerate(windows, 1)))
 
 
 def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Simple regret :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(N_{K-1})` [Mussi24, Thm 2].
+    r"""Return the bound :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(N_{K-1})` on simple regret.
+
+    [Mussi24, Thm 2].
 
     With the printed error bound for e_T; for rewards in [0, 1], under `phase_condition`. What is
-    left of the budget goes to the survivor here, so its last pull is the N_{K-1}-th or later.
+    left of the budget goes to the last arm here, so its last pull is the N_{K-1}-th or later.
 
     >>> late = [[n / (n + 3) for n in range(1, 403)], [0.5] * 402]
     >>> round(simple_regret_bound(late, 402, noise=0.0, window=0.25), 6)  # 402/405 - 200/203
     0.007371
     """
-    means = as_problem(curves, budget)
+    means = inputs.as_problem(curves, budget)
     _need_phases(len(means), budget)
     best = means[best_arm(means, budget)]
     error = error_bound(gaps(means, budget), budget, noise, window)
@@ -157,7 +153,7 @@ def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: fl
 def simple_regret_bound_polynomial(
     gaps: ArrayLike, budget: int, noise: float, window: float, beta: float, c: float
 ) -> float:
-    r"""Simple regret :math:`r_T \le e_T + c\,4^\beta T^{1-\beta}\,\overline{\log}(K)^\beta`.
+    r"""Return the bound :math:`r_T \le e_T + c\,4^\beta T^{1-\beta}\,\overline{\log}(K)^\beta`.
 
     [Mussi24, Cor. 2], for budgets of at least `minimum_budget`.
 
@@ -165,9 +161,9 @@ def simple_regret_bound_polynomial(
     >>> simple_regret_bound_polynomial([0, 0.5], 400, noise=0.0, window=0.25, beta=2, c=0.5)
     0.02
     """
-    need_polynomial(beta, c)
-    arms = len(as_gaps(gaps))
-    late = c * power(4 * log_bar(arms), beta) * power(budget, 1 - beta)
+    inputs.need_polynomial(beta, c)
+    arms = len(inputs.as_gaps(gaps))
+    late = c * inputs.power(4 * log_bar(arms), beta) * inputs.power(budget, 1 - beta)
     return error_bound(gaps, budget, noise, window) + late
 
 

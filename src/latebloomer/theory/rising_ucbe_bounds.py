@@ -12,35 +12,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.errors import require
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import best_arm, h1
-from latebloomer.theory.inputs import (
-    as_problem,
-    exponential,
-    need_budget,
-    need_delta,
-    need_exploration,
-    need_polynomial,
-    need_share,
-    need_window,
-    power,
-)
 
 
 def error_bound(arms: int, budget: int, exploration: float) -> float:
-    r"""Error probability :math:`e_T \le 2 T K e^{-a/10}` [Mussi24, Eq. (ucb_error_prob_ub)].
+    r"""Return the bound :math:`e_T \le 2 T K e^{-a/10}` on the error probability.
 
-    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 says nothing.
+    [Mussi24, Eq. (ucb_error_prob_ub)].
+
+    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 is no bound.
 
     >>> round(error_bound(arms=5, budget=1000, exploration=150.0), 5)  # 10^4 e^-15
     0.00306
     """
-    need_budget(budget)
-    need_exploration(exploration)
-    return 2 * budget * arms * exponential(-exploration / 10)
+    inputs.need_budget(budget)
+    inputs.need_exploration(exploration)
+    return 2 * budget * arms * inputs.exponential(-exploration / 10)
 
 
 def theory_exploration(arms: int, budget: int, delta: float) -> float:
-    r"""The a at which the error bound is delta: :math:`a = 10 \log(2TK/\delta)`.
+    r"""Return the a at which the error bound is delta: :math:`a = 10 \log(2TK/\delta)`.
 
     [Mussi24, Eq. (ucb_error_prob_ub)], solved for a. The bound applies if this is at most
     a*(iota).
@@ -48,9 +40,9 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        K, the number of arms.
     budget : int
-        T, pulls in all.
+        T, the total number of pulls.
     delta : float
         The probability of being wrong.
 
@@ -65,8 +57,8 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
     >>> round(a, 2), round(error_bound(5, 1000, a), 12)
     (122.06, 0.05)
     """
-    need_budget(budget)
-    need_delta(delta)
+    inputs.need_budget(budget)
+    inputs.need_delta(delta)
     require(arms >= 1, "arms", arms, "at least 1", "the bound is a union over the arms")
     return 10 * math.log(2 * budget * arms / delta)
 
@@ -74,7 +66,7 @@ def theory_exploration(arms: int, budget: int, delta: float) -> float:
 def minimum_budget(
     gaps: ArrayLike, window: float, beta: float, c: float, iota: float = 0.0
 ) -> float:
-    r"""Budget from which Cor. 1 has an a*(iota) >= 0, at the given gaps.
+    r"""Return the budget from which Cor. 1 has an a*(iota) >= 0, at the given gaps.
 
     .. math:: T \ge \biggl(\frac{c^{1/q} (1-2\varepsilon)^{-\beta/q} H_{1,1/q}(T) + K - 1}
               {1 - \iota}\biggr)^{q/(q-1)}, \qquad q = \min(\beta,\ 3/2)
@@ -87,16 +79,16 @@ def minimum_budget(
     >>> minimum_budget([0, 1.0], window=0.25, beta=2, c=0.25)  # c 2^2 = 1: (1 + 1)^3
     8.0
     """
-    need_share(iota)
+    inputs.need_share(iota)
     q, rising = order(beta), growth(window, beta, c)
     if iota == 1:
         return math.inf  # all of the budget promised to the best arm, none left to explore
-    needed = power(rising, 1 / q) * h1(gaps, 1 / q) + len(np.asarray(gaps)) - 1
-    return power(needed / (1 - iota), q / (q - 1))
+    needed = inputs.power(rising, 1 / q) * h1(gaps, 1 / q) + len(np.asarray(gaps)) - 1
+    return inputs.power(needed / (1 - iota), q / (q - 1))
 
 
 def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota: float) -> float:
-    r"""Simple regret :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
+    r"""Return :math:`r_T \le e_T + \mu_{i^*}(T) - \mu_{i^*}(\lfloor \iota T \rfloor)`.
 
     [Mussi24, Eq. (simpleRegretUCB)], with the error bound in the place of e_T; for rewards in
     [0, 1]. It holds for a up to a*(iota).
@@ -104,7 +96,7 @@ def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota
     >>> simple_regret_bound([[0.0, 0.5, 0.75, 0.75], [0.2] * 4], 4, exploration=1e9, iota=0.5)
     0.25
     """
-    means = as_problem(curves, budget)
+    means = inputs.as_problem(curves, budget)
     promised = _promised_pulls(budget, iota)
     best = means[best_arm(means, budget)]
     error = error_bound(len(means), budget, exploration)
@@ -114,36 +106,36 @@ def simple_regret_bound(curves: ArrayLike, budget: int, exploration: float, iota
 def simple_regret_bound_polynomial(
     arms: int, budget: int, exploration: float, beta: float, c: float, iota: float
 ) -> float:
-    r"""Simple regret :math:`r_T \le e_T + c\,2^\beta \iota^{-\beta} T^{1-\beta}`.
+    r"""Return the bound :math:`r_T \le e_T + c\,2^\beta \iota^{-\beta} T^{1-\beta}` on regret.
 
     [Mussi24, Cor. 1].
 
     >>> simple_regret_bound_polynomial(2, 100, exploration=1e9, beta=2, c=0.5, iota=0.5)  # 8/100
     0.08
     """
-    need_polynomial(beta, c)
+    inputs.need_polynomial(beta, c)
     _promised_pulls(budget, iota)  # the proof's floor(iota T) >= iota T / 2 needs iota T >= 1
-    late = c * power(2 / iota, beta) * power(budget, 1 - beta)
+    late = c * inputs.power(2 / iota, beta) * inputs.power(budget, 1 - beta)
     return error_bound(arms, budget, exploration) + late
 
 
 def order(beta: float) -> float:
-    """q of Cor. 1: pulls grow as (T / Delta)^(1/q), beta by the bias or 3/2 by the noise."""
-    need_polynomial(beta)
+    """Return q of Cor. 1: pulls grow as (T / Delta)^(1/q), by the bias or by the noise (3/2)."""
+    inputs.need_polynomial(beta)
     return min(beta, 1.5)
 
 
 def growth(window: float, beta: float, c: float) -> float:
-    """c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) that is due to rising."""
-    need_window(window, below_half=True)
-    need_polynomial(beta, c)
-    return c * power(1 / (1 - 2 * window), beta)
+    """Return c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) due to rising."""
+    inputs.need_window(window, below_half=True)
+    inputs.need_polynomial(beta, c)
+    return c * inputs.power(1 / (1 - 2 * window), beta)
 
 
 def _promised_pulls(budget: int, iota: float) -> int:
-    """floor(iota T), the pulls that the best arm surely gets."""
-    need_budget(budget)
-    need_share(iota)
+    """Return floor(iota T), the pulls that the best arm surely gets."""
+    inputs.need_budget(budget)
+    inputs.need_share(iota)
     promised = math.floor(iota * budget)
     require(
         promised >= 1,

@@ -6,23 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.core.estimators import window_length
+from latebloomer.theory import inputs
 from latebloomer.theory.complexity import best_arm, gaps
-from latebloomer.theory.inputs import (
-    Floats,
-    as_gaps,
-    as_problem,
-    exponential,
-    need_budget,
-    need_noise,
-    need_polynomial,
-    need_window,
-    power,
-    signal_to_noise,
-)
+from latebloomer.theory.inputs import Floats
 
 
 def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
-    r"""Whether :math:`T\,\gamma_{(1)}(\lceil(1-\varepsilon)N\rceil) \le \Delta_{(2)}(T)/2`.
+    r"""Return whether :math:`T\,\gamma_{(1)}(\lceil(1-\varepsilon)N\rceil) \le \Delta_{(2)}(T)/2`.
 
     [Mussi24, Lemma thr:lb_horizon_us], with the N = floor(T/K) pulls that each arm really gets.
 
@@ -30,8 +20,8 @@ def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
     >>> bias_condition(late, 100, window=0.25), bias_condition(late, 400, window=0.25)
     (False, True)
     """
-    need_window(window)
-    means = as_problem(curves, budget)
+    inputs.need_window(window)
+    means = inputs.as_problem(curves, budget)
     each = budget // len(means)
     gamma = np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)  # gamma[0] infinite
     bias = budget * gamma[each - window_length(window, each)]
@@ -39,7 +29,7 @@ def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
 
 
 def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
-    r"""Budget from which the bias is small enough under Assumption 2.
+    r"""Return the budget from which the bias is small enough under Assumption 2.
 
     [Mussi24, Eq. (us_horizon_lb)].
 
@@ -51,17 +41,17 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 2/4 * 2^2 * 2^2 / (1/2)
     16.0
     """
-    need_window(window)
-    need_polynomial(beta, c)
-    ordered = as_gaps(gaps)
+    inputs.need_window(window)
+    inputs.need_polynomial(beta, c)
+    ordered = inputs.as_gaps(gaps)
     if ordered[1] == 0:
         return float("inf")
-    needed = 2 * c * power(len(ordered) / (1 - window), beta) / float(ordered[1])
-    return power(needed, 1 / (beta - 1))
+    needed = 2 * c * inputs.power(len(ordered) / (1 - window), beta) / float(ordered[1])
+    return inputs.power(needed, 1 / (beta - 1))
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability as printed in [Mussi24, Thm thr:ub_error_us].
+    r"""Return the error probability as printed in [Mussi24, Thm thr:ub_error_us].
 
     .. math:: e_T \le (K-1) \exp\Bigl( -\frac{\varepsilon T}{8 K \sigma^2} \Delta_{(2)}(T)^2 \Bigr)
 
@@ -74,11 +64,11 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     """
     ordered, signal = _signals(gaps, budget, noise, window)
     exponent = -window / 8 * budget / len(ordered) * float(signal[1])
-    return (len(ordered) - 1) * exponential(exponent)
+    return (len(ordered) - 1) * inputs.exponential(exponent)
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
-    r"""Error probability by the same proof, with the noise of both windows and whole windows.
+    r"""Return the error probability by the same proof, for the noise of both whole windows.
 
     .. math:: e_T \le \sum_{i \ne i^*} \exp\Bigl( -\frac{h \Delta_i(T)^2}{16 \sigma^2} \Bigr),
               \qquad h = \max(1, \lfloor \varepsilon \lfloor T/K \rfloor \rfloor)
@@ -96,8 +86,8 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
 
 
 def _signals(gaps: ArrayLike, budget: int, noise: float, window: float) -> tuple[Floats, Floats]:
-    need_budget(budget)
-    need_noise(noise)
-    need_window(window)
-    ordered = as_gaps(gaps)
-    return ordered, signal_to_noise(ordered, noise)
+    inputs.need_budget(budget)
+    inputs.need_noise(noise)
+    inputs.need_window(window)
+    ordered = inputs.as_gaps(gaps)
+    return ordered, inputs.signal_to_noise(ordered, noise)

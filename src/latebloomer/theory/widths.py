@@ -12,19 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.errors import require
-from latebloomer.theory.inputs import (
-    Floats,
-    Ints,
-    as_curves,
-    need_budget,
-    need_exploration,
-    need_noise,
-    need_window,
-)
+from latebloomer.theory import inputs
+from latebloomer.theory.inputs import Floats, Ints
 
 
 def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window: float) -> Floats:
-    r"""Width :math:`\hat\beta(n) = \sigma \sqrt{a / h(n)}` [Mussi24, Lemma 1].
+    r"""Return the width :math:`\hat\beta(n) = \sigma \sqrt{a / h(n)}` [Mussi24, Lemma 1].
 
     Parameters
     ----------
@@ -35,7 +28,7 @@ def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -47,8 +40,8 @@ def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window
     >>> float(pessimistic_width(noise=0.5, exploration=4, pulls=16, window=0.25))
     0.5
     """
-    need_noise(noise)
-    need_exploration(exploration)
+    inputs.need_noise(noise)
+    inputs.need_exploration(exploration)
     h = window_lengths(pulls, window)
     return _where_seen(h, noise * np.sqrt(exploration / _at_least_one(h)))
 
@@ -56,7 +49,9 @@ def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window
 def optimistic_width(
     noise: float, exploration: float, pulls: ArrayLike, horizon: int, window: float
 ) -> Floats:
-    r"""Width :math:`\check\beta(n) = \sigma (T-n+h-1) \sqrt{a / h^3}` [Mussi24, Lemma 2].
+    r"""Return the width :math:`\check\beta(n) = \sigma (T-n+h-1) \sqrt{a / h^3}`.
+
+    [Mussi24, Lemma 2].
 
     Parameters
     ----------
@@ -67,9 +62,9 @@ def optimistic_width(
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -81,15 +76,15 @@ def optimistic_width(
     >>> float(optimistic_width(noise=0.5, exploration=4, pulls=16, horizon=25, window=0.25))
     1.5
     """
-    need_noise(noise)
-    need_exploration(exploration)
+    inputs.need_noise(noise)
+    inputs.need_exploration(exploration)
     n, h = _counts(pulls, horizon), window_lengths(pulls, window)
     reach = horizon - n + h - 1
     return _where_seen(h, noise * reach * np.sqrt(exploration / _at_least_one(h) ** 3))
 
 
 def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
-    r"""Bias :math:`\hat\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - h + 1)`.
+    r"""Return the bias :math:`\hat\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - h + 1)`.
 
     [Mussi24, Lemma 1].
 
@@ -103,9 +98,9 @@ def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: f
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -123,7 +118,7 @@ def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: f
 
 
 def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
-    r"""Bias :math:`\check\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - 2h + 1)`.
+    r"""Return the bias :math:`\check\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - 2h + 1)`.
 
     [Mussi24, Lemma 2].
 
@@ -136,9 +131,9 @@ def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: fl
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -155,14 +150,14 @@ def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: fl
 
 
 def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
-    """Sum of the squared weights of the noise in the pessimistic estimate: 1/h.
+    """Return the sum of the squared weights of the noise in the pessimistic estimate: 1/h.
 
     Parameters
     ----------
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -179,7 +174,7 @@ def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
 
 
 def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
-    r"""Exact sum of the squared weights of the noise in the optimistic estimate.
+    r"""Return the exact sum of the squared weights of the noise in the optimistic estimate.
 
     X_l has weight (1 + (T-l)/h)/h and X_{l-h} has -(T-l)/h^2, l = n-h+1, ..., n. (The proof of
     Lemma 2 has 1 - (T-l)/h, a wrong sign; the bound 5 (T-n+h-1)^2 / h^3 that it is after holds
@@ -194,9 +189,9 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
     pulls : ArrayLike
         N, the pulls of the arm; a number or an array.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     window : float
-        Epsilon, the share of its pulls that an arm is rated by.
+        Epsilon, the share of an arm's pulls that its rating uses.
 
     Returns
     -------
@@ -216,17 +211,17 @@ def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
 
 
 def window_lengths(pulls: ArrayLike, window: float) -> Ints:
-    """h(n) = floor(eps n) for many counts at once: `window_length` of each.
+    """Return h(n) = floor(eps n), the `window_length` of each of many counts.
 
     >>> window_lengths([3, 4, 11], window=0.25)
     array([0, 1, 2])
     """
-    need_window(window)
+    inputs.need_window(window)
     return np.floor(window * np.asarray(pulls)).astype(np.int64)
 
 
 def _counts(pulls: ArrayLike, horizon: int) -> Floats:
-    need_budget(horizon, "horizon")
+    inputs.need_budget(horizon, "horizon")
     n = np.asarray(pulls, dtype=np.float64)
     require(bool(np.all((n >= 0) & (n <= horizon))), "pulls", n.tolist(), f"in [0, {horizon}]",
             "an estimate at the horizon uses rewards up to the horizon")  # fmt: skip
@@ -238,13 +233,13 @@ def _at_least_one(h: Ints) -> Floats:
 
 
 def _where_seen(h: Ints, value: Floats) -> Floats:
-    """The value, infinite where the window is empty."""
+    """Return the value, infinite if the window is empty."""
     return np.where(h > 0, value, np.inf)
 
 
 def _bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, h: Ints, back: Ints) -> Floats:
-    """(2T - 2n + h - 1)/2 times gamma(n - back + 1)."""
+    """Return (2T - 2n + h - 1)/2 times gamma(n - back + 1)."""
     n = _counts(pulls, horizon)
     at = np.where(h > 0, n - back + 1, 1).astype(np.int64)
-    means = as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
+    means = inputs.as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
     return _where_seen(h, (2 * horizon - 2 * n + h - 1) / 2 * np.diff(means)[at - 1])

@@ -9,8 +9,7 @@ from pathlib import Path
 from time import localtime, strftime
 
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
-from latebloomer.racing.journal import files
-from latebloomer.racing.journal.listing import ListedRace, listed_race
+from latebloomer.racing.journal.listing import ListedRace, listed_race, running_or_interrupted
 from latebloomer.racing.journal.names import journal_files, written_at
 
 FIRST = (RUNNING, INTERRUPTED, FINISHED)  # in the list; then what cannot be read
@@ -39,7 +38,7 @@ class RaceFolder:
             self._known[path] = written, listed_race(path)
         race = self._known[path][1]
         if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
-            return replace(race, state=RUNNING if files.is_held(path) else INTERRUPTED)
+            return replace(race, state=running_or_interrupted(path))
         return race
 
 

@@ -15,9 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from latebloomer.errors import JournalError, SettingError, extra
-from latebloomer.page.html_document import html_document, stylesheet
+from latebloomer.page.html_document import html_document, page_file
 from latebloomer.page.race_html import NO_ICON
 from latebloomer.page.race_page import RUNNING
+from latebloomer.watch.connections import REQUESTS, limited_protocol
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
 from latebloomer.watch.race_list import RaceFolder, list_html
@@ -163,6 +164,7 @@ class Answers:
     def _page(self, title: str, body: str, seen: str, events: str, up: str, nav: str = "") -> Any:
         head = (
             f'{NO_ICON}<link rel="stylesheet" href="{up}file/race_page.css">'
+            f'<script defer src="{up}file/page.js"></script>'
             f'<script defer src="{up}file/watch.js"></script>'
         )
         status = '<p id="status" role="status" class="small soft"></p>'
@@ -215,7 +217,9 @@ class Answers:
         """The style and the script."""
         file = request.path_params["file"]
         if file == "race_page.css":
-            return self._made.Response(stylesheet(file), media_type="text/css")
+            return self._made.Response(page_file(file), media_type="text/css")
+        if file == "page.js":
+            return self._made.Response(page_file(file), media_type="text/javascript")
         if file == "watch.js":
             script = resources("latebloomer.watch").joinpath(file).read_text(encoding="utf-8")
             return self._made.Response(script, media_type="text/javascript")
@@ -247,7 +251,8 @@ def serve(
         address += f"race/{quote(place.name)}"
     settings = uvicorn.Config(
         app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
-        timeout_graceful_shutdown=1, server_header=False,
+        timeout_graceful_shutdown=1, server_header=False, http=limited_protocol(),
+        limit_concurrency=REQUESTS,
     )  # fmt: skip
     asyncio.run(_run(uvicorn.Server(settings), listening, watch, exit_after_idle, say, address))
 
@@ -258,10 +263,11 @@ def _listen(port: int) -> socket.socket:
     try:
         listening.bind((HOST, port))
         listening.listen()  # who reads the address may ask at once
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listening.close()
+        why = getattr(error, "strerror", None) or "ports are 0 to 65535"
         raise SettingError(
-            f"port={port} cannot be had ({error.strerror}): give another, or none for a free one"
+            f"port={port} cannot be used ({why}). Choose another port, or omit it for a free one."
         ) from error
     return listening
 

@@ -23,9 +23,9 @@ class SavedStates:
     Where a race is given a storage of its own, it lies there, under the race's id.
     """
 
-    def __init__(self, race: RaceState, journal: Path | None) -> None:
+    def __init__(self, race: RaceState, journal: Path | None, full: bool = False) -> None:
         self._race, self._journal = race, journal
-        self._full = race.settings.durability == "full"  # wait for the disk
+        self._full = full  # wait for the disk
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._storage: Storage | None = None
 

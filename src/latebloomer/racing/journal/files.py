@@ -1,276 +1,261 @@
-"""Opening a journal's file: a new one, one to go on with, or one to look at."""
+"""Opening a journal's file: a new one, one to continue, one to read.
+
+A file is looked at before SQLite opens it: SQLite itself would discard the `-wal` of an empty file.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
+from latebloomer.racing.journal import JournalFile, Place
 from latebloomer.racing.journal.journal import (
     DAMAGE,
-    FileJournal,
-    Journal,
-    MemoryJournal,
+    EventLog,
+    MemoryLog,
+    SqliteLog,
+    damage_error,
     near,
     resume_call,
-    transaction,
 )
-from latebloomer.racing.journal.schema import APPLICATION, TABLES, VERSION, Entry
-from latebloomer.session.events import Began, Created, Decided, Event, ScoreReported
+from latebloomer.racing.journal.schema import (
+    APPLICATION,
+    SCORE,
+    TABLES,
+    VERSION,
+    Entry,
+    entry_of,
+)
+from latebloomer.session.events import Created, ScoreReported
 
 PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
-LOOKS = 0.2  # seconds to wait for those who only look whether somebody holds a lock
-CANNOT_WRITE = "choose a folder that can, with journal=..., or journal=None to race without one"
+LOCK_SECONDS = 0.2  # to wait for other processes that only check whether a lock is held
+CANNOT_WRITE = "Choose another folder with journal=..., or race without a journal: journal=None."
 
 
-def create(path: str | os.PathLike[str] | None, created: Created) -> Journal:
-    """A new journal that begins with `created`; an existing file is never overwritten."""
-    journal: Journal
-    if path is None:
-        journal = MemoryJournal()
-        journal.append(created)
-        return journal
-    file = Path(path).absolute()
-    _need_folder(file)
-    lock = take_lock(file)
-    try:
+class Blank(JournalError):
+    """A file without a race: a process was stopped while it made the file."""
+
+
+class Foreign(JournalError):
+    """A file that is not a journal."""
+
+
+# --- new files ---
+
+
+def create(journal: Place | None, created: Created) -> EventLog:
+    """Make a new journal that begins with `created`; an existing race is never overwritten."""
+    if journal is None:
+        memory = MemoryLog()
+        memory.append(created)
+        return memory
+    file = new_file(journal)
+    with locked(file) as lock:
         _make_way(file)
-    except BaseException:
-        lock.close()
-        raise
-    return _begin(file, created, lock)
+        return _begin(journal, created, lock)
 
 
-def create_unless_taken(path: str | os.PathLike[str], created: Created) -> Journal | None:
-    """The same; None where the name is taken, also by a process that makes its file just now."""
-    file = Path(path).absolute()
-    _need_folder(file)
+def create_if_free(journal: Place, created: Created) -> EventLog | None:
+    """Make a new journal, or return None if the name is taken, also by a process just now."""
+    file = new_file(journal)
     if os.path.lexists(file):
         return None
-    try:
-        lock = take_lock(file)
-    except JournalInUse:
-        return None
-    if os.path.lexists(file):  # made, and let go of, in between
+    with suppress(JournalInUse), locked(file) as lock:
+        if not os.path.lexists(file):  # else made and closed in between
+            return _begin(journal, created, lock)
         lock.close()
-        return None
-    return _begin(file, created, lock)
+    return None
 
 
-def _begin(file: Path, created: Created, lock: sqlite3.Connection) -> Journal:
-    try:
-        return _new_journal(file, [Entry(1, time(), 0.0, created)], lock)
-    except BaseException as error:
-        lock.close()
-        if isinstance(error, sqlite3.Error):
-            raise JournalError(
-                f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
-            ) from error
-        raise
+def _begin(journal: Place, created: Created, lock: sqlite3.Connection) -> SqliteLog:
+    durability = journal.durability if isinstance(journal, JournalFile) else "normal"
+    return write_new(Path(journal).absolute(), [Entry(1, time(), 0.0, created)], durability, lock)
 
 
-def _new_journal(file: Path, entries: list[Entry], lock: sqlite3.Connection) -> FileJournal:
-    """A journal that begins with these entries, or none at all."""
-    created = entries[0].event
-    durability = durability_of(created) if isinstance(created, Created) else "normal"
+def write_new(
+    file: Path, entries: Iterable[Entry], durability: str, lock: sqlite3.Connection | None = None
+) -> SqliteLog:
+    """Make a journal with these entries, or none at all."""
     db = _connect(file, durability)
-    with transaction(db):
-        _make_tables(db)
-        FileJournal(db, file).write(entries)
-    return FileJournal(db, file, lock)
-
-
-def durability_of(created: Created) -> str:
-    """How a race asked its journal to be written."""
-    return str(created.settings.get("durability", "normal"))
-
-
-def rescue(journal: Journal, events: Iterable[Event]) -> FileJournal:
-    """A new journal beside one that was deleted or replaced, with all that is known."""
-    old = journal.path
-    if old is None:
-        raise JournalError("a journal in memory cannot be lost")
-    known = list(events)
-    for count in range(1, 1000):
-        path = old.with_name(f"{old.stem}.rescued{'' if count == 1 else f'-{count}'}{old.suffix}")
-        if not path.exists() and isinstance(known[0], Created):
-            made = create(path, known[0])
-            for event in known[1:]:
-                made.append(event)
-            return made  # type: ignore[return-value]
-    raise JournalError(f"the journal {near(old)} is gone, and no name beside it is free")
-
-
-class Repaired(NamedTuple):
-    """What came of a repair."""
-
-    pulls: int  # that are sound
-    wrong: str  # what is damaged; empty where nothing is, and nothing was written then
-
-
-def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Repaired:
-    """Keep the sound beginning of a damaged journal in a new file, all of it or nothing.
-
-    The damaged file stays as it is; a file that is there is never overwritten.
-    """
-    sound, wrong = _sound_entries(path)
-    pulls = sum(isinstance(entry.event, ScoreReported) for entry in sound)
-    if wrong and not pulls:
-        raise JournalError(f"{path} is {wrong}: nothing of it can be kept, start a new race")
-    if wrong:
-        _copy(sound, Path(out).absolute())
-    return Repaired(pulls, wrong)
-
-
-def _sound_entries(path: str | os.PathLike[str]) -> tuple[list[Entry], str]:
-    """The entries before the first damage, and what that is."""
-    sound: list[Entry] = []
-    journal, wrong = _read_what_can_be(path)
-    with closing(journal):
-        try:
-            for entry in journal.read():
-                sound.append(entry)
-        except JournalError as error:
-            wrong = one_line(str(error.__cause__ or error))
-            return sound, f"damaged after event {len(sound)} ({wrong})"
-    if not sound:
-        wrong = wrong or "its first event is missing"
-    return sound, f"damaged, though none of its {len(sound)} events ({wrong})" if wrong else ""
-
-
-def _read_what_can_be(path: str | os.PathLike[str]) -> tuple[Journal, str]:
-    """A journal that may be damaged, and why SQLite refuses it as it is."""
     try:
-        return read(path), ""
-    except JournalError as error:
-        if not isinstance(error.__cause__, DAMAGE):
-            raise  # it is another program's, or of a newer version, or there is none
-        return read(path, damaged=True), one_line(str(error.__cause__))
-
-
-def _copy(entries: list[Entry], file: Path) -> None:
-    """A new journal with these entries as they are, times included."""
-    if not isinstance(entries[0].event, Created):
-        raise JournalError(f"{near(file)} cannot be made: the journal does not begin with a race")
-    _need_folder(file)
-    if file.exists():
-        raise JournalError(
-            f"{near(file)} is there already, and nothing is overwritten: give another file"
-        )
-    lock = take_lock(file)
-    try:
-        _new_journal(file, entries, lock).close()
-    except BaseException as error:
-        lock.close()
-        _remove(file, ".lock")
-        if isinstance(error, sqlite3.Error):
-            raise JournalError(
-                f"{near(file)} cannot be written ({error}): make room, or give another file"
-            ) from error
-        raise
-
-
-def _make_tables(db: sqlite3.Connection) -> None:
-    db.execute(f"PRAGMA application_id = {APPLICATION}")
-    db.execute(f"PRAGMA user_version = {VERSION}")
-    for statement in TABLES.split(";\n"):
-        if statement.strip():
-            db.execute(statement)
-
-
-def reopen(path: str | os.PathLike[str]) -> FileJournal:
-    """A journal to go on with; no other process may have it."""
-    file = Path(path).absolute()
-    looked = read(file)  # says what is wrong with the file before anything is touched
-    with closing(looked):
-        first = next(looked.read(), None)
-    if first is None or not isinstance(first.event, Created):
-        raise JournalError(f"{near(file)} does not begin with a race: nothing can be resumed")
-    lock = take_lock(file)
-    try:
-        return FileJournal(_connect(file, durability_of(first.event)), file, lock)
+        SqliteLog(db, file, durability).write(entries, *TABLES.split(";\n")[:-1])
+        return SqliteLog(db, file, durability, lock)
     except BaseException:
-        lock.close()
+        db.close()
         raise
 
 
-def read(path: str | os.PathLike[str], damaged: bool = False, brief: bool = False) -> Journal:
-    """A journal to look at, also while another process races on it. Nothing is written.
-
-    One that is known to be damaged is read as far as it goes. A brief look, during which no race
-    begins on a journal at rest, leaves no files of SQLite's beside it either.
-    """
-    file = Path(path).absolute()
-    if not file.is_file():
+def new_file(journal: Place) -> Path:
+    file = Path(journal).absolute()
+    if not file.parent.is_dir():
+        raise JournalError(f"journal={str(file)!r}: there is no folder {file.parent}. Create it.")
+    if file.is_dir():
         raise JournalError(
-            f"there is no journal {near(file)}: check the path, or start with race(...)"
+            f"journal={str(file)!r} is a folder. Give a file, or end the name with a slash to get "
+            "a new file in the folder for each race."
         )
-    db = _connect_to_read(file, at_rest=brief and _is_at_rest(file))
-    _version(db, file, damaged)
-    return FileJournal(db, file)
+    return file
 
 
-def glance(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection for a few questions, and the version of the tables.
+def _make_way(file: Path) -> None:
+    """Remove a journal without a pull; raise an error if a file holds anything else."""
+    if not os.path.exists(file):
+        return
+    found = None
+    with suppress(Blank):
+        found = glance(file)
+    if found is None or not found.pulls:  # nothing would be lost
+        remove(file)
+        return
+    over = found.verdict is not None
+    raise JournalMismatch(
+        f"Journal {near(file)} already holds {'a finished' if over else 'an unfinished'} race of "
+        f"{found.pulls} pulls and will not be overwritten. Use {resume_call(file)} or "
+        f'if_exists="resume" to {"get its verdict" if over else "continue it"}, if_exists="new" '
+        "for a new file next to it, or another journal=."
+    )
 
-    Unlike a longer look it leaves no files of SQLite's own beside a journal that nobody writes.
+
+# --- files that are there ---
+
+
+def reopen(journal: Place) -> SqliteLog:
+    """Open a journal to continue its race; no other process may have it."""
+    file = Path(journal).absolute()
+    durability = glance(file).durability  # an error says what is wrong before anything changes
+    if isinstance(journal, JournalFile):
+        durability = journal.durability
+    with locked(file) as lock:
+        return SqliteLog(_connect(file, durability), file, durability, lock)
+
+
+def read(journal: Place, brief: bool = False) -> SqliteLog:
+    """Open a journal to read it, also while another process races on it.
+
+    A brief look, during which no race begins on a journal at rest, leaves no files of SQLite's next
+    to it.
     """
-    file = path.absolute()
-    db = _connect_to_read(file, at_rest=_is_at_rest(file))
-    return db, _version(db, file)
+    file = Path(journal).absolute()
+    try:
+        return _open(file, brief=brief)
+    except DAMAGE as error:
+        raise _damage(file, error) from error
 
 
-def _is_at_rest(file: Path) -> bool:
-    return not Path(f"{file}-wal").exists()
+class Glance(NamedTuple):
+    """What a journal says of its race before any row is checked."""
+
+    created: Created
+    pulls: int
+    verdict: Mapping[str, Any] | None  # of a finished race
+    failed: bool  # whether every learner has failed
+    process: str  # the latest that opened the race
+    durability: str
 
 
-def _version(db: sqlite3.Connection, file: Path, damaged: bool = False) -> int:
-    """Of the tables; where they are none of ours, the connection is closed and the error says."""
+def glance(journal: Place) -> Glance:
+    """Look at the few rows that tell what is in a journal."""
+    file = Path(journal).absolute()
+    with closing(read(file, brief=True)) as log:
+        try:
+            return _glance(log)
+        except (AttributeError, *DAMAGE) as error:
+            raise _damage(file, error) from error
+
+
+def _glance(log: SqliteLog) -> Glance:
+    created = entry_of(log.query("SELECT * FROM events WHERE id = 1")).event
+    if not isinstance(created, Created):
+        raise ValueError("it does not begin with a race")
+    data = "FROM events WHERE kind = ? ORDER BY id DESC LIMIT 1"
+    number, decided = log.query(f"SELECT id, data {data}", "Decided") or (0, None)
+    (since,) = log.query("SELECT count(*) FROM events WHERE id > ? AND kind = ?", number, SCORE)
+    (pulls,) = log.query("SELECT count(*) FROM events WHERE kind = ?", SCORE)
+    (failed,) = log.query(
+        "SELECT count(DISTINCT arm) FROM events WHERE kind = 'LearnerLeft' AND "
+        "json_extract(data, '$.how') = 'failed'"
+    )
+    (learners,) = log.query("SELECT count(*) FROM arms")
+    (process,) = log.query(f"SELECT json_extract(data, '$.process') {data}", "Began") or ("",)
+    (durability,) = log.query("SELECT durability FROM tail")
+    verdict = json.loads(decided)["summary"] if decided and not since else None
+    return Glance(created, pulls, verdict, failed == learners, process, durability)
+
+
+def _damage(file: Path, error: Exception) -> JournalError:
+    entries, cause = intact_entries(file)
+    return damage_error(file, len(entries), pulls_in(entries), cause or one_line(str(error)))
+
+
+def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
+    """Open a journal to read it; one that is known to be damaged, as far as SQLite can."""
+    marked = has_mark(file)
+    db = _connect_to_read(file, at_rest=brief and not _wal(file).exists())
     try:
         if damaged:  # else SQLite refuses a file that was cut off
             db.execute("PRAGMA writable_schema = ON")
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        _need_ours(file, application, version, tables)
-    except DAMAGE as error:
+        questions = (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
+        _need_journal(file, *(int(db.execute(one).fetchone()[0]) for one in questions))
+        return SqliteLog(db, file)
+    except BaseException as error:
         db.close()
-        text = one_line(str(error))
-        if not damaged and has_our_mark(file):
-            raise JournalError(
-                f"the journal {near(file)} is damaged ({text}): `latebloomer repair {near(file)}` "
-                "keeps what is sound in a new file"
-            ) from error
-        raise JournalError(f"{near(file)} is not a journal of a race ({text})") from error
-    except JournalError:
-        db.close()
+        if isinstance(error, DAMAGE) and not marked:
+            raise Foreign(f"{near(file)} is not a journal ({one_line(str(error))}).") from None
         raise
-    return int(version)
 
 
-def has_our_mark(file: Path) -> bool:
-    """Whether it begins as our files do, without asking SQLite."""
-    with file.open("rb") as stream:
-        head = stream.read(72)
+def has_mark(file: Path) -> bool:
+    """Return whether a file begins as a journal does; raise an error if it cannot be opened."""
+    try:
+        if not file.is_file():
+            raise JournalError(f"There is no journal {near(file)}. Check the path.")
+        with file.open("rb") as stream:
+            head = stream.read(72)
+        waiting = _wal(file).stat().st_size if _wal(file).exists() else 0
+    except OSError as error:
+        raise JournalError(
+            f"Journal {near(file)} cannot be read ({error.strerror}). Check its permissions."
+        ) from error
+    if not head and waiting:  # a copy in progress: SQLite would delete the -wal
+        raise JournalError(
+            f"Journal {near(file)} has 0 bytes, but {_wal(file).name} next to it has {waiting}. "
+            "Copy both files again, together."
+        )
     return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big")
 
 
-def is_ours(file: Path) -> bool:
-    """Whether a file that cannot be read is a journal all the same: it is damaged, or newer."""
-    try:
-        return has_our_mark(file)
-    except OSError:
-        return False
+def _need_journal(file: Path, application: int, version: int, tables: int) -> None:
+    if not tables:
+        raise Blank(f"{near(file)} is empty: no race has started in it. Start with race(...).")
+    if application != APPLICATION:
+        raise Foreign(f"{near(file)} is not a journal: another program wrote this SQLite file.")
+    if version != VERSION:
+        way = "Start a new race in another file." if version < VERSION else "Upgrade latebloomer."
+        raise JournalError(
+            f"Journal {near(file)} has format {version}, and this latebloomer reads only format "
+            f"{VERSION}. {way}"
+        )
+
+
+def _wal(file: Path) -> Path:
+    return file.with_name(f"{file.name}-wal")
 
 
 def is_held(file: Path) -> bool:
-    """Whether a process races on a journal just now. Nothing is written."""
+    """Return whether a process races on a journal now. Nothing is written."""
     lock = Path(f"{file}.lock").absolute()
     if not lock.is_file():
         return False
@@ -282,44 +267,56 @@ def is_held(file: Path) -> bool:
     return False
 
 
-class Blank(JournalError):
-    """A file without a race: a process was stopped while it made it."""
+def intact_entries(file: Path) -> tuple[list[Entry], str]:
+    """Return the entries before the first damage, and what the damage is; empty if there is none."""
+    entries: list[Entry] = []
+    cause = ""
+    for damaged in (False, True):
+        try:
+            with closing(_open(file, damaged)) as journal:
+                for entry in journal.read():
+                    entries.append(entry)
+            return entries, cause or ("" if entries else "its first event is missing")
+        except (JournalError, *DAMAGE) as error:
+            reason = error.__cause__ if isinstance(error, JournalError) else error
+            if not isinstance(reason, DAMAGE):
+                raise  # not a journal, or none that can be read
+            cause = cause or one_line(str(reason))
+            if entries:
+                break
+    return entries, cause
 
 
-def _need_ours(file: Path, application: int, version: int, tables: int) -> None:
-    if not tables:
-        raise Blank(f"{near(file)} is empty, no race has begun in it: start with race(...)")
-    if application != APPLICATION:
-        raise JournalError(
-            f"{near(file)} is not a journal of a race: it is an SQLite file of another program"
-        )
-    if version < VERSION:
-        raise JournalError(
-            f"Journal {near(file)} was written by an earlier latebloomer (format {version}), and this "
-            f"one reads format {VERSION}: start a new race in another file."
-        )
-    if version > VERSION:
-        raise JournalError(
-            f"{near(file)} has tables of version {version}, but this latebloomer reads up to "
-            f"{VERSION}: pip install --upgrade latebloomer"
-        )
+def pulls_in(entries: list[Entry]) -> int:
+    """Return how many of the entries are counted pulls."""
+    return sum(isinstance(entry.event, ScoreReported) for entry in entries)
+
+
+def remove(file: Path) -> None:
+    """Remove a journal and SQLite's files next to it."""
+    for end in ("", "-wal", "-shm"):
+        Path(f"{file}{end}").unlink(missing_ok=True)
+
+
+# --- connections ---
 
 
 def _connect(file: Path, durability: str) -> sqlite3.Connection:
-    try:
-        db = sqlite3.connect(file, isolation_level=None, timeout=5)
-        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; others keep theirs
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
-    except sqlite3.Error as error:
-        raise JournalError(
-            f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
-        ) from error
+    """Open a file to write it. In a new one, what tells a journal is there from its first byte on."""
+    db = sqlite3.connect(file, isolation_level=None, timeout=5)
+    if not file.stat().st_size:
+        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        db.execute("BEGIN")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("COMMIT")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
     return db
 
 
-def _connect_to_read(file: Path, at_rest: bool = False) -> sqlite3.Connection:
-    """Read-only; in a read-only folder SQLite must be told that nothing will change."""
+def _connect_to_read(file: Path, at_rest: bool) -> sqlite3.Connection:
+    """Open a file read-only; in a read-only folder SQLite must know that nothing will change."""
     uri = file.as_uri()
     if at_rest:
         return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
@@ -328,19 +325,36 @@ def _connect_to_read(file: Path, at_rest: bool = False) -> sqlite3.Connection:
         db.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError as error:
         db.close()
-        if Path(f"{file}-wal").exists():  # pulls are in it that SQLite cannot show from here
+        if _wal(file).exists():  # it holds pulls that SQLite cannot show from here
             raise JournalError(
-                f"{near(file)} cannot be read here ({error}): copy it with {file.name}-wal into a "
-                "folder that can be written"
-            ) from error
-        db = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
+                f"Journal {near(file)} cannot be read here ({error}). Copy it with "
+                f"{_wal(file).name} into a folder that can be written."
+            ) from None
+        return _connect_to_read(file, at_rest=True)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # `read` asks again and says what is wrong
+        pass  # the next statement fails too, where it is reported
     return db
 
 
+def _cannot_write(file: Path, error: Exception) -> JournalError:
+    return JournalError(f"Journal {file} cannot be written ({error}). {CANNOT_WRITE}")
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[sqlite3.Connection]:
+    """Hold the lock of a journal while it is opened; release it only if that fails."""
+    lock = take_lock(file)
+    try:
+        yield lock
+    except BaseException as error:
+        lock.close()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise _cannot_write(file, error) from error
+        raise
+
+
 def take_lock(file: Path) -> sqlite3.Connection:
-    """Hold an exclusive lock on a file beside the journal until the process ends or closes it.
+    """Hold an exclusive lock on a file next to the journal until the process ends or closes it.
 
     SQLite's own locks work on every system and end with the process. On the journal itself such a
     lock would keep `latebloomer show` from reading it during the race.
@@ -348,73 +362,21 @@ def take_lock(file: Path) -> sqlite3.Connection:
     for again in (True, False):
         lock = None
         try:
-            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOOKS)
+            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOCK_SECONDS)
             lock.execute("BEGIN EXCLUSIVE")
             return lock
         except sqlite3.DatabaseError as error:
             if lock is not None:
                 lock.close()
             if "locked" in str(error):
+                holder = "another process"
+                with suppress(JournalError):
+                    holder = glance(file).process or holder
                 raise JournalInUse(
-                    f"{_holder(file)} races on the journal {near(file)}: wait for it or stop it; "
-                    "a race of its own needs a file of its own, journal=..."
+                    f"Journal {near(file)} is in use by {holder}. Wait for it, stop it, or give "
+                    "this race another file with journal=."
                 ) from None
             if isinstance(error, sqlite3.OperationalError) or not again:
-                raise JournalError(
-                    f"the journal {file} cannot be written ({error}): {CANNOT_WRITE}"
-                ) from error
-            Path(f"{file}.lock").unlink()  # junk: nobody can hold a lock on it
-    raise JournalError(f"the journal {file} cannot be locked")
-
-
-def _holder(file: Path) -> str:
-    """Which process raced last."""
-    holder = "another process"
-    with suppress(JournalError):
-        journal = read(file)
-        with closing(journal):
-            for entry in journal.read():
-                if isinstance(entry.event, Began):
-                    holder = entry.event.process
-    return holder
-
-
-def _need_folder(file: Path) -> None:
-    if not file.parent.is_dir():
-        raise JournalError(f"journal={str(file)!r}, but there is no folder {file.parent}: make it")
-    if file.is_dir():
-        raise JournalError(
-            f"journal={str(file)!r} is a folder, but it must be a file; with a slash at its end, "
-            "each race gets a new file in it"
-        )
-
-
-def _remove(file: Path, *more: str) -> None:
-    """Remove a journal and what lies beside it."""
-    for end in ("", "-wal", "-shm", *more):
-        Path(f"{file}{end}").unlink(missing_ok=True)
-
-
-def _make_way(file: Path) -> None:
-    """Remove a journal without a pull; of any other file, say what is in it."""
-    if not file.exists():
-        return
-    spent, over = 0, False
-    try:
-        journal = read(file)
-        for entry in journal.read():
-            spent += isinstance(entry.event, ScoreReported)
-            over = over or isinstance(entry.event, Decided)
-        journal.close()
-    except Blank:
-        pass
-    if spent == 0:  # it never got going: nothing would be lost
-        _remove(file)
-        return
-    state = "a finished race" if over else "an unfinished race"
-    then = "gets its verdict" if over else "goes on with it"
-    raise JournalMismatch(
-        f"the journal {near(file)} holds {state} of {spent} pulls, and nothing is overwritten: "
-        f'{resume_call(file)} or if_exists="resume" {then}, if_exists="new" makes a new file '
-        "beside it, and journal=... gives another name"
-    )
+                raise _cannot_write(file, error) from error
+            Path(f"{file}.lock").unlink()  # junk: no process can hold a lock on it
+    raise JournalError(f"Journal {file} cannot be locked.")

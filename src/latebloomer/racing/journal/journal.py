@@ -13,8 +13,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import islice
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from struct import error as StructError
 from time import time
@@ -24,31 +23,24 @@ from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal.schema import (
     COLUMNS,
-    TOLD,
+    SCORE,
     Entry,
     PullEntries,
     checksum,
-    event_of,
+    entry_of,
     row_of,
-    told_checksum,
+    score_checksum,
 )
 from latebloomer.session.events import Event, ScoreReported
 
-INSERT_TOLD = (
+INSERT_SCORE = (
     "INSERT INTO events (id, kind, arm, score, seconds, steps, at, elapsed, checksum) "
-    f"VALUES (?, '{TOLD}', ?, ?, ?, ?, ?, ?, ?)"
+    f"VALUES (?, '{SCORE}', ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
-INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum) VALUES (1, ?, ?)"
-SELECT_ONE = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id = ?"
-# What pulls need, and most events are pulls: each column costs 0.06 µs a row.
-SELECT = (
-    f"SELECT id, arm, score, seconds, steps, at, elapsed, kind = '{TOLD}', checksum "
-    "FROM events WHERE id > ? ORDER BY id"
-)
-CELLS, IS_TOLD = 7, 7  # of a row in this order, those of a pull; and whether it is one
-BATCH = 256  # pulls that are read together, at most: few enough to stay in the cache
-
+INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
+BATCH = 256  # maximum number of pulls that are read together: few enough to stay in the cache
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
@@ -56,10 +48,11 @@ Row = tuple[Any, ...]
 PAGE = 512  # bytes: no SQLite file is shorter
 
 
-class Journal(ABC):
+class EventLog(ABC):
     """Appends events and reads them back; it knows nothing else of races."""
 
     path: Path | None = None
+    durability = "normal"
 
     @abstractmethod
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
@@ -67,25 +60,25 @@ class Journal(ABC):
 
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
-        """The entries beyond number `after`, in order."""
+        """Return the entries beyond number `after`, in order."""
 
     def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """The same, with pulls that follow each other together where that is faster."""
+        """Return the same, with pulls that follow each other together where that is faster."""
         return self.read(after)
 
     def is_in_place(self) -> bool:
-        """Whether what was written can still be found where it was put."""
+        """Return whether what was written can still be found where it was put."""
         return True
 
     def close(self) -> None:  # noqa: B027
-        """Let go of the file and of the lock."""
+        """Release the file and the lock."""
 
 
-class MemoryJournal(Journal):
-    """A journal that ends with the process."""
+class MemoryLog(EventLog):
+    """Events that are lost with the process."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, float, Event]] = []  # of each all but its number
+        self._entries: list[tuple[float, float, Event]] = []  # each without its number
 
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
         now = time()
@@ -97,29 +90,25 @@ class MemoryJournal(Journal):
         return (Entry(number, *entry) for number, entry in entries)
 
 
-class FileJournal(Journal):
-    """A journal in an SQLite file; `files` gives one."""
+class SqliteLog(EventLog):
+    """Events in an SQLite file, the journal; `files` opens one."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, lock: Any = None) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, path: Path, durability: str = "normal", lock: Any = None
+    ) -> None:
         self.path: Path = path
-        self._db, self._lock = connection, lock
-        self._last = self._checksum = 0  # of the newest row
+        self.durability = durability
+        self._db, self._lock = db, lock
+        self._last = self._checksum = 0  # of the latest row
         found = os.stat(path)
         self._inode = found.st_dev, found.st_ino
         if lock is not None:
-            self._find_end()
+            latest = self.query("SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1")
+            self._last, self._checksum = latest or (0, 0)
 
-    def _find_end(self) -> None:
-        query = "SELECT id, checksum FROM events ORDER BY id DESC LIMIT 1"
-        try:
-            newest = self._db.execute(query).fetchone()
-        except sqlite3.DatabaseError as error:
-            raise JournalError(
-                f"the journal {near(self.path)} is damaged at its end ({error}): `latebloomer "
-                f"repair {near(self.path)}` keeps what is sound in a new file"
-            ) from error
-        if newest is not None:
-            self._last, self._checksum = newest
+    def query(self, question: str, *values: object) -> Any:
+        """Return the first row of an answer, None if it has none."""
+        return self._db.execute(question, values).fetchone()
 
     # --- writing ---
 
@@ -127,55 +116,38 @@ class FileJournal(Journal):
         now = time()
         try:
             if len(events) == 1 and type(events[0]) is ScoreReported:
-                self._append_told(events[0], now, elapsed)
+                self._append_score(events[0], now, elapsed)
             else:
-                self._append_several(events, now, elapsed)
+                numbered = enumerate(events, self._last + 1)
+                self.write([Entry(number, now, elapsed, event) for number, event in numbered])
         except sqlite3.Error as error:
-            raise self._cannot_write(events[0], error) from error
+            what = "A pull" if type(events[0]) is ScoreReported else type(events[0]).__name__
+            raise JournalError(
+                f"{what} could not be written to journal {self.path} ({error}). The race has "
+                "stopped, and everything written before is safe. Make room or restore the folder, "
+                f"then call {resume_call(self.path)}."
+            ) from error
 
-    def _append_told(self, event: ScoreReported, now: float, elapsed: float) -> None:
+    def _append_score(self, event: ScoreReported, now: float, elapsed: float) -> None:
         number = self._last + 1
         row = (number, event.arm, event.score, event.seconds, event.steps, now, elapsed)
-        mark = told_checksum(self._checksum, *row)
-        self._db.execute(INSERT_TOLD, (*row, mark))
+        mark = score_checksum(self._checksum, *row)
+        self._db.execute(INSERT_SCORE, (*row, mark))
         self._last, self._checksum = number, mark
 
-    def _append_several(self, events: tuple[Event, ...], now: float, elapsed: float) -> None:
-        numbered = enumerate(events, self._last + 1)
-        with transaction(self._db):
-            written = self.write(Entry(k, now, elapsed, event) for k, event in numbered)
-        self._last, self._checksum = written
-
-    def write(self, entries: Iterable[Entry]) -> tuple[int, int]:
-        """Insert entries as they are, within a transaction; the last number and checksum."""
+    def write(self, entries: Iterable[Entry], *statements: str) -> None:
+        """Insert entries unchanged, after other statements, all in one transaction."""
         number, mark, rows = self._last, self._checksum, []
-        for number, at, elapsed, event in entries:
-            columns = row_of(event) | {"id": number, "at": at, "elapsed": elapsed}
-            row = tuple(columns.get(name) for name in COLUMNS[:-1])
-            mark = checksum(mark, (*row, 0))
-            rows.append((*row, mark))
-        self._db.executemany(INSERT, rows)
-        self._db.execute(INSERT_TAIL, (number, mark))
-        return number, mark
-
-    def _cannot_write(self, event: Event, error: sqlite3.Error) -> JournalError:
-        what = (
-            f"pull {self._pulls() + 1}"
-            if isinstance(event, ScoreReported)
-            else type(event).__name__
-        )
-        return JournalError(
-            f"{what} could not be written to the journal {self.path} ({error}): the race has "
-            "stopped; all that was written before is safe. Make room or restore the folder, then "
-            f"{resume_call(self.path)}"
-        )
-
-    def _pulls(self) -> int:
-        try:
-            query = f"SELECT count(*) FROM events WHERE kind = '{TOLD}'"
-            return int(self._db.execute(query).fetchone()[0])
-        except sqlite3.Error:  # the file is gone altogether
-            return 0
+        for entry in entries:
+            row = row_of(entry)
+            number, mark = entry.number, checksum(mark, row)
+            rows.append((*row[:-1], mark))
+        with _transaction(self._db):
+            for statement in statements:
+                self._db.execute(statement)
+            self._db.executemany(INSERT, rows)
+            self._db.execute(INSERT_TAIL, (number, mark, self.durability))
+        self._last, self._checksum = number, mark
 
     # --- reading ---
 
@@ -187,38 +159,23 @@ class FileJournal(Journal):
                 yield entry
 
     def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """One statement, so that it is a snapshot, also while another process writes."""
-        checked = CheckedRows(self._db, after)
+        """Return a snapshot, because it is one statement, also while another process writes."""
+        checked = _CheckedRows(after)
         try:
-            # Before the events: a race that goes on meanwhile has more of them, never fewer.
-            (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM tail").fetchone()
-            checked.mark = self._checksum_at(after)
-            yield from self._batches(after, checked)
+            # Before the events: a race that continues meanwhile has more of them, never fewer.
+            (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
+            (checked.mark,) = self.query("SELECT checksum FROM events WHERE id = ?", after) or (0,)
+            for rows in _batches(self._db.execute(SELECT, (after,))):
+                yield from checked.entries(rows)
             if checked.number < last:
-                raise ValueError(f"those up to {last} are missing")
+                raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            raise damaged(self.path, checked.number, checked.pulls, error) from error
-
-    def _batches(self, after: int, checked: CheckedRows) -> Iterator[Entry | PullEntries]:
-        rows: list[Row] = []
-        try:
-            for row in self._db.execute(SELECT, (after,)):
-                rows.append(row)
-                if len(rows) == BATCH or not row[IS_TOLD]:
-                    batch, rows = rows, []
-                    yield from checked.entries(batch)
-        except DAMAGE:  # what was read before may be sound
-            yield from checked.entries(rows)
-            raise
-        yield from checked.entries(rows)
-
-    def _checksum_at(self, number: int) -> int:
-        query = "SELECT checksum FROM events WHERE id = ?"
-        rows = self._db.execute(query, (number,)).fetchall()
-        return int(rows[0][0]) if rows else 0
+            # Whoever reads on from an event has already read what was intact before it.
+            pulls = checked.pulls or after
+            raise damage_error(self.path, checked.number, pulls, one_line(str(error))) from error
 
     def is_in_place(self) -> bool:
-        """Whether the file under its name is still the one that is written."""
+        """Return whether the file under its name is still the one that is written."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -227,7 +184,7 @@ class FileJournal(Journal):
 
     def close(self) -> None:
         if self._lock is not None:
-            with suppress(sqlite3.Error):  # whoever reads now keeps SQLite from doing it later
+            with suppress(sqlite3.Error):  # another reader keeps SQLite from doing it later
                 self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
@@ -235,80 +192,90 @@ class FileJournal(Journal):
             self._lock.close()
 
 
-class transaction:
-    """All statements within, or none."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._db.execute("COMMIT")
-        elif self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Carry out all statements within, or none."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
-class CheckedRows:
-    """Makes entries of rows, after a look at the checksum of each."""
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Return rows together up to one that is not a score; when reading fails, first what is there."""
+    batch: list[Row] = []
+    try:
+        for row in rows:
+            batch.append(row)
+            if len(batch) == BATCH or row[1] != SCORE:
+                yield batch
+                batch = []
+    except DAMAGE:
+        yield batch
+        raise
+    yield batch
 
-    def __init__(self, db: sqlite3.Connection, after: int) -> None:
-        self._db, self.number = db, after
+
+class _CheckedRows:
+    """Turns rows into entries and checks the checksum of each."""
+
+    def __init__(self, after: int) -> None:
+        self.number = after
         self.mark = self.pulls = 0
 
     def entries(self, rows: list[Row]) -> Iterator[Entry | PullEntries]:
-        """Of pulls, after which one event of another kind may come."""
-        told = rows if not rows or rows[-1][IS_TOLD] else rows[:-1]
-        sound = self._count_sound(told)
-        if sound:
-            columns = map(list, zip(*told[:sound], strict=True))
-            yield PullEntries(told[0][0], *islice(columns, 1, CELLS))
-        if sound < len(told):
+        """Return scores as columns, and the event of another kind that may follow them."""
+        scores = rows if not rows or rows[-1][1] == SCORE else rows[:-1]
+        intact = self._count_intact(scores)
+        if intact:
+            columns = list(map(list, zip(*scores[:intact], strict=True)))
+            self.pulls += intact
+            yield PullEntries(scores[0][0], *columns[2:6], *columns[7:9])
+        if intact == len(scores) < len(rows):
+            intact += self._count_intact(rows[-1:])
+        if intact < len(rows):
             raise ValueError("its checksum differs")
-        if len(told) < len(rows):
-            yield self._other(*rows[-1])
+        if len(scores) < len(rows):
+            yield entry_of(rows[-1])
 
-    def _count_sound(self, told: list[Row]) -> int:
-        """How many of them, from the first on, are what was written."""
+    def _count_intact(self, rows: list[Row]) -> int:
+        """Return how many rows, from the first on, are what was written."""
         number, mark = self.number, self.mark
-        with suppress(StructError, TypeError):  # values that a pull cannot have
-            for row in told:
-                expected = told_checksum(mark, *row[:CELLS])
+        with suppress(StructError, TypeError):  # values that a score cannot have
+            for row in rows:
+                expected = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != expected:
                     break
                 number, mark = number + 1, expected
-        sound = number - self.number
-        self.number, self.mark, self.pulls = number, mark, self.pulls + sound
-        return sound
-
-    def _other(self, number: int, *cells: Any) -> Entry:
-        row = self._db.execute(SELECT_ONE, (number,)).fetchone()
-        mark = checksum(self.mark, row)
-        if number != self.number + 1 or cells[-1] != mark:
-            raise ValueError("its checksum differs")
-        entry = Entry(number, row[14], row[15], event_of(row))
+        intact = number - self.number
         self.number, self.mark = number, mark
-        return entry
+        return intact
 
 
-def damaged(path: Path, last: int, pulls: int, error: Exception) -> JournalError:
-    """The error for a journal whose events are sound only up to number `last`."""
+def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:
+    """Return the error for a journal that is intact up to event `last`, with so many pulls."""
+    if not pulls:
+        return JournalError(
+            f"Journal {near(path)} is damaged ({cause}), and nothing can be recovered: no pull is "
+            "intact. Start a new race in another file."
+        )
     return JournalError(
-        f"the journal {near(path)} is damaged after event {last}, before its pull {pulls + 1} is "
-        f"complete ({one_line(str(error))}): what comes before that is sound, and `latebloomer "
-        f"repair {near(path)}` keeps it in a new file"
+        f"Journal {near(path)} is damaged after event {last} ({cause}). Run `latebloomer repair "
+        f"{near(path)}` to copy the intact part to a new file."
     )
 
 
 def resume_call(path: Path | None) -> str:
-    """The line that goes on with a race."""
+    """Return the call that continues a race."""
     return "race(...) again" if path is None else f"resume({near(path)!r}, learners)"
 
 
 def near(path: Path) -> str:
-    """A path as seen from the current folder, where it is below that."""
+    """Return a path as seen from the current folder, if it is below that."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

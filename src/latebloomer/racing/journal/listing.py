@@ -1,15 +1,13 @@
-"""The races of a folder at a glance: who, how far, what came of it, and what it takes on disk.
+"""The races of a folder at a glance: learners, progress, result, and size on disk.
 
 Nothing is replayed and no row is checked: a few queries for each file, so that hundreds of them
-are listed at once. `read_verdict` is what checks every row.
+are listed at once. `read_verdict` checks every row.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -19,16 +17,11 @@ from typing import Any
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
-from latebloomer.racing.journal import files
+from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import DAMAGE
-from latebloomer.racing.journal.names import BESIDE, Place, journal_files, written_at
+from latebloomer.racing.journal.names import BESIDE, journal_files, written_at
 
-EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
-
-CREATED = "SELECT data FROM events WHERE id = 1 AND kind = 'created'"
-VERDICT = "SELECT id, data FROM events WHERE kind = 'decided' ORDER BY id DESC LIMIT 1"
-PULLS = "SELECT count(*) FROM events WHERE kind = 'told'"
-SINCE = "SELECT count(*) FROM events WHERE id > ? AND kind = 'told'"
+FAILED, EMPTY, DAMAGED, UNREADABLE = "failed", "empty", "damaged", "unreadable"
 
 
 @dataclass(frozen=True)
@@ -36,84 +29,57 @@ class ListedRace:
     """One journal of a folder, as far as it can be read at a glance."""
 
     path: str
-    state: str  # RUNNING, INTERRUPTED, FINISHED, EMPTY, DAMAGED or UNREADABLE
+    state: str  # RUNNING, INTERRUPTED, FINISHED, FAILED, EMPTY, DAMAGED or UNREADABLE
     written: float  # seconds since 1970
     bytes: int  # of the journal
-    checkpoint_bytes: int  # of the learners' states beside it
+    checkpoint_bytes: int  # of the learners' states next to it
     learners: tuple[str, ...] = ()
     pulls: int = 0
-    budget: int | None = None  # None by the clock
+    budget: int | None = None  # None for a time-based race
     seconds: float | None = None
-    winner: str | None = None  # of a race that is over
+    winner: str | None = None  # of a finished race
     score: float | None = None
     certified: bool = False
     wrong: str = ""  # why it cannot be read
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self) | {"learners": list(self.learners)}
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What a journal says of its race."""
-
-    created: dict[str, Any]
-    pulls: int
-    verdict: dict[str, Any] | None
-
-
 def list_races(folder: Place) -> list[ListedRace]:
-    """Every journal of a folder, the one written last at the end; a bad one is listed as such."""
+    """Return every journal of a folder, the one written last at the end; a bad one as such."""
     found = (listed_race(path) for path in journal_files(folder))
     return [race for race in found if race is not None]
 
 
 def listed_race(path: Path) -> ListedRace | None:
-    """One journal; None for a file that is not ours."""
+    """Return one journal; None for a file that is not one."""
     sizes = written_at(path), _journal_bytes(path), _folder_bytes(_checkpoints(path))
     try:
-        return _with_race(path, _at_a_glance(path), *sizes)
+        found = files.glance(path)
+    except files.Foreign:
+        return None
     except files.Blank as error:
         return ListedRace(str(path), EMPTY, *sizes, wrong=str(error))
-    except (JournalError, AttributeError, *DAMAGE, OSError) as error:
-        if not files.is_ours(path):
-            return None  # another program's
-        damaged = isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
-        state = DAMAGED if damaged else UNREADABLE
+    except (JournalError, OSError) as error:
+        state = DAMAGED if isinstance(error.__cause__, DAMAGE) else UNREADABLE
         return ListedRace(str(path), state, *sizes, wrong=one_line(str(error)))
-
-
-def _at_a_glance(path: Path) -> _Known:
-    db, _ = files.glance(path)
-    with closing(db):
-        return _queried(db)
-
-
-def _queried(db: sqlite3.Connection) -> _Known:
-    first = db.execute(CREATED).fetchone()
-    if first is None:
-        raise ValueError("its first event is missing")
-    last = db.execute(VERDICT).fetchone()
-    if last is not None and not db.execute(SINCE, (last[0],)).fetchone()[0]:
-        verdict = json.loads(last[1])
-        return _Known(json.loads(first[0]), int(verdict["spent"]), verdict)
-    return _Known(json.loads(first[0]), int(db.execute(PULLS).fetchone()[0]), None)
-
-
-def _with_race(
-    path: Path, known: _Known, written: float, size: int, checkpoints: int
-) -> ListedRace:
-    verdict, settings = known.verdict or {}, known.created["settings"]
-    state = FINISHED if verdict else RUNNING if files.is_held(path) else INTERRUPTED
+    verdict, settings = found.verdict or {}, found.created.settings
+    state = FINISHED if verdict else FAILED if found.failed else running_or_interrupted(path)
     return ListedRace(
-        str(path), state, written, size, checkpoints, tuple(map(str, known.created["names"])),
-        known.pulls, settings.get("budget"), settings.get("seconds"), verdict.get("name"),
+        str(path), state, *sizes, tuple(map(str, found.created.names)), found.pulls,
+        settings.get("budget"), settings.get("seconds"), verdict.get("name"),
         verdict.get("score"), bool(verdict.get("certified")),
     )  # fmt: skip
 
 
-# --- what it takes on disk ---
+def running_or_interrupted(path: Path) -> str:
+    """Return the state of a race that has neither finished nor failed."""
+    return RUNNING if files.is_held(path) else INTERRUPTED
+
+
+# --- size on disk ---
 
 
 def _checkpoints(path: Path) -> Path:
@@ -141,7 +107,7 @@ def _folder_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was removed beside one journal."""
+    """What was removed next to one journal."""
 
     path: str
     bytes: int
@@ -149,18 +115,16 @@ class Cleaned:
 
 
 def clean(folder: Place) -> Iterator[Cleaned]:
-    """Remove the checkpoints of all but the winners, of the finished races in a folder.
+    """Remove the checkpoints of all learners but the winners of finished races in a folder.
 
-    A race that runs, is interrupted or cannot be read keeps all of its own. A learner without a
-    checkpoint is trained again, should its race ever be given more.
+    A race that runs, is interrupted or cannot be read keeps all its checkpoints. A learner without
+    a checkpoint is trained again from the start if its race is ever extended.
     """
     for race in list_races(folder):
         path = Path(race.path)
         if race.state == FINISHED and race.winner in race.learners and race.checkpoint_bytes:
             try:
-                with closing(
-                    files.take_lock(path.absolute())
-                ):  # so that nobody goes on with it meanwhile
+                with closing(files.take_lock(path.absolute())):  # so that no process resumes it
                     removed = _drop_losers(_checkpoints(path), race.learners.index(race.winner))
             except JournalInUse:
                 continue

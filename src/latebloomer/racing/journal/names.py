@@ -1,4 +1,4 @@
-"""Where the journal of a race goes: a file of its own for each race, unless one is named.
+"""Where the journal of a race goes: a new file for each race, unless one is named.
 
 A name that ends in a slash is a folder, and each race gets a new file in it:
 `races/2026-11-15-1530-brisk-fern.db`, the local date and time and two words. A name is taken under
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -18,12 +19,11 @@ from typing import Any
 from latebloomer._util.atomic_files import make_folder
 from latebloomer._util.text import brief
 from latebloomer.errors import JournalError, OutputError, SettingError, require
-from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, files
-from latebloomer.racing.journal.journal import Journal, near
+from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, JournalFile, Place, files
+from latebloomer.racing.journal.journal import EventLog, near
 from latebloomer.session.events import Created
 
-Place = str | os.PathLike[str]
-BESIDE = ("-wal", "-shm", "-journal", ".lock", ".v1")  # what belongs to a journal
+BESIDE = ("-wal", "-shm", "-journal", ".lock", ".draft")  # ends of files that belong to a journal
 
 ADJECTIVES = (  # noqa: SIM905
     "amber bold brave brisk bright broad calm clear clever cool crisp deep eager early "
@@ -48,24 +48,23 @@ NOUNS = (  # noqa: SIM905
 
 def check_journal_options(journal: Any, if_exists: Any) -> None:
     """Raise a `SettingError` unless these say where a race goes."""
-    if journal is not None and not isinstance(journal, str | os.PathLike):
+    try:
+        text = "-" if journal is None else os.fspath(journal)
+    except TypeError:
+        text = ""
+    if not (isinstance(text, str) and text.strip()):
         raise SettingError(
-            f"journal={brief(journal)}, but journal must be a file, a folder with a slash at its "
-            "end, or None to keep it in memory"
-        )
-    if journal is not None and not str(journal).strip():
-        raise SettingError(
-            "journal='', but journal must be a file, or a folder with a slash at its end: leave "
-            f"it out for {RACES!r}"
+            f"journal={brief(journal)} must be a file, a folder that ends in a slash, or None to "
+            f"keep the race in memory. Omit it to record the race in {RACES!r}."
         )
     require(
         isinstance(if_exists, str) and if_exists in IF_EXISTS, "if_exists", if_exists,
-        "'error', 'resume' or 'new'", "it says what to do where the journal holds a race already",
+        "'error', 'resume' or 'new'", "it says what to do if the journal already holds a race",
     )  # fmt: skip
 
 
 def names_folder(journal: Place | None) -> bool:
-    """Whether new files are made in it, rather than one of that name.
+    """Return whether new files are made in it, rather than one of that name.
 
     >>> names_folder("races/"), names_folder("race.db")
     (True, False)
@@ -73,40 +72,32 @@ def names_folder(journal: Place | None) -> bool:
     return journal is not None and os.fspath(journal).endswith(("/", os.sep))
 
 
-def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> Journal:
-    """The journal of a new race; a race that is on disk is never touched."""
-    if journal is not None and names_folder(journal):
-        return _first_free(_new_names(_folder(journal)), created)
-    if journal is not None and if_exists == NEW:
-        return _first_free(_numbered(Path(journal)), created)
+def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> EventLog:
+    """Make the journal of a new race; a race that is on disk is never changed."""
+    if journal is not None and (names_folder(journal) or if_exists == NEW):
+        made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
+        for path in _new_names(journal) if names_folder(journal) else _numbered(Path(journal)):
+            log = files.create_if_free(replace(made, path=path), created)
+            if log is not None:
+                return log
+        raise JournalError("No name is free for the journal. Give one with journal=....")
     return files.create(journal, created)
 
 
-def _first_free(paths: Iterable[Path], created: Created) -> Journal:
-    for path in paths:
-        made = files.create_unless_taken(path, created)
-        if made is not None:
-            return made
-    raise JournalError("no name is free for the journal: give one with journal=...")
-
-
-def _folder(journal: Place) -> Path:
+def _new_names(journal: Place) -> Iterator[Path]:
     try:
-        return make_folder(Path(journal))
+        folder = make_folder(Path(journal))
     except OutputError as error:
         raise JournalError(
-            f"journal={os.fspath(journal)!r}, but {error}: {files.CANNOT_WRITE}"
+            f"journal={os.fspath(journal)!r}: {error}. {files.CANNOT_WRITE}"
         ) from error
-
-
-def _new_names(folder: Path) -> Iterator[Path]:
     for _ in range(1000):
         words = secrets.choice(ADJECTIVES), secrets.choice(NOUNS)
         yield folder / f"{datetime.now():%Y-%m-%d-%H%M}-{'-'.join(words)}.db"
 
 
-def _numbered(path: Path) -> Iterator[Path]:
-    """The name itself, then race-2.db, race-3.db, ..."""
+def _numbered(path: Path) -> Iterable[Path]:
+    """Return the name itself, then race-2.db, race-3.db, ..."""
     yield path
     yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))
 
@@ -115,59 +106,59 @@ def _numbered(path: Path) -> Iterator[Path]:
 
 
 def journal_files(folder: Place) -> list[Path]:
-    """The files of a folder that are or may be journals, the one written last at the end."""
+    """Return the files of a folder that are or may be journals, the one written last at the end."""
     place = Path(folder)
     if not place.is_dir():
         raise JournalError(
-            f"there is no folder {near(place.absolute())}: races are kept in {RACES} of the "
-            "folder that they are run in; give another one, or start with race(...)"
+            f"There is no folder {near(place.absolute())}. Races are recorded in {RACES} of the "
+            "folder that they run in; give another folder, or start with race(...)."
         )
     found = [path for path in place.iterdir() if _may_be_journal(path)]
     return sorted(found, key=lambda path: (written_at(path), path.name))
 
 
 def _may_be_journal(path: Path) -> bool:
-    """Whether to ask SQLite: by its name, its first bytes, or what lies beside it."""
+    """Return whether to look closer: by its name, by what lies next to it, or by its first bytes."""
     if path.name.endswith(BESIDE) or not path.is_file():
         return False
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
         return True
     try:
-        return files.has_our_mark(path)
-    except OSError:
+        return files.has_mark(path)
+    except JournalError:
         return False
 
 
 def written_at(path: Path) -> float:
-    """When a journal was written last; while a race runs, the newest pulls are in the -wal."""
+    """Return when a journal was written last; while a race runs, the latest pulls are in the -wal."""
     times = [0.0]
     for file in (path, path.with_name(f"{path.name}-wal")):
         try:
             found = file.stat()
         except OSError:
             continue
-        if found.st_size or file is path:  # who only reads may leave an empty -wal
+        if found.st_size or file is path:  # a reader may leave an empty -wal
             times.append(found.st_mtime)
     return max(times)
 
 
 def newest_journal(folder: Place = RACES) -> Path:
-    """The journal of a folder that was written last; those that hold no race are passed over."""
-    listed = journal_files(folder)
-    for path in reversed(listed):
+    """Return the journal of a folder that was written last; files without a race do not count."""
+    for path in reversed(journal_files(folder)):
         try:
-            files.glance(path)[0].close()
+            files.read(path, brief=True).close()
+        except (files.Blank, files.Foreign):
+            continue
         except JournalError:
-            if not files.is_ours(path):
-                continue  # another program's, or empty
+            pass  # damaged or unreadable: whoever opens it is told so
         return path
     raise JournalError(
-        f"there is no journal in {near(Path(folder).absolute())}: name the file, or start with "
-        "race(...)"
+        f"There is no journal in {near(Path(folder).absolute())}. Name the file, or start with "
+        "race(...)."
     )
 
 
 def journal_at(journal: Place | None) -> Path:
-    """A journal that is there: the file, or the newest of a folder; of `races/` by default."""
+    """Return an existing journal: the file, or the latest of a folder; of `races/` by default."""
     place = Path(RACES if journal is None else journal)
     return newest_journal(place) if journal is None or place.is_dir() else place

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, isinf
+from dataclasses import replace
+from math import inf, isfinite, isinf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +11,14 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict.curve_tests import Finding, check_curves
+from latebloomer.racing.verdict.higher_scores import (
+    highest,
+    resume_advice,
+    warnings_of_scores,
+)
 from latebloomer.racing.verdict.hindsight import Hindsight, hindsight
 from latebloomer.racing.verdict.history import History
-from latebloomer.racing.verdict.learner_views import learner_views
+from latebloomer.racing.verdict.learner_views import Intervals, learner_views
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
 from latebloomer.racing.verdict.verdict_text import warnings_of
 from latebloomer.session.events import FAILED
@@ -25,7 +31,7 @@ class Assessment(NamedTuple):
 
     certified: bool
     certificate: str
-    intervals: dict[int, tuple[float, float]]  # of each learner's score at the horizon
+    intervals: Intervals  # of each learner's score at the horizon
     findings: tuple[Finding, ...]
     hindsight: tuple[Hindsight, ...]
     half_time: str | None
@@ -49,7 +55,7 @@ def build_verdict(
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
     final = over or session.winner is not None
-    return Verdict(
+    verdict = Verdict(
         name=best.name,
         learner=learner,
         score=best.score,
@@ -76,6 +82,11 @@ def build_verdict(
         history=history,
         assessed_at=known.as_of,
     )
+    if assessment is not None:
+        return verdict
+    advice = resume_advice(race, journal, highest(verdict)) if over else ""
+    warnings = (*verdict.warnings, *warnings_of_scores(verdict, race))
+    return replace(verdict, advice=advice, warnings=warnings)
 
 
 def assess(race: RaceState) -> Assessment:
@@ -84,6 +95,7 @@ def assess(race: RaceState) -> Assessment:
     naming = session.selection
     decided = history.upto(naming.at)  # half-time and hindsight are about the selection
     proof = certificate_of(session, race.settings)
+    intervals = _intervals(proof, history, race.settings)
     # Certificate and tests are about the curves: they use the winner's later pulls too.
     curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
     departed = [naming.departed.get(i) for i in range(len(session.names))]
@@ -91,8 +103,8 @@ def assess(race: RaceState) -> Assessment:
     leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
     return Assessment(
         certified=proof is not None and proof.certified(naming.arm),
-        certificate=_certificate(session, proof, naming.arm),
-        intervals={i: _interval(proof, i, history.sign) for i in range(len(session.names))},
+        certificate=_certificate(session, proof, naming.arm, intervals),
+        intervals=intervals,
         findings=check_curves(session.names, curves, session.maximize),
         hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
         half_time=None if leader is None else session.names[leader],
@@ -112,14 +124,28 @@ def _reason(session: Session, settings: Settings) -> str:
 # --- the certificate in words ---
 
 
-def _interval(proof: Certificate | None, i: int, sign: float) -> tuple[float, float]:
+def _intervals(proof: Certificate | None, history: History, settings: Settings) -> Intervals:
+    """The certificate's bounds, in scores.
+
+    If no limit of the scores is known, a bound beyond the observed scores by more than their
+    spread says nothing: it becomes infinite.
+    """
     if proof is None:
-        return -inf, inf
-    lower, upper = float(proof.lower[i]), float(proof.upper[i])
-    return (lower, upper) if sign > 0 else (-upper, -lower)
+        return {}
+    seen, bounds = history.scores, settings.score_bounds or (-inf, inf)
+    spread = float(seen.max() - seen.min())
+    least = -inf if isfinite(bounds[0]) else float(seen.min()) - spread
+    most = inf if isfinite(bounds[1]) else float(seen.max()) + spread
+    found = {}
+    for i, (low, high) in enumerate(zip(proof.lower.tolist(), proof.upper.tolist(), strict=True)):
+        lower, upper = (low, high) if history.sign > 0 else (-high, -low)
+        found[i] = -inf if lower < least else lower, inf if upper > most else upper
+    return found
 
 
-def _certificate(session: Session, proof: Certificate | None, best: int) -> str:
+def _certificate(
+    session: Session, proof: Certificate | None, best: int, intervals: Intervals
+) -> str:
     """That the winner is certified, or what is missing, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
@@ -135,7 +161,7 @@ def _certificate(session: Session, proof: Certificate | None, best: int) -> str:
     rival = proof.rival(best)
     if rival is None:
         return f"not certified: no other learner is left to compare {session.names[best]} with"
-    return f"{_finding(session, proof, best, rival)} ({_conditions(session, proof)})"
+    return f"{_finding(session, proof, best, rival, intervals)} ({_conditions(session, proof)})"
 
 
 def _tied(session: Session, best: int) -> str:
@@ -153,8 +179,9 @@ def _conditions(session: Session, proof: Certificate) -> str:
     )
 
 
-def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str:
-    sign = 1.0 if session.maximize else -1.0
+def _finding(
+    session: Session, proof: Certificate, best: int, rival: int, intervals: Intervals
+) -> str:
     name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
     sure, reach = float(proof.lower[best]), float(proof.upper[rival])
     if sure > reach:
@@ -169,7 +196,14 @@ def _finding(session: Session, proof: Certificate, best: int, rival: int) -> str
         return (
             f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
         )
+    worst, top = (0, 1) if session.maximize else (1, 0)
+    could, certain = intervals[rival][top], intervals[best][worst]
+    if isinf(could):
+        return (
+            f"not certified: nothing bounds {other} {at}, as no limit is known for this score; "
+            "pass score_range=(0, 1)"
+        )
+    only = "" if isinf(certain) else f", while {name} is only guaranteed {certain:.4g}"
     return (
-        f"not certified: within its 95 % bounds, {other} could still reach {sign * reach:.4g} "
-        f"{at}, while {name} is only guaranteed {sign * sure:.4g}"
+        f"not certified: within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
     )

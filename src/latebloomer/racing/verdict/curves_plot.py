@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from latebloomer.errors import extra
-from latebloomer.racing.verdict.page_data import curves_of, ranked_learners
+from latebloomer.racing.verdict.page_data import curves_of
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.learner_view import ranked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ def plot(verdict: Verdict, ax: Any = None) -> Figure:
         ):  # a notebook draws what is returned, and once is enough
             pyplot.close(figure)
     curves = curves_of(verdict)
-    for learner in ranked_learners(verdict):
+    for learner in ranked(verdict.learners, verdict.history.sign > 0):
         points = curves[learner.arm].raw()
         if not points:
             continue

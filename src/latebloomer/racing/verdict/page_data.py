@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+from latebloomer.page.html_document import as_sentence
 from latebloomer.page.race_page import (
     FINISHED as OVER,
 )
@@ -19,9 +20,10 @@ from latebloomer.page.race_page import (
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
+from latebloomer.racing.verdict.higher_scores import explanation, standing
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import FAILED, FINISHED
-from latebloomer.session.learner_view import DROPPED, STATES, LearnerView
+from latebloomer.session.events import FAILED
+from latebloomer.session.learner_view import ranked
 
 Curves = Mapping[int, ThinnedCurve]
 
@@ -37,7 +39,7 @@ def page_data(
         best=verdict.name,
         final=selected.final,
         why=_why(verdict),
-        learners=ranked_learners(verdict),
+        learners=ranked(verdict.learners, verdict.history.sign > 0),
         curves=curves_of(verdict) if curves is None else curves,
         spent=verdict.spent,
         budget=max(1, verdict.budget),
@@ -58,20 +60,22 @@ def page_data(
 
 
 def _why(verdict: Verdict) -> str:
-    """What the best learner leads by, over which other one, and how many are still in the race."""
+    """Score and forecast of the best learner, what it is ahead of, and learners with more."""
     best, sign = verdict[verdict.name], verdict.history.sign
+    told = [as_sentence(standing(best, verdict.horizon))]
     rivals = [one for one in verdict.learners
               if not one.leads and one.state != FAILED and not isnan(one.estimate)]  # fmt: skip
     text = f"{'Selected' if verdict.selected.final else 'Leads'} with estimate {best.estimate:.4g}"
     if rivals:
         rival = max(rivals, key=lambda one: sign * one.estimate)
         text += f", ahead of {rival.name} with {rival.estimate:.4g}"
-    if verdict.selected.final:
-        bloom = f" {verdict.half_time} led at half-time: a late bloomer won."
-        pulls = f", after {verdict.selected.pulls:,} of {verdict.selected.at:,} pulls."
-        return f"{text}{pulls}{bloom if verdict.late_bloomer else ''}"
-    racing = sum(not one.left for one in verdict.learners)
-    return f"{text}. {racing:,} of {len(verdict.learners):,} learners are still in the race."
+    told.append(f"{text}.")
+    if verdict.late_bloomer and verdict.selected.final:
+        told.append(f"Late bloomer: {verdict.half_time} led at half-time.")
+    if not verdict.selected.final:
+        racing = sum(not one.left for one in verdict.learners)
+        told.append(f"{racing:,} of {len(verdict.learners):,} learners are still in the race.")
+    return " ".join([*told, *(explanation(verdict) if verdict.selected.final else ())])
 
 
 def _certainty(verdict: Verdict) -> Certainty:
@@ -86,18 +90,6 @@ def _certainty(verdict: Verdict) -> Certainty:
         late_bloomer=verdict.late_bloomer,
         as_of=verdict.assessed_at,
     )
-
-
-def ranked_learners(verdict: Verdict) -> list[LearnerView]:
-    """Return the winner, the learners that raced to the end, then the dropped, the last first."""
-    sign = verdict.history.sign
-
-    def rank(one: LearnerView) -> tuple[float, ...]:
-        value = -sign * one.estimate
-        state = DROPPED if one.state == FINISHED and one.left_at else one.state
-        return STATES[state], -(one.left_at or 0), inf if isnan(value) else value
-
-    return sorted(verdict.learners, key=rank)
 
 
 def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from latebloomer._util.atomic_files import File, need_different, write_file
 from latebloomer._util.tables import data_frame
 from latebloomer._util.text import reason_of
-from latebloomer.errors import LearnerError
+from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in
 from latebloomer.racing.verdict.curve_tests import Finding
+from latebloomer.racing.verdict.higher_scores import highest, standing
 from latebloomer.racing.verdict.hindsight import Hindsight
 from latebloomer.racing.verdict.history import History
 from latebloomer.racing.verdict.verdict_text import brief, details
@@ -118,6 +119,10 @@ class Verdict:
         Every counted pull, in order.
     assessed_at : int
         Pulls that certificate, findings and hindsight are based on.
+    advice : str
+        How to train a learner with a higher last score further; empty if there is none.
+    loader : Callable[[str], Any] | None
+        Function behind `load`; None if the verdict was read from a journal alone.
     """
 
     name: str
@@ -145,6 +150,8 @@ class Verdict:
     seconds: float
     history: History = field(repr=False)
     assessed_at: int
+    advice: str = ""
+    loader: Callable[[str], Any] | None = field(default=None, repr=False)
 
     @property
     def late_bloomer(self) -> bool:
@@ -179,13 +186,37 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
-        best = self[self.name]
         word = "Keep" if self.selected.final else "Leading:"
-        how = f"after {best.pulls:,} of {self.spent:,} pulls"
-        if best.full_pulls is not None:
-            how = f"at {best.trained} of its training"
         bloom = f" Late bloomer: {self.half_time} led at half-time." if self.late_bloomer else ""
-        return f"{word} {self.name}: score {self.score:.6g} {how}.{bloom}"
+        return f"{word} {self.name}: {standing(self[self.name], self.horizon)}.{bloom}"
+
+    @property
+    def highest(self) -> str:
+        """Name of the learner with the highest last score, which need not be the winner."""
+        return highest(self).name
+
+    def load(self, name: str) -> Any:
+        """Return any learner as it was after its last pull.
+
+        It is restored from its last checkpoint; pulls that are in none are trained again, and
+        their number is printed.
+
+        Raises
+        ------
+        LearnerError
+            The verdict was read from a journal alone, without the learners.
+        """
+        if name not in self.pulls:
+            raise UnknownName(f"name={name!r} is not a learner of this race: {list(self.pulls)}")
+        if name == self.name and self.learner is not None:
+            return self.learner
+        if self.loader is None:
+            call = "resume(journal, learners)"
+            raise LearnerError(
+                f"Learner {name!r} cannot be restored from a journal alone. Call "
+                f"{call}.load({name!r}) with the learners of the race."
+            )
+        return self.loader(name)
 
     @property
     def journal_line(self) -> str:
@@ -206,6 +237,7 @@ class Verdict:
         """Return what the journal keeps: equal for equal races, whether interrupted or not."""
         return {
             "name": self.name, "score": self.score, "estimate": self.estimate,
+            "highest": self.highest,
             "selected": asdict(self.selected), "trained": asdict(self.trained),
             "spent": self.spent, "budget": self.budget, "horizon": self.horizon,
             "certified": self.certified, "certificate": self.certificate,

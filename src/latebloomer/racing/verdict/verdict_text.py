@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from math import inf, nan
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latebloomer._util.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.verdict.higher_scores import explanation
 from latebloomer.session.events import FAILED, Extended, LearnerLeft
+from latebloomer.session.learner_view import ranked
 
 if TYPE_CHECKING:
     from latebloomer.racing.verdict.verdict import Verdict
@@ -25,11 +27,11 @@ TENFOLD = 10.0  # between the shortest pull and the longest
 
 
 def brief(verdict: Verdict, table: bool = True) -> str:
-    """Return the result first, in at most twelve lines; the last names the place of the rest."""
-    lines = [verdict.sentence]
+    """Return the result first, in at most fourteen lines; the last names the place of the rest."""
+    lines = [verdict.sentence, *explanation(verdict)]
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
-    lines += _table(verdict) if table else []
+    lines += _table(ranked(verdict.learners, verdict.history.sign > 0)[:SHOWN]) if table else []
     cost = short_seconds(sum(one.seconds for one in verdict.learners))
     lines.append(f"{_capital(verdict.reason)} ({cost} s of training). {policy_text(verdict)}.")
     sure = verdict.certificate if verdict.certified else verdict.certificate.partition(" (with")[0]
@@ -41,15 +43,13 @@ def brief(verdict: Verdict, table: bool = True) -> str:
 
 def details(verdict: Verdict) -> str:
     """Return all that is known, with every reason and every warning."""
-    lines = [verdict.sentence, f"{verdict.selected}. {verdict.trained}.",
+    lines = [verdict.sentence, *explanation(verdict), f"{verdict.selected}. {verdict.trained}.",
              f"{_capital(verdict.reason)}. {policy_text(verdict)}.", ""]  # fmt: skip
-    width = max(len(one.name) for one in verdict.learners)
-    for one in verdict.learners:
+    shown = ranked(verdict.learners, verdict.history.sign > 0)
+    lines += [*_table(shown), ""]
+    for one in shown:
         why = f"{one.why}. {one.remark}" if one.remark else one.why
-        lines.append(
-            f"  {one.name:<{width}}  {one.pulls:>7} pulls  {one.seconds:>8.3g} s  "
-            f"{one.score:>11.6g}  {_capital(why)}"
-        )
+        lines.append(f"{one.name}: {why}.")
     lines += ["", f"{_capital(verdict.certificate)}."]
     lines += [f"{rival}." for rival in verdict.hindsight]
     lines += [f"Warning: {warning}." for warning in verdict.warnings]
@@ -63,15 +63,10 @@ def policy_text(verdict: Verdict) -> str:
     return f"Policy: {name}, chosen by {chosen}" if chosen else f"Policy: {name}"
 
 
-def _table(verdict: Verdict) -> list[str]:
-    """The best learners, one a line, below a header."""
-
-    def place(one: LearnerView) -> tuple[bool, float, float]:
-        estimate = -inf if one.estimate != one.estimate else one.estimate
-        return not one.leads, -(one.left_at or inf), -verdict.history.sign * estimate
-
-    shown = sorted(verdict.learners, key=place)[:SHOWN]
-    head = ("learner", "trained", "score", "forecast", f"estimate ({shown[0].rule})", "time")
+def _table(shown: Sequence[LearnerView]) -> list[str]:
+    """Learners, one a line, below a header."""
+    head = ("learner", "trained", "score", "forecast (trust)", f"estimate ({shown[0].rule})",
+            "time")  # fmt: skip
     rows = [head, *(_cells(one) for one in shown)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     outcomes = ["outcome", *(one.outcome for one in shown)]
@@ -84,10 +79,12 @@ def _table(verdict: Verdict) -> list[str]:
 
 
 def _cells(one: LearnerView) -> tuple[str, ...]:
-    forecast = nan if one.forecast is None else one.forecast.score
-    numbers = ("" if value != value else f"{value:.4g}"
-               for value in (one.score, forecast, one.estimate))  # fmt: skip
-    return short_name(one.name), one.trained, *numbers, f"{short_seconds(one.seconds)} s"
+    score, estimate = ("" if x != x else f"{x:.4g}" for x in (one.score, one.estimate))
+    forecast = ""
+    if one.forecast is not None and one.forecast.trust:
+        forecast = f"{one.forecast.score:.4g} ({100 * one.forecast.trust:.0f} %)"
+    time = f"{short_seconds(one.seconds)} s"
+    return short_name(one.name), one.trained, score, forecast, estimate, time
 
 
 def _others(verdict: Verdict) -> list[str]:

@@ -1,8 +1,10 @@
-"""LCDB 1.0, real runs of learners on growing training sets, fetched from PyPI for the bench.
+"""Public recorded curves, fetched on request and kept only if their values are the right ones.
 
-The package `lcdb` 0.1.0 (Mohr et al. 2022, MIT licence) holds the validation accuracy of about 20
-learners on 248 data sets of OpenML, for up to 125 splits each. The set `lcdb10` keeps the data
-sets whose largest training set has 1,000 rows and on which five learners have ten whole runs.
+``imdb`` are the paper's seven curves. ``lcdb`` is LCDB 1.0, real runs of learners on growing
+training sets: the package `lcdb` 0.1.0 on PyPI (Mohr et al. 2022, MIT license) holds the
+validation accuracy of about 20 learners on 248 data sets of OpenML, for up to 125 splits each. The
+set `lcdb10` keeps the data sets whose largest training set has 1,000 rows and on which five
+learners have ten complete runs.
 """
 
 from __future__ import annotations
@@ -15,17 +17,76 @@ import subprocess
 import sys
 import tarfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
+from urllib.error import URLError
+from urllib.parse import quote
+from urllib.request import urlopen
 
 import numpy as np
 
+from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer._util.text import one_line
 from latebloomer.errors import CurveError
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.download import write_whole
+from latebloomer.problems.paper_settings import IMDB_FILE, IMDB_SHA256, digest_of
+
+# The paper's seven curves are in the repository of its predecessor, under the MIT license.
+IMDB_SOURCE = (
+    "https://raw.githubusercontent.com/albertometelli/stochastic-rising-bandits/"
+    "2b49e82e734e64afe554befc95dfaf7d8e9cae41/data/learning curves/npy/"
+)
+IMDB_FILES = {
+    "NN112": "NN: (1, 1, 2)_avg.npy",
+    "NN1": "NN: (1,)_avg.npy",
+    "NN2": "NN: (2,)_avg.npy",
+    "NN22": "NN: (2, 2)_avg.npy",
+    "NN222": "NN: (2, 2, 2)_avg.npy",
+    "OGD": "OGD beta = 0.1_avg.npy",
+    "LR": "Logistic Regression alpha = 0.003_avg.npy",
+}
+SECONDS = 60  # to wait for an answer
+
+
+def download_imdb(folder: str | os.PathLike[str], source: str = IMDB_SOURCE) -> Path:
+    """Fetch the curves of the problem `imdb` into `folder`; return their file.
+
+    The sha256 of their values must be the known one; otherwise nothing is written. Set
+    LATEBLOOMER_DATA to `folder` to use them.
+    """
+    curves = {name: _fetch(source, file) for name, file in IMDB_FILES.items()}
+    digest = digest_of(np.array(list(curves.values())))
+    if digest != IMDB_SHA256:
+        raise CurveError(
+            f"what came from {source} are not the paper's curves: the sha256 of their values is "
+            f"{digest}, not {IMDB_SHA256}; nothing was written"
+        )
+    return write_whole(Path(folder) / IMDB_FILE, {**curves, "order": np.array(list(curves))})
+
+
+def write_whole(file: Path, arrays: Mapping[str, Any]) -> Path:
+    """Write arrays into an .npz file that is complete or does not exist."""
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)
+    make_folder(file.parent)
+    return write_file(file, data.getvalue())
+
+
+def _fetch(source: str, name: str) -> Floats:
+    address = source + name
+    try:
+        with urlopen(quote(address, safe=":/"), timeout=SECONDS) as answer:
+            values = np.load(io.BytesIO(answer.read()), allow_pickle=False)
+    except (URLError, OSError, ValueError) as error:
+        raise CurveError(
+            f"{address} could not be read ({error}): check the connection and try again"
+        ) from error
+    return np.asarray(values, dtype=np.float64).ravel()
+
+
+# --- LCDB ---
 
 LCDB, LCDB_MEGABYTES = "lcdb==0.1.0", 68
 LCDB_ARCHIVE, LCDB_TABLE = "lcdb-0.1.0.tar.gz", "lcdb-0.1.0/lcdb/database-accuracy.csv"
@@ -46,9 +107,9 @@ def download_lcdb(
     fetch: Callable[[Path], Path] | None = None,
     sha256: str = LCDB_SHA256,
 ) -> Path:
-    """Fetch LCDB 1.0 (68 MB) and make the set `lcdb10` of it in `folder`; the file it is in.
+    """Fetch LCDB 1.0 (68 MB) and make the set `lcdb10` of it in `folder`; return its file.
 
-    The package is taken only if its sha256 is the known one; else nothing is written. Set
+    The package is used only if its sha256 is the known one; otherwise nothing is written. Set
     LATEBLOOMER_DATA to `folder` to use the set.
     """
     with TemporaryDirectory() as place:
@@ -64,7 +125,7 @@ def download_lcdb(
 
 
 def fetch_with_pip(place: Path) -> Path:
-    """The package as it is on PyPI. Told its sha256, pip runs none of its code unless it fits."""
+    """Fetch the package from PyPI; pip runs none of its code unless its sha256 is right."""
     wanted = place / "wanted.txt"
     wanted.write_text(f"{LCDB} --hash=sha256:{LCDB_SHA256}\n", encoding="utf-8")
     words = ["download", "--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check",
@@ -79,7 +140,7 @@ def fetch_with_pip(place: Path) -> Path:
 
 
 def made_smaller(lines: Iterable[str]) -> dict[str, Any]:
-    """The arrays of `lcdb10.npz`, from the package's table of accuracies.
+    """Return the arrays of `lcdb10.npz`, from the package's table of accuracies.
 
     For each data set `d`: ``d|learners``; ``d|rows``, the sizes of the training set;
     ``d|accuracy`` (learners, 10 runs, sizes) in ten-thousandths; ``d|seconds`` (learners, sizes).
@@ -113,7 +174,7 @@ def _recorded(lines: Iterable[str]) -> dict[int, Runs]:
 def whole_runs(
     recorded: dict[str, dict[tuple[int, int], Any]],
 ) -> tuple[Floats, dict[str, Floats]]:
-    """The sizes of a data set, and of each learner with ten whole runs (runs, 2, sizes).
+    """Return a data set's sizes, and each learner's complete runs (runs, 2, sizes).
 
     Sizes that a run lacks are interpolated; the two are accuracy and seconds.
     """

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
-from latebloomer.problems import download, lcdb_download, problem
-from latebloomer.problems.lcdb_download import (
+from latebloomer.problems import downloads, problem
+from latebloomer.problems.downloads import (
     COLUMNS,
     LCDB_ARCHIVE,
     LCDB_FILE,
@@ -63,8 +63,8 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
     files, address = served
     original = problem("imdb")
     for name, curve in zip(original.names, original.curves, strict=True):
-        files[download.IMDB_FILES[name]] = as_npy(curve)
-    file = download.download_imdb(tmp_path, source=address)
+        files[downloads.IMDB_FILES[name]] = as_npy(curve)
+    file = downloads.download_imdb(tmp_path, source=address)
     assert file == tmp_path / IMDB_FILE
     monkeypatch.setenv(DATA, str(tmp_path))
     found = problem("imdb")
@@ -74,10 +74,10 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
 
 def test_other_curves_are_refused_and_nothing_is_written(served, tmp_path):
     files, address = served
-    for file in download.IMDB_FILES.values():
+    for file in downloads.IMDB_FILES.values():
         files[file] = as_npy(np.zeros(50_000))
     with pytest.raises(CurveError, match=r"not the paper's curves: .* nothing was written"):
-        download.download_imdb(tmp_path, source=address)
+        downloads.download_imdb(tmp_path, source=address)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,9 +85,9 @@ def test_other_curves_are_refused_and_nothing_is_written(served, tmp_path):
 def test_a_missing_or_broken_file_is_named(served, tmp_path, content):
     files, address = served
     if content is not None:
-        files[download.IMDB_FILES["NN112"]] = content
+        files[downloads.IMDB_FILES["NN112"]] = content
     with pytest.raises(CurveError, match=r"NN: \(1, 1, 2\)_avg.npy could not be read"):
-        download.download_imdb(tmp_path, source=address)
+        downloads.download_imdb(tmp_path, source=address)
 
 
 def test_an_unknown_data_set_is_one_line(tmp_path):
@@ -100,7 +100,7 @@ def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     def refuse(folder):
         raise CurveError("no")
 
-    monkeypatch.setattr(lcdb_download, "download_lcdb", refuse)
+    monkeypatch.setattr(downloads, "download_lcdb", refuse)
     ran = CliRunner().invoke(app, ["download", "lcdb", str(tmp_path)])
     assert ran.exit_code == 2
     assert ran.stderr == "fetching lcdb==0.1.0 from PyPI, 68 MB\nCurveError: no\n"
