@@ -88,10 +88,8 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
 def test_a_race_names_what_it_plays(capfd, tmp_path):
     verdict = race(LEARNERS, 40, journal=tmp_path / "race.db")
     assert capfd.readouterr().err.startswith(f"auto: {label_of(DEFAULT)} over 3 learners")
-    assert (
-        verdict.policy == f"auto: {label_of(DEFAULT)}"
-        and f"by auto: {label_of(DEFAULT)}" in str(verdict)
-    )
+    assert verdict.policy == f"auto: {label_of(DEFAULT)}"
+    assert f"Policy: {label_of(DEFAULT)}, chosen by auto." in str(verdict)
     assert read_verdict(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == "r-sr"
 

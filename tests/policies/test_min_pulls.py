@@ -134,4 +134,4 @@ def test_the_command_takes_it():
     said = CliRunner().invoke(app, words).output
     assert "learners are dropped after one pull" in said
     said = CliRunner().invoke(app, [*words, "--min-pulls", "2"]).output
-    assert "after 2 pulls is dropped" in said and "Warning" not in said
+    assert "at 2 pulls. An improvement" in said and "Warning" not in said

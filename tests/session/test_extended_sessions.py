@@ -184,7 +184,7 @@ def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
     session = play(Session(UCBE(gaps=(0.0, 0.1, 0.2)), 3, 30))
     session.apply(Joined(3, "new"))
     before = pickle.dumps(session)
-    with pytest.raises(SettingError, match="4 arms"):
+    with pytest.raises(SettingError, match="4 learners"):
         extend(session, 60)
     assert pickle.loads(before) == session
 
