@@ -15,6 +15,7 @@ from latebloomer.page.html_document import (
     stylesheet,
 )
 from latebloomer.page.race_page import (
+    ALL_FAILED,
     FINISHED,
     RUNNING,
     RacePage,
@@ -223,7 +224,7 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
 
 def _title(page: RacePage) -> str:
     if page.best is None:
-        return "No pull has ended yet"
+        return "Every learner failed" if page.state == ALL_FAILED else "No pull has ended yet"
     return f"{'Keep' if page.final else 'Ahead so far:'} {page.best}"
 
 
@@ -239,7 +240,7 @@ def _when(page: RacePage) -> str:
         parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
     lasted = span_of_time(page.seconds)
     words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
-    return " · ".join([*parts, words.get(page.state, f"interrupted after {lasted}")])
+    return " · ".join([*parts, words.get(page.state, f"{page.state} after {lasted}")])
 
 
 def _progress(page: RacePage) -> str:
@@ -248,7 +249,7 @@ def _progress(page: RacePage) -> str:
     left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
     text = f"{page.spent:,} of {page.budget:,} pulls{left}"
     again = ""
-    if page.state != RUNNING and page.resume_code:
+    if page.state not in (RUNNING, ALL_FAILED) and page.resume_code:
         again = f'<p class="small">Go on with it:</p><pre>{escape(page.resume_code)}</pre>'
     return (
         f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '
