@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from latebloomer import RisingSR, SuccessiveHalving
 from latebloomer.bench import COMPARED, Curves, bench, curve_sets
-from latebloomer.bench.bench_report import line_styles
-from latebloomer.bench.benchmark import LEFT_OUT
+from latebloomer.bench.benchmark import LEFT_OUT, line_styles
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_runs import (
     Played,
