@@ -112,8 +112,8 @@ def test_a_draw_of_real_runs_is_a_recorded_one():
 
 @NEEDS_DATA
 def test_the_report_says_which_score_is_left_out():
-    assert "a score before training is not a pull" in str(bench(["yahpo"], ["rr"], [1], draws=1))
-    assert "before training" not in str(bench(["paper-b"], ["rr"], [1], draws=1))
+    assert "a score before training is not a pull" in str(bench(["yahpo"], ["r-sr"], [1], draws=1))
+    assert "before training" not in str(bench(["paper-b"], ["r-sr"], [1], draws=1))
 
 
 @pytest.mark.slow
@@ -134,22 +134,13 @@ def test_synthetic_problems_have_their_sets():
         names_of(["lcdb"])
 
 
-def test_a_set_without_its_data_is_skipped_and_reported(monkeypatch):
-    monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
-    problems, skipped = read_sets(["yahpo", "paper-b"])
-    assert {curves.group for curves in problems} == {"paper-b"}
-    assert skipped[0].what == "yahpo" and "LATEBLOOMER_DATA is not set" in skipped[0].why
-    with pytest.raises(CurveError, match="LATEBLOOMER_DATA is not set"):
-        read_sets(["yahpo"])
-
-
 # --- playing and counting ---
 
 
 def test_a_run_of_the_bench_is_a_session_with_the_same_rewards():
     curves = rising(sd=0.05)
     tables = curves.tables(3, seed=0)
-    for text in ("r-sr", "adaptive-rejects", "asha"):
+    for text in ("r-sr", "asha"):
         policy = make_policy(text)
         found = play(policy, tables, 80, 3, seed=0)
         for draw in range(3):
@@ -162,12 +153,12 @@ def test_a_run_of_the_bench_is_a_session_with_the_same_rewards():
 
 
 def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_the_rest_is_counted():
-    # halving needs K ceil(log2 K) pulls: 8 x 3 = 24 > 20, and 7 x 3 = 21, 6 x 3 = 18
-    halving, curves = SuccessiveHalving(), rising(arms=8, length=20)
-    assert playable(halving, 8, 20) == 6 and playable(halving, 8, 1) == 0
-    found = play(halving, curves.tables(5, 0), 20, 5, seed=0)
-    assert found.left_out == 2 and max(found.spent) <= 20
-    alone = play(halving, curves.tables(5, 0), 1, 5, seed=0)
+    # R-SR needs K + 1 pulls, and halving K ceil(log2 K): 8 x 3 = 24, 7 x 3 = 21, 6 x 3 = 18
+    assert playable(RisingSR(), 8, 7) == playable(SuccessiveHalving(), 8, 20) == 6
+    tables = rising(arms=8, length=20).tables(5, 0)
+    found = play(RisingSR(), tables, 7, 5, seed=0)
+    assert found.left_out == 2 and max(found.spent) <= 7
+    alone = play(RisingSR(), tables, 1, 5, seed=0)
     assert alone.left_out == 8 and not alone.spent.any()
 
 
@@ -286,8 +277,8 @@ def test_a_folder_without_curves_is_an_error_that_says_so(tmp_path):
 
 
 def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
-    ran = run(folder, "--policies", "r-sr,sh:judge=window", "--budgets", "1,2", "--draws", "2",
-              "--sigma", "0.02", "--baseline", "sh", "--out", tmp_path / "out")  # fmt: skip
+    ran = run(folder, "--policies", "r-sr,asha:workers=9", "--budgets", "1,2", "--draws", "2",
+              "--sigma", "0.02", "--baseline", "asha", "--out", tmp_path / "out")  # fmt: skip
     assert ran.exit_code == 0, ran.output
     assert "## Skipped: 7" in ran.stdout and "gap.csv: arm 'a' is nan" in ran.stdout
     assert "skipped 7" in ran.stderr

@@ -45,7 +45,9 @@ def test_an_example_runs_and_names_a_learner(title, tmp_path, monkeypatch):
 
 
 def test_the_loggers_of_the_table_are_there():
-    rows = re.findall(r"^\| `(\w+)\(.*?\)` in `integrations/(\w+)\.py`", LOGGERS, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)\(.*?\)` in `integrations/loggers/(\w+)\.py`", LOGGERS, re.MULTILINE
+    )
     assert len(rows) == 4
     for name, module in rows:
-        assert hasattr(import_module(f"latebloomer.integrations.{module}"), name)
+        assert hasattr(import_module(f"latebloomer.integrations.loggers.{module}"), name)

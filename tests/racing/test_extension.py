@@ -278,5 +278,5 @@ def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):
     path = tmp_path / "race.db"
     run(path)
     resume(path, LEARNERS, budget=200, add=NEW, progress=False)
-    with pytest.raises(JournalMismatch, match="new missing"):
+    with pytest.raises(JournalMismatch, match="learner new is missing"):
         resume(path, LEARNERS, progress=False)

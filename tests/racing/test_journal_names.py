@@ -183,18 +183,14 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"budget": 30}, "budget=30, but the race of race.db was begun with budget=20"),
-        (
-            {"budget": 30},
-            r"resume\('race.db', learners, budget=...\) to give it more, or if_exists",
-        ),
+        ({"budget": 30}, "Journal race.db holds another race: budget was 20, is 30. Give"),
+        ({"budget": 30}, r"resume\('race.db', learners, budget=...\) to extend it, or if_exists"),
         (
             {"budget": None, "trainings": 2, "full_steps": 20},
-            "trainings=2, but .* trainings=None: give",
+            "budget was 20, is 40; .*trainings was None, is 2; full_steps was None, is {'a': 20",
         ),
-        ({"seed": 1}, "seed=1, but the race of race.db was begun with seed=0"),
-        ({"maximize": False}, "maximize=False, but .* maximize=True: give the same"),
-        ({"score_range": (0, 1)}, r"score_range=\(0.0, 1.0\), but .* score_range=None"),
+        ({"seed": 1, "maximize": False}, "race: seed was 0, is 1; maximize was True, is False."),
+        ({"score_range": (0, 1)}, r"score_range was None, is \(0.0, 1.0\)"),
     ],
 )
 def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):

@@ -1,11 +1,12 @@
-"""Is the race that a journal holds the one that is asked for?"""
+"""Is the race that a journal holds the one that is asked for? If not, what differs is named."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from latebloomer._util.text import brief
 from latebloomer.errors import JournalMismatch
 from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
@@ -13,9 +14,10 @@ from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
 
-# The policy is compared when the journal is replayed; the others change no decision.
-NOT_COMPARED = {"policy", "auto", "runner"}
-MORE = ("trainings", "budget")  # looked at first: the second follows from the first
+# The policy is compared when the settings are read, and so are learners; the others change no
+# decision.
+NOT_COMPARED = ("policy", "auto", "runner", "learner_settings")
+LARGER = ("trainings", "budget")  # a race can be extended by them
 
 
 def holds_race(journal: Place | None) -> bool:
@@ -34,24 +36,81 @@ def race_in(journal: Place) -> Created:
 
 
 def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
-    """Raise `JournalMismatch` unless a journal's race was begun with these settings."""
-    begun = Settings.from_dict(dict(race_in(journal).settings), policy)
-    for name in (*MORE, *(field.name for field in fields(Settings))):
-        was, now = getattr(begun, name), getattr(given, name)
-        if name not in NOT_COMPARED and _plain(was) != _plain(now):
-            raise JournalMismatch(
-                f"{name}={now!r}, but the race of {near(Path(journal).absolute())} was begun with "
-                f"{name}={was!r}: give the same to go on with it{_more(name, journal)}, or "
-                'if_exists="new" for a race of its own'
-            )
+    """Raise `JournalMismatch` unless a journal's race was started with these settings."""
+    recorded = dict(race_in(journal).settings)
+    Settings.from_dict(recorded, policy)  # compares the policy
+    asked = {name: value for name, value in given.as_dict().items() if name not in NOT_COMPARED}
+    call = f"resume({near(Path(journal).absolute())!r}, learners, {{}}=...)"
+    larger = [name for name in LARGER if asked[name] and asked[name] != recorded.get(name)]
+    extend = f"{call.format(larger[0])} to extend it, " if larger else ""
+    need_same(
+        journal, recorded, asked,
+        f'Give the same settings to resume it, {extend}or if_exists="new" for a new race.',
+    )  # fmt: skip
 
 
-def _more(name: str, journal: Place) -> str:
-    """How a race is given more, where that is what differs."""
-    call = f"resume({near(Path(journal).absolute())!r}, learners, {name}=...)"
-    return f", {call} to give it more" if name in MORE else ""
+def need_same(
+    journal: Place, recorded: Mapping[str, Any], asked: Mapping[str, Any], advice: str
+) -> None:
+    """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
+    _need_none(journal, differences(recorded, asked), advice)
+
+
+def _need_none(journal: Place, found: list[str], advice: str) -> None:
+    if found:
+        place = near(Path(journal).absolute())
+        raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(found)}. {advice}")
+
+
+def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """Return what is asked for and was recorded otherwise; mappings are compared name by name.
+
+    >>> differences({"seed": 0, "forest": {"depth": 6}}, {"seed": 1, "forest": {"depth": 8}})
+    ['seed was 0, is 1', 'forest: depth was 6, is 8']
+    >>> differences({"learners": ["a", "b"]}, {"learners": ["b", "c"]})
+    ['learner a is missing', 'learner c is new']
+    """
+    found = []
+    for name, now in asked.items():
+        was = recorded.get(name)
+        if name == "learners":
+            found += [f"learner {one} is missing" for one in was or () if one not in now]
+            found += [f"learner {one} is new" for one in now if one not in (was or ())]
+        elif isinstance(was, Mapping) and isinstance(now, Mapping):
+            both = dict.fromkeys(was) | dict(now)
+            found += [f"{name}: {one}" for one in differences(was, both)]
+        elif _plain(was) != _plain(now):
+            found.append(f"{name} was {brief(was)}, is {brief(now)}")
+    return found
 
 
 def _plain(value: Any) -> Any:
-    """As a journal gives it back."""
+    """Return a value as a journal returns it."""
     return list(value) if isinstance(value, tuple) else value
+
+
+def described(learners: Any) -> dict[str, dict[str, Any]]:
+    """Return the attribute `settings` of each learner that has one, a dict of plain values."""
+    given = learners.items() if isinstance(learners, Mapping) else ()
+    found = {name: getattr(one, "settings", None) for name, one in given}
+    return {name: dict(value) for name, value in found.items() if isinstance(value, Mapping)}
+
+
+def need_same_learners(
+    journal: Place, recorded: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
+
+    What differs in the same way for all of them, such as the data, is named once.
+    """
+    both = [name for name in recorded if name in given]
+    found = {
+        name: differences(recorded[name], dict.fromkeys(recorded[name]) | given[name])
+        for name in both
+    }
+    common = (
+        [one for one in found[both[0]] if all(one in of for of in found.values())] if both else []
+    )
+    shared = common if len(both) > 1 else []
+    own = [f"{name}: {one}" for name in both for one in found[name] if one not in shared]
+    _need_none(journal, shared + own, "Give the same learners to resume it, or another journal.")
