@@ -203,6 +203,8 @@ class Driver:
     def _call_back(self, event: Event, callbacks: Callbacks) -> None:
         for note in callbacks.tell(event):
             self.record(note)
+        if self.clock is not None:
+            self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
             self.record(Stopped(str(self.view.stop_reason), final=True))
