@@ -1,4 +1,4 @@
-"""`make bench`: everything that can be measured on this machine, one part after the other."""
+"""Measure everything that can be measured on this machine, part by part: `make bench`."""
 
 import runpy
 

@@ -1,11 +1,10 @@
-"""What `auto` is worth: `python -m benchmarks.default_policy [ROW ...]` measures it, row by row.
+"""The default policy against its predecessor: `python -m benchmarks.default_policy [ROW ...]`.
 
 Rows: `settings` (the paper's A and B at T = H = 100 to 600), `public` (the five public sets, with
-and without the score before training), `many` (16 to 128 arms), `min_pulls` (no arm dropped before its
-second pull), `real` (lcdb10's own runs), `families` (random curves, 20 arms), `cuts` (the same
-curves cut into 25 to 200 pulls) and `speed` (ns per pull). Without names all are measured;
+and without the score before training), `many` (16 to 128 arms), `min_pulls` (no arm dropped before
+its second pull), `real` (lcdb10's own runs), `families` (random curves, 20 arms), `cuts` (the same
+curves cut into 25 to 200 pulls) and `speed` (ns per pull). Without names all rows are measured;
 `--draws 2` and `--runs 200` make it quick. LATEBLOOMER_DATA names the recorded curves.
-docs/which-policy.md has the numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from latebloomer.bench.losses import Losses
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer import AdaptiveRejects, Foresight
-from latebloomer.bench.bench_report import decimals, table
-from latebloomer.bench.curve_runs import Player, play_all
+from latebloomer.bench.benchmark import decimals, table
+from latebloomer.bench.curve_runs import Costs, Player, costs_by_set, lines_of, play_all
 from latebloomer.bench.curve_sets import Curves, lcdb10, read_sets, taskset, yahpo
 from latebloomer.policies.base import Policy
 from latebloomer.problems import FAMILIES, problem, random_problem
@@ -38,15 +36,15 @@ HORIZONS = (100, 400, 1600)
 
 
 def before(arms: int, budget: int, horizon: int) -> AdaptiveRejects:
-    """What `auto` was before: Adaptive Rejects with power 1 up to one full training."""
+    """Return the former default: Adaptive Rejects with power 1 up to one full training."""
     return AdaptiveRejects(power=1.0 if budget <= horizon else 1.5)
 
 
 @dataclass(frozen=True)
-class WithGrace(Policy):
-    """The default, its plans with `min_pulls=2` where three pulls of each arm can be paid."""
+class TwoPulls(Policy):
+    """The default with `min_pulls=2` in its plans if the budget pays three pulls of each arm."""
 
-    name: ClassVar[str] = "with-grace"
+    name: ClassVar[str] = "two-pulls"
     remember = staticmethod(Foresight.remember)
     update_rating = Foresight.update_rating
     rate_jointly = Foresight.rate_jointly
@@ -58,29 +56,32 @@ class WithGrace(Policy):
 
 Players: TypeAlias = dict[str, Player]  # two of them
 PLAYERS: Players = {"before": before, "auto": Foresight()}
-GRACES: Players = {"auto": Foresight(), "min_pulls=2": WithGrace()}
+MIN_PULLS: Players = {"auto": Foresight(), "min_pulls=2": TwoPulls()}
 
 
 def played(
     problems: Iterable[Curves], budgets: tuple[float, ...], draws: int, players: Players = PLAYERS
-) -> tuple[Losses, list[list[str]]]:
-    """Rank losses of both, and a row with each and the difference with its standard error."""
+) -> tuple[Costs, list[list[str]]]:
+    """Return the costs of both, and rows of rank losses with the difference and its error."""
     known, (first, second) = list(problems), players
     found = play_all(known, players, budgets, draws, 0, 2)
-    losses = Losses.of(known, found, list(players), budgets, first)
-    top = losses.lines()[-1].group
-    lines = {(line.policy, line.budget): line for line in losses.lines() if line.group == top}
+    costs = costs_by_set(known, found)
+    counted = lines_of(costs, list(players), budgets, first)
+    top = counted[-1].group
+    lines = {(line.policy, line.budget): line for line in counted if line.group == top}
     rows = []
     for c in (*(f"{c:g}" for c in budgets), "all"):
         old, new = lines[first, c], lines[second, c]
         more = f"{decimals(-new.rank_loss_less, 4)} ± {decimals(new.rank_loss_se, 4)}"
         rows.append([c, decimals(old.rank_loss, 4), decimals(new.rank_loss, 4), more])
-    return losses, rows
+    return costs, rows
 
 
 def show(title: str, rows: list[list[str]], players: Players = PLAYERS) -> None:
     first, second = players
-    print(f"\n{title}\n\n{table(['c', first, second, f'{second} - {first}'], rows)}", flush=True)
+    print(
+        f"\n{title}\n\n{table([['c', first, second, f'{second} - {first}'], *rows])}", flush=True
+    )
 
 
 def settings(draws: int, runs: int) -> None:
@@ -90,7 +91,7 @@ def settings(draws: int, runs: int) -> None:
             errors = [row["error"] for row in simulate(
                 setting, name, list(BUDGETS), runs, progress=False).rows()]  # fmt: skip
             rows.append([name, *(decimals(e) for e in errors), decimals(float(np.mean(errors)))])
-        print(f"\n{setting}, error, T = H\n\n{table(['', *map(str, BUDGETS), 'mean'], rows)}")
+        print(f"\n{setting}, error, T = H\n\n{table([['', *map(str, BUDGETS), 'mean'], *rows])}")
 
 
 def public(draws: int, runs: int, players: Players = PLAYERS) -> None:
@@ -102,7 +103,7 @@ def public(draws: int, runs: int, players: Players = PLAYERS) -> None:
 
 
 def many(draws: int, runs: int, players: Players = PLAYERS) -> None:
-    """Means over the sets, numbers of arms and budgets that pay for a pull of each arm."""
+    """Print means over the sets, numbers of arms and budgets that pay for a pull of each arm."""
     for first, what in ((0, "as recorded"), (1, "without the score before training")):
         groups = [
             make(arms, first)
@@ -110,13 +111,13 @@ def many(draws: int, runs: int, players: Players = PLAYERS) -> None:
             for arms in SIZES[name]
         ]
         problems = [curves for group in groups for curves in group]
-        losses, _ = played(problems, MANY, min(draws, 4), players)
+        costs, _ = played(problems, MANY, min(draws, 4), players)
         length = {curves.group: curves.length for curves in problems}
         means = []
         for place in range(len(players)):
             cells = [
                 part[place, :, j, 0].mean()
-                for group, part in losses.by_group.items()
+                for group, part in costs.items()
                 for j, c in enumerate(MANY)
                 if c * length[group] >= int(group.rpartition("-")[2])
             ]
@@ -126,8 +127,8 @@ def many(draws: int, runs: int, players: Players = PLAYERS) -> None:
 
 
 def min_pulls(draws: int, runs: int) -> None:
-    public(draws, runs, GRACES)
-    many(draws, runs, GRACES)
+    public(draws, runs, MIN_PULLS)
+    many(draws, runs, MIN_PULLS)
 
 
 def real(draws: int, runs: int) -> None:
@@ -145,7 +146,7 @@ def families(draws: int, runs: int) -> None:
 
 
 def cut(curves: Curves, length: int) -> Curves:
-    """The same curves in another number of pulls, interpolated; noise as it is."""
+    """Return the same curves in another number of pulls, interpolated; noise unchanged."""
     at = np.linspace(curves.length / length, curves.length, length)
 
     def stretched(part: Floats) -> Floats:

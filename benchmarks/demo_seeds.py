@@ -1,8 +1,7 @@
 """How often the demo's race, and halving with as much training, pick a learner worth keeping.
 
-`python -m benchmarks.demo_seeds [seeds] [trainings]`. Truth: every learner trained in full, by
-what it declares, on all rows but the test's; its score is the share of the test rows that it gets
-right.
+`python -m benchmarks.demo_seeds [seeds] [trainings]`. The true score of a learner is its accuracy
+on the test rows after a full training, as the estimator declares it, on all other rows.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Row(NamedTuple):
 
 
 def one(seed: int) -> Row:
-    """Play one seed of the demo."""
+    """Run one seed of the demo."""
     rows = demo.data(seed)
     X, X_test, y, y_test = rows
     truth = {name: demo.fully_trained(name, rows, seed) for name in demo.learners()}
@@ -52,13 +51,13 @@ def one(seed: int) -> Row:
 
 
 def budgeted(task: tuple[int, float]) -> Row:
-    """One seed with a budget of its own."""
+    """Run one seed with its own budget."""
     demo.TRAININGS = task[1]
     return one(task[0])
 
 
 def show(rows: list[Row], seconds: float, trainings: float) -> None:
-    """The table for the docs."""
+    """Print the table for the docs."""
     count = len(rows)
 
     def line(name: str, picks: list[str], scores: list[float]) -> str:

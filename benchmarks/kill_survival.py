@@ -1,13 +1,13 @@
-"""What a `kill -9` costs in latebloomer, Optuna, Ray Tune and scikit-learn: counted, not claimed.
+"""What a `kill -9` costs in latebloomer, Optuna, Ray Tune and scikit-learn.
 
-    python -m benchmarks.kill_survival        plays all (half an hour): docs/kill-survival.csv
-    python -m benchmarks.kill_survival Ray    plays those in whose names that is
+    python -m benchmarks.kill_survival        runs all (half an hour): docs/kill-survival.csv
+    python -m benchmarks.kill_survival Ray    runs those whose name contains the word
 
-Eight trainings of 32 steps at most, whose scores are formulas. Each library runs them in a process
-of its own that is ended by SIGKILL in the middle of a training step, after a quarter, a half and
-three quarters of the steps of an undisturbed run; then it is started again as its documentation
-says. Every step that is really trained leaves a line in a log. Those who can save a training do
-so after each step. `make test-integrations` makes an environment that has all of them.
+Eight trainings of at most 32 steps, whose scores are formulas. Each library runs them in its own
+process, which SIGKILL ends in the middle of a training step, after a quarter, a half and three
+quarters of the steps of an undisturbed run; then it is started again as its documentation says.
+Every step that is trained leaves a line in a log. A library that can save a training does so after
+each step. `make test-integrations` makes an environment that has all of them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ FILE = ROOT / "docs" / "kill-survival.csv"
 CURVES = ((8, 0.7), (12, 1.0), (10, 0.88), (10, 0.7), (1, 0.78), (20, 0.5), (5, 0.6), (15, 0.9))
 LENGTH = 32
 MOMENTS = (0.25, 0.5, 0.75)
-SECONDS = float(os.environ.get("LATEBLOOMER_STEP_SECONDS", 0.1))  # that a step takes
+SECONDS = float(os.environ.get("LATEBLOOMER_STEP_SECONDS", 0.1))  # duration of a step
 COLUMNS = ("player", "version", "date", "killed_at", "steps", "again", "never", "more", "pick")
 
 
 class Training:
-    """One of the trainings: counts its steps, and writes each down before its score is known."""
+    """One of the trainings: counts its steps, and logs each before its score is known."""
 
     def __init__(self, folder: Path, arm: int) -> None:
         self.folder, self.arm, self.n = folder, arm, 0
@@ -56,7 +56,7 @@ class Training:
         return best * self.n / (self.n + slow)
 
     def save(self) -> None:
-        """As one should: the old file stays until the new one is whole."""
+        """Write a checkpoint; the old file stays until the new one is complete."""
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(self.n))
         new.replace(self.file)
@@ -67,7 +67,7 @@ class Training:
 
 
 def die_if_it_is_time(folder: Path) -> None:
-    """SIGKILL for the process that drives, and for this one, after so many steps."""
+    """Send SIGKILL to the driving process and to this one after the given number of steps."""
     moment = folder / "kill-after"
     if not moment.exists() or len(log_of(folder)) < int(moment.read_text()):
         return
@@ -84,7 +84,7 @@ def log_of(folder: Path) -> list[str]:
 
 
 class Learner:
-    """A training as a race wants it."""
+    """A training as a learner of a race."""
 
     def __init__(self, folder: Path, arm: int) -> None:
         self.training = Training(folder, arm)
@@ -122,15 +122,15 @@ def optuna_in_memory(folder: Path) -> int:
 
 
 def optuna_sqlite(folder: Path) -> int:
-    """A storage and `load_if_exists`, as in the tutorial on saving and resuming."""
+    """Use a storage and `load_if_exists`, as in the tutorial on saving and resuming."""
     return optuna_study(folder, f"sqlite:///{folder}/study.db", keeps=False)
 
 
 def optuna_heartbeat(folder: Path) -> int:
-    """With heartbeats, retries and checkpoints, as in the tutorial on stale trials."""
+    """Use heartbeats, retries and checkpoints, as in the tutorial on stale trials."""
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 
-    time.sleep(3 if (folder / "study.db").exists() else 0)  # the grace after which it is stale
+    time.sleep(3 if (folder / "study.db").exists() else 0)  # until the trial counts as stale
     return optuna_study(
         folder,
         RDBStorage(
@@ -142,7 +142,7 @@ def optuna_heartbeat(folder: Path) -> int:
 
 
 def optuna_study(folder: Path, storage: Any, keeps: bool) -> int:
-    """One trial for each arm, in a queue that the storage keeps too."""
+    """Run one trial for each arm, from a queue in the storage."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -179,7 +179,7 @@ def optuna_study(folder: Path, storage: Any, keeps: bool) -> int:
 
 
 def ray_tune(folder: Path) -> int:
-    """`Tuner.restore` where there is something to restore; a checkpoint with every result."""
+    """Use `Tuner.restore` if there is a run to restore; report a checkpoint with every result."""
     import ray
     from ray import tune
 
@@ -263,11 +263,11 @@ PLAYERS: dict[str, tuple[Callable[[Path], int], str]] = {
 }
 
 
-# --- lives and deaths ---
+# --- runs that are killed, and their continuation ---
 
 
 def live(player: str, folder: Path, kill_after: int | None = None) -> int | None:
-    """One life in a process of its own; the pick, or None where it was killed."""
+    """Run in a separate process; return the pick, or None if it was killed."""
     moment = folder / "kill-after"
     moment.unlink(missing_ok=True)
     if kill_after is not None:
@@ -289,7 +289,7 @@ def python_path() -> str:
 
 
 def measured(player: str) -> Iterator[dict[str, Any]]:
-    """A row for each moment: steps done again, never done, and done though nobody asked before."""
+    """Yield a row for each moment: steps trained again, never trained, and trained in addition."""
     with tempfile.TemporaryDirectory() as folder:
         pick = live(player, Path(folder))
         calm = Counter(log_of(Path(folder)))
@@ -299,7 +299,7 @@ def measured(player: str) -> Iterator[dict[str, Any]]:
             first = Counter(log_of(Path(folder)))
             after = live(player, Path(folder))
             second = Counter(log_of(Path(folder))) - first
-        both = first | second  # what is trained anew counts once
+        both = first | second  # what is trained again counts once
         yield dict(zip(COLUMNS, (
             player, version_of(PLAYERS[player][1]), date.today().isoformat(), moment, calm.total(),
             (first & second).total(), (calm - both).total(), (both - calm).total(),
@@ -327,7 +327,7 @@ def write(rows: list[dict[str, Any]]) -> None:
 
 
 def measure(word: str) -> None:
-    """Those players anew, the others as they are in the file."""
+    """Measure those methods again; the others keep their rows of the file."""
     known = recorded() if FILE.exists() else []
     rows = []
     for player in PLAYERS:

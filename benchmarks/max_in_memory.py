@@ -1,8 +1,8 @@
-"""Peak memory of a race of many large learners, all in memory and few.
+"""Peak memory of a race of many large learners, with all of them in memory and with few.
 
     python -m benchmarks.max_in_memory [--learners 40] [--megabytes 50] [--max-in-memory 4]
 
-Each race is run in a process of its own, whose peak is what the operating system says it was.
+Each race runs in its own process; its peak is the one that the operating system reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PULLS = 10  # per learner, on average
 
 
 class Heavy:
-    """A state of so many megabytes, all of which each pull touches."""
+    """A state of that many megabytes, all of which each pull touches."""
 
     def __init__(self, best: float, megabytes: int) -> None:
         self.best, self.n = best, 0
@@ -50,7 +50,7 @@ def heavy(best: float, megabytes: int) -> Callable[[], Heavy]:
 
 
 def race_once(learners: int, megabytes: int, max_in_memory: int | None) -> None:
-    """Race, and print the peak of this process."""
+    """Race, and print the peak memory of this process."""
     given = {f"{i}": heavy(0.5 + 0.5 * i / learners, megabytes) for i in range(learners)}
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as folder:

@@ -1,23 +1,23 @@
-"""latebloomer beside Optuna's pruners, Ray Tune's ASHA and scikit-learn's halving.
+"""latebloomer compared with Optuna's pruners, Ray Tune's ASHA and scikit-learn's halving.
 
-    python -m benchmarks.other_libraries    plays (several minutes), writes docs/comparison.csv
+    python -m benchmarks.other_libraries    takes several minutes, writes docs/comparison.csv
 
 The libraries themselves decide; curves are recorded, and all see the same. A budget of c full
 trainings is c times the length of a curve, in pulls. `docs/tools/comparison_page.py` makes the
-tables and the picture of docs/comparison.md, and plays a sample whenever the site is built.
+tables and the picture of docs/comparison.md, and runs a sample whenever the site is built.
 
-What is done so that nobody is played below what it can do:
+Each library is used as favorably as possible:
 
-- Whoever is given scores one by one (pruners) is played with arms one after the other, as with
-  one worker, and with all arms side by side, as with a worker for each, which suits them better;
-  and side by side once more with the best of some settings, chosen in hindsight (`TUNED`).
-- Trials that reach the full length are told as complete: Optuna's halving learns from the first
-  of them where its rungs are, and prunes nobody before.
-- Brackets of Optuna's Hyperband are drawn by the name of a study: each problem has one of its own.
+- Pruners receive scores one by one. They run with arms one after the other, as with one worker,
+  and with all arms side by side, as with a worker for each, which suits them better; and side by
+  side once more with the best of some settings, chosen in hindsight (`TUNED`).
+- Trials that reach the full length are reported as complete: Optuna's halving learns from the
+  first of them where its rungs are, and prunes nothing before.
+- Brackets of Optuna's Hyperband are drawn by the name of a study: each problem has its own.
 - Pruners know no total budget: they are stopped when it is spent. The pick is the best latest
   score, the best of four ways that were tried.
-- scikit-learn trains anew at each rung, which is charged; its rungs are the largest that the
-  budget pays for. Where it pays for none, fewer arms are played, as with our own policies.
+- scikit-learn trains from scratch at each rung, which is charged; its rungs are the largest that
+  the budget pays for. If it pays for none, fewer arms are used, as with our own policies.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer import Session
-from latebloomer.bench import Curves, read_sets
+from latebloomer.bench.curve_sets import Curves, read_sets
 from latebloomer.errors import BudgetError
 
 SETS = ("lcdb11-linear", "lcdb11-geometric", "taskset", "srb-imdb", "yahpo")
 BUDGETS = (1, 2, 4, 8)
 PROBLEMS = 92  # of each set, as many as the smallest has
-SAMPLE = 20  # of these, which are played whenever the site is built
+SAMPLE = 20  # of these, which run whenever the site is built
 BEST = "latebloomer auto"
 FILE = Path(__file__).parents[1] / "docs" / "comparison.csv"
 Row = dict[str, Any]
 
 
 class Played(NamedTuple):
-    """What a player did with a budget."""
+    """What a method did with a budget."""
 
     pick: int
     spent: int
@@ -77,14 +77,14 @@ def at_random(rewards: np.ndarray, budget: int) -> Played:
     return Played(int(np.random.default_rng(budget).integers(len(rewards))), 0, 1)
 
 
-# --- pruners: told a score, they say whether that arm goes on ---
+# --- pruners: they receive a score and return whether that arm is dropped ---
 
 
 Stops = Callable[[int, int, float], bool]  # of an arm, its pulls and the score now
 
 
 def pruned(make: Callable[[int, str], Stops], together: bool) -> Player:
-    """A player that drops an arm when the function made for a length and a name says so."""
+    """Return a method that drops an arm when the function for a length and a name says so."""
 
     def play(rewards: np.ndarray, budget: int) -> Played:
         arms, length = rewards.shape
@@ -102,8 +102,8 @@ def pruned(make: Callable[[int, str], Stops], together: bool) -> Player:
     return play
 
 
-def nobody(length: int, name: str) -> Stops:
-    """Is dropped: all are trained alike."""
+def keep_all(length: int, name: str) -> Stops:
+    """Return a pruner that drops no arm: all are trained equally."""
     return lambda arm, n, score: False
 
 
@@ -149,7 +149,7 @@ def optuna_hyperband_tuned(length: int, name: str) -> Stops:
 
 
 def by_optuna(pruner: Any, length: int, name: str) -> Stops:
-    """Trials of a study in memory, one for each arm, in Optuna's own words."""
+    """Use trials of a study in memory, one for each arm."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -184,7 +184,7 @@ def ray_asha_tuned(length: int, name: str) -> Stops:
 
 
 def by_ray(length: int, **settings: Any) -> Stops:
-    """Ray Tune's scheduler without Ray: told results in its own form."""
+    """Use Ray Tune's scheduler without Ray; it receives results in its own form."""
     from ray.tune.schedulers import ASHAScheduler
 
     scheduler = ASHAScheduler(metric="score", mode="max", max_t=length, **settings)
@@ -200,7 +200,7 @@ def by_ray(length: int, **settings: Any) -> Stops:
     return stops
 
 
-# --- scikit-learn's halving: trains anew at each rung ---
+# --- scikit-learn's halving: trains from scratch at each rung ---
 
 SHOWN: dict[str, np.ndarray] = {}  # the rewards that the estimator below replays
 
@@ -252,7 +252,7 @@ PLAYERS: dict[str, Player] = {
     "latebloomer r-sr": session_of("r-sr"),
     "i-epoch (i = 1)": session_of("i-epoch"),
     "i-epoch (i = 10)": session_of("i-epoch:i=10"),
-    "nobody dropped": pruned(nobody, together=True),
+    "nobody dropped": pruned(keep_all, together=True),
     "scikit-learn halving": sklearn_halving,
     "Optuna halving, one worker": pruned(optuna_halving, together=False),
     "Optuna halving, side by side": pruned(optuna_halving, together=True),
@@ -271,7 +271,7 @@ PLAYERS: dict[str, Player] = {
 
 
 def rows(problems: Sequence[Curves], players: Sequence[str] = tuple(PLAYERS)) -> Iterator[Row]:
-    """A row for each player, problem and budget; arms stand in a random order of the problem."""
+    """Yield a row for each method, problem and budget; arms are in a random order."""
     for curves in problems:
         order = np.random.default_rng(zlib.crc32(curves.name.encode())).permutation(curves.arms)
         rewards, truth = curves.tables(1, 0)[0][order], curves.truth[order]
@@ -292,7 +292,7 @@ def rows(problems: Sequence[Curves], players: Sequence[str] = tuple(PLAYERS)) ->
 
 
 def play_some(play: Player, rewards: np.ndarray, budget: int) -> Played:
-    """On all arms, or on as many of the first (their order is random) as the player can play."""
+    """Use all arms, or as many of the first (their order is random) as the method can."""
     for arms in range(len(rewards), 1, -1):
         try:
             return play(rewards[:arms], budget)
@@ -302,7 +302,7 @@ def play_some(play: Player, rewards: np.ndarray, budget: int) -> Played:
 
 
 def chosen(count: int) -> list[Curves]:
-    """So many problems of each set, drawn once and for all; the first are those of the sample."""
+    """Return that many problems of each set, drawn once; the first are those of the sample."""
     found, skipped = read_sets(SETS)
     for what, why in skipped:
         print(f"{what} is left out: {why}", file=sys.stderr)
@@ -315,7 +315,7 @@ def chosen(count: int) -> list[Curves]:
 
 
 def summed(found: Sequence[Row]) -> Iterator[Row]:
-    """Means over the problems of a set, and of the paired difference to `auto` its error."""
+    """Yield means over the problems of a set, and the error of the difference to `auto`."""
     ours = by_place(found, BEST)
     for player in dict.fromkeys(row["player"] for row in found):
         for (group, budget), here in by_place(found, player).items():
@@ -332,7 +332,7 @@ def summed(found: Sequence[Row]) -> Iterator[Row]:
 
 
 def by_place(found: Sequence[Row], player: str) -> dict[tuple[str, int], list[Row]]:
-    """The rows of a player by set and budget."""
+    """Return the rows of a method by set and budget."""
     places: dict[tuple[str, int], list[Row]] = {}
     for row in found:
         if row["player"] == player:
@@ -355,7 +355,7 @@ def write(table: Sequence[Row], file: Path) -> None:
 
 
 def recorded(problems: int = PROBLEMS, file: Path = FILE) -> list[Row]:
-    """What was measured with so many problems of each set."""
+    """Return what was measured with that many problems of each set."""
     with file.open(newline="", encoding="utf-8") as opened:
         return [row for row in csv.DictReader(opened) if row["problems"] == str(problems)]
 

@@ -20,7 +20,10 @@ from time import perf_counter, process_time
 
 from latebloomer import JournalFile, LocalRunner, RisingSR, race, read_verdict
 from latebloomer.racing.journal.files import create
+from latebloomer.racing.learner import Entry
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.runners.learner_host import LearnerHost
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created, ScoreReported
 
@@ -98,8 +101,22 @@ def optuna_per_report(pulls: int, folder: Path) -> float | None:
     return (perf_counter() - began) / pulls * 1e6
 
 
+def per_switch(times: int = 2_000) -> float:
+    """Microseconds to swap the random states of two learners."""
+    states, hosts = OwnStates(), [LearnerHost(arm, Entry("", None, arm), None) for arm in (0, 1)]  # type: ignore[arg-type]
+    began = perf_counter()
+    for k in range(times):
+        states.enter(hosts[k % 2])
+    took = perf_counter() - began
+    states.leave()
+    return took / times * 1e6
+
+
 def main(quick: bool) -> None:
     pulls, times = (2_000, 3) if quick else (20_000, 7)
+    show("another learner's random states in force", [per_switch() for _ in range(times)], "µs",
+         "target 40; apart from what follows")  # fmt: skip
+    OwnStates.enter = lambda states, owner: None  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         show("race, journal in memory", [per_pull(pulls, None) for _ in range(times)], "µs")
@@ -111,7 +128,8 @@ def main(quick: bool) -> None:
              [per_pull(pulls // 10, folder, full=True) for _ in range(times)],
              "µs")  # fmt: skip
         show("race, timeout= (a thread per pull)",
-             [per_pull(pulls, folder, runner=LocalRunner(timeout=60)) for _ in range(times)], "µs")  # fmt: skip
+             [per_pull(pulls, folder, runner=LocalRunner(timeout=60)) for _ in range(times)],
+             "µs")  # fmt: skip
         theirs = optuna_per_report(200, folder)
         if theirs is None:
             print("Optuna is not installed: not compared")

@@ -1,13 +1,13 @@
-"""What a race on Ray costs beside the training, and how it scales with the room that there is.
+"""What a race on Ray costs in addition to training, and how it scales with the number of CPUs.
 
     python -m benchmarks.race_ray [--quick | --growth]
 
-Learners whose pull is 50 ms of waiting stand for training elsewhere: eight of them are raced by
-R-SR where Ray is told of 1, 2, 4 and 8 CPUs. The ideal of the phase structure is, for each phase
-of m learners with d pulls each on c CPUs, max(d, m d / c) pulls one after the other. Wall times
-are those between the start of the first pull and the end of the last, by the journal; what it
-takes to start Ray is shown apart. Learners that return at once show the driver's overhead.
-`--growth` shows what more learners and more nodes cost: time to the first verdict and memory.
+Learners whose pull is 50 ms of waiting stand for training elsewhere: R-SR races eight of them on
+1, 2, 4 and 8 CPUs. The ideal of the phase structure is, for each phase of m learners with d pulls
+each on c CPUs, max(d, m d / c) pulls one after the other. Wall times are from the start of the
+first pull to the end of the last, by the journal; the start of Ray is shown separately. Learners
+that return immediately show the driver's overhead. `--growth` shows the cost of more learners and
+more nodes: time to the first verdict, and memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def learners(seconds: float, count: int = LEARNERS) -> dict[str, Callable[[], It
 
 
 def ideal(budget: int, cpus: int) -> float:
-    """Seconds that the phases take if nothing but the pulls takes time."""
+    """Return the seconds that the phases take if only the pulls take time."""
     plan = RisingSR().plan(LEARNERS, budget, budget)
     levels = [0, *(int(level) for level in plan.upto)]
     pulls, left = 0.0, budget
@@ -59,8 +59,10 @@ def ideal(budget: int, cpus: int) -> float:
 
 
 def raced(budget: int, seconds: float, folder: Path) -> tuple[float, float, float, float]:
-    """Of one race: from the first pull to the last, the whole call, and per pull: the driver's
-    CPU time, and the wall time once every learner has been built."""
+    """Return the seconds of one race: its pulls, the whole call, and two costs per pull.
+
+    These are the driver's CPU time, and the wall time once every learner has been built.
+    """
     path = folder / f"{perf_counter()}.db"
     began, cpu = perf_counter(), process_time()
     race(learners(seconds), budget, policy="r-sr", journal=path, runner=RayRunner(),
@@ -97,14 +99,15 @@ def main(quick: bool) -> None:
 
 
 def report_overhead(fast: list[tuple[float, float, float, float]]) -> None:
-    """Per pull of learners that return at once, many of them in one call."""
+    """Print the cost per pull of learners that return immediately, many pulls in one call."""
     wall, cpu = (statistics.median(row[k] for row in fast) * 1e3 for k in (3, 2))
-    print(f"  learners that return at once: {wall:.3f} ms of wall time per pull (target 3) once "
-          f"all are built; {cpu:.3f} ms of the driver's CPU time, its start included")  # fmt: skip
+    print(f"  learners that return immediately: {wall:.3f} ms of wall time per pull (target 3) "
+          f"once all are built; {cpu:.3f} ms of the driver's CPU time, its start included",
+          )  # fmt: skip
 
 
 def growth() -> None:
-    """More learners on one machine, and more nodes (all on this machine) for eight learners."""
+    """Race more learners on one machine, and eight learners on more nodes of this machine."""
     with tempfile.TemporaryDirectory() as place, Cluster(cores=4):
         for count in (2, 8, 32):
             began, path = perf_counter(), Path(place) / f"{count}.db"
@@ -112,7 +115,7 @@ def growth() -> None:
             start = RayRunner.learner
 
             def weighed(self: RayRunner, arm: int, pulls: int) -> object:
-                sizes.append(max_in_memory())  # noqa: B023
+                sizes.append(memory_of_learners())  # noqa: B023
                 return start(self, arm, pulls)  # noqa: B023
 
             RayRunner.learner = weighed  # type: ignore[method-assign]
@@ -126,8 +129,8 @@ def growth() -> None:
         print(f"  {nodes} nodes of one CPU: {on_nodes(nodes):.1f} s", flush=True)
 
 
-def max_in_memory() -> float:
-    """MB that the processes of learners use, what they share counted in part."""
+def memory_of_learners() -> float:
+    """Return the MB that the processes of learners use; shared memory counts in part."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -138,7 +141,7 @@ def max_in_memory() -> float:
 
 
 def on_nodes(nodes: int) -> float:
-    """Seconds of the whole call with eight learners whose 320 pulls take no time."""
+    """Return the seconds of a whole call with eight learners whose 320 pulls take no time."""
     from ray.cluster_utils import Cluster as Nodes
 
     several = Nodes(initialize_head=True, head_node_args={"num_cpus": 0})

@@ -1,13 +1,12 @@
-"""Three searches over settings, side by side, with as much training each.
+"""Three searches over settings, compared with the same amount of training.
 
-`python -m benchmarks.search_comparison [seeds]`. Nine full trainings for each, one of them the
+`python -m benchmarks.search_comparison [seeds]`. Each has nine full trainings, one of them the
 refit on all rows. `RandomizedSearchCV` trains eight candidates in full. `HalvingRandomSearchCV` by
 iterations, factor 3, has 54: all for 1/27 of a full training, 18 for 1/9, 6 for 1/3 and 2 in full,
 each time from scratch, which is two full trainings a rung. `RaceRandomSearchCV` has the same 54,
-or 16 of them: half a training for each, which is its budget where none is given. Candidates are
-drawn with the same seed and scored on the same three folds; the pick is scored on test rows. No
-estimator stops early, so that each costs what is asked for; it is counted all the same. Time is
-that of the processor.
+or 16 of them: half a training for each, its default budget. Candidates are drawn with the same
+seed and scored on the same three folds; the pick is scored on test rows. No estimator stops early,
+so that each costs what is requested; the cost is counted all the same. Times are CPU times.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ class Task(NamedTuple):
     load: Callable[..., Any]
     estimator: Any
     space: dict[str, Any]
-    grows: str  # the setting that is the training's length
-    rows: int = NEVER  # of the data, at most
+    grows: str  # the setting with the length of the training
+    rows: int = NEVER  # maximum number of rows of the data
 
 
 TASKS = {
@@ -104,21 +103,21 @@ TASKS = {
 
 
 class Row(NamedTuple):
-    """One search: the pick's scores, seconds, and full trainings that it took."""
+    """One search: the pick's scores, the seconds, and the full trainings it took."""
 
-    held_out: float  # by which it was picked
+    held_out: float  # the score it was picked by
     score: float  # on test rows
     seconds: float
     trainings: float
 
 
 def searches(task: Task, seed: int) -> dict[str, Any]:
-    """The three, alike in all but the method."""
+    """Return the searches, equal in everything except the method."""
     folds = KFold(3, shuffle=True, random_state=seed)
     same: dict[str, Any] = {"random_state": seed, "cv": folds}
     given = (task.estimator, task.space)
     races = {
-        f"race of {n}": RaceRandomSearchCV(*given, n_candidates=n, trainings=TRAININGS, **same)
+        f"race of {n}": RaceRandomSearchCV(*given, n_iter=n, trainings=TRAININGS, **same)
         for n in (CANDIDATES, FEWER)
     }
     return races | {
@@ -131,15 +130,15 @@ def searches(task: Task, seed: int) -> dict[str, Any]:
 
 
 def trainings_of(search: Any) -> float:
-    """What a search has spent, in full trainings, the refit among them."""
+    """Return what a search has spent, in full trainings, the refit included."""
     table = search.cv_results_
     steps = table.get("n_resources", np.full(len(table["params"]), FULL))
     return float(np.sum(steps)) / FULL + 1
 
 
 def one(job: tuple[str, int]) -> dict[str, Row]:
-    """All three on one data set, with one seed."""
-    warnings.simplefilter("ignore")  # of nets that have not converged
+    """Run all searches on one data set, with one seed."""
+    warnings.simplefilter("ignore")  # about nets that have not converged
     task, seed = TASKS[job[0]], job[1]
     X, y = task.load(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=seed)
@@ -155,7 +154,7 @@ def one(job: tuple[str, int]) -> dict[str, Row]:
 
 
 def show(task: str, rows: list[dict[str, Row]]) -> None:
-    """Lines of the table for the docs."""
+    """Print lines of the table for the docs."""
     for name in rows[0]:
         own = np.array([row[name].score for row in rows])
         ours = np.array([row[OURS].score for row in rows])

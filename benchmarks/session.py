@@ -1,4 +1,4 @@
-"""What ask and tell cost: `python -m benchmarks.session` (CPU time, one core, plain Python)."""
+"""The cost of ask and tell: `python -m benchmarks.session` (CPU time, one core, plain Python)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from latebloomer import Session
 
 POLICIES = ("r-sr", "r-ucbe:exploration=20,noise=0.01", "r-ucbe", "ucb-e:exploration=1", "sh",
             "rr", "etc", "rest-sure", "prob-1")  # fmt: skip
-ARMS = {5: 5, 1000: 50, 100_000: 200}  # and the microseconds that ask and tell may take
+ARMS = {5: 5, 1000: 50, 100_000: 200}  # number of arms: limit in microseconds
 
 
 def cost(policy: str, arms: int, pulls: int = 20_000) -> float:
-    """Microseconds of one ask and tell, over pulls that include decisions between phases."""
+    """Return the microseconds of one ask and tell, decisions between phases included."""
     budget = max(60_000, 40 * arms)
     rewards = [random.Random(0).random() for _ in range(1000)]
     session = Session(policy, arms, budget)
-    start = time.process_time()
     for pull in range(4 * arms + 10):  # the warm-up
         session.tell(session.ask(), rewards[pull % 1000])
     start = time.process_time()

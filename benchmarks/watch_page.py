@@ -1,11 +1,11 @@
-"""What the live page costs: the first sight of a race, and each update after it.
+"""What the live page costs: the first view of a race, and each update after it.
 
     python -m benchmarks.watch_page [--quick]
 
-Races by `foresight` without learners, half of their budget spent, 10, 100 and 1,000 learners. An
-update is what a tab is sent after 20 more pulls. *First page* is the server's CPU time until the
-page of a journal it has not seen yet, *read* until it has taken in all of it. A browser's first
-paint is by the clock, where a Chromium is installed.
+Synthetic races by `foresight` of 10, 100 and 1,000 learners, half of their budget spent. An update
+is what a tab receives after 20 more pulls. *First page* is the server's CPU time until the page of
+a journal that it has not read before, *read* until it has read all of it. A browser's first paint
+is in wall-clock time, if a Chromium is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from latebloomer.page.html_document import stylesheet
+from latebloomer.page.html_document import page_file
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 class Written:
-    """A journal that is written by a race without learners."""
+    """A journal written by a race without learners."""
 
     def __init__(self, path: Path, arms: int, pulls: int) -> None:
         settings = Settings(policy=make_policy("foresight"), budget=2 * pulls)
@@ -47,22 +47,22 @@ class Written:
         self._journal, self._arms = create(path, created), arms
 
     def pull(self, count: int) -> None:
-        told = []
+        reported = []
         for _ in range(count):
             arm = self._session.ask()
             n = self._session.pulls_of(arm) + 1
             best = 0.5 + 0.5 * arm / self._arms
             score = best * n / (n + 20 + 50 * best) + self._rng.gauss(0, 0.01)
             self._session.tell(arm, score)
-            told.append(ScoreReported(arm, score, 0.001))
-        self._journal.append(*told)
+            reported.append(ScoreReported(arm, score, 0.001))
+        self._journal.append(*reported)
 
     def close(self) -> None:
         self._journal.close()
 
 
 def measured(arms: int, pulls: int, folder: Path, browser: Any) -> str:
-    """One row of the table."""
+    """Return one row of the table."""
     path = folder / f"{arms}-{pulls}.db"
     written = Written(path, arms, pulls)
     for _ in range(0, pulls, 10_000):
@@ -92,7 +92,7 @@ def measured(arms: int, pulls: int, folder: Path, browser: Any) -> str:
 
 
 def first_paint(path: Path, browser: Any) -> float:
-    """Milliseconds from the address to the first content, in a new tab of a new server."""
+    """Return the milliseconds until the first content, in a new tab of a new server."""
     server = subprocess.Popen(
         [sys.executable, "-m", "latebloomer", "watch", str(path)], stdout=subprocess.PIPE,
         text=True, env={**os.environ, "LATEBLOOMER_WATCH_TOKEN": "0123456789abcdef"},
@@ -115,7 +115,7 @@ def first_paint(path: Path, browser: Any) -> float:
 
 
 def chromium() -> Any:
-    """The browser of the tests, where there is one."""
+    """Return the browser of the tests, or None if there is none."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
     from chromium import CHROMIUM, Chromium
 
@@ -125,7 +125,7 @@ def chromium() -> Any:
 def main(quick: bool) -> None:
     browser = chromium()
     script = (Path(sys.modules["latebloomer.watch"].__path__[0]) / "watch.js").stat().st_size
-    print(f"style {len(stylesheet('race_page.css')) / 1e3:.1f} kB, script {script / 1e3:.1f} kB\n")
+    print(f"style {len(page_file('race_page.css')) / 1e3:.1f} kB, script {script / 1e3:.1f} kB\n")
     print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     with tempfile.TemporaryDirectory() as place:
         for arms in LEARNERS:

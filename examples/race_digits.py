@@ -1,9 +1,9 @@
-"""Nine scikit-learn classifiers race for three full trainings; the one that wins may lead late.
+"""Nine scikit-learn classifiers race for three full trainings; the winner may lead late.
 
 The task: is a handwritten digit (scikit-learn's bundled digits, 8 x 8 pixels) even or odd? The
-learners are unlike: naive Bayes needs one pass over the rows, linear models and nets many epochs,
-forests and boosting add trees. So a pull is the same share of each one's own full training, as the
-estimator declares it. One training of the three refits the winner on all rows.
+learners differ: naive Bayes needs one pass over the rows, linear models and nets need many epochs,
+forests and boosting add trees. So a pull is the same share of each learner's own full training, as
+the estimator declares it. One of the three trainings refits the winner on all rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from threadpoolctl import threadpool_limits
 from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
 
 TRAININGS, VALIDATION, TEST = 3, 0.25, 500
-PULLS = 100  # of a full training
+PULLS = 100  # pulls in a full training
 FACTOR = 3  # of scikit-learn's halving
 
 
 def learners() -> dict[str, Any]:
-    """The candidates, as one would write them down."""
+    """Return the learners."""
     return {
         "gaussian bayes": GaussianNB(var_smoothing=0.01),
         "multinomial bayes": MultinomialNB(),
@@ -48,7 +48,7 @@ def learners() -> dict[str, Any]:
 
 
 def data(seed: int) -> list[Any]:
-    """Rows to race on and rows that nobody sees before the end."""
+    """Return rows to race on, and test rows for the end."""
     X, digit = load_digits(return_X_y=True)
     return train_test_split(X / 16, digit % 2, test_size=TEST, random_state=seed, stratify=digit)
 
@@ -61,14 +61,14 @@ def search(seed: int, verbose: bool = False, journal: str | None = None) -> Race
 
 
 def learner(name: str, X: Any, y: Any, seed: int, validation: Any = VALIDATION) -> SklearnLearner:
-    """One candidate, trained and scored on the same rows as in the race."""
+    """Return one learner, trained and scored on the same rows as in the race."""
     return SklearnLearner(
         learners()[name], X, y, batch=None, validation=validation, random_state=seed
     )
 
 
 def rungs(count: int, budget: int) -> list[tuple[int, int]]:
-    """(candidates, pulls each) as HalvingGridSearchCV lays them out, for a total of `budget`.
+    """Return (learners, pulls each) as HalvingGridSearchCV plans them, for a total of `budget`.
 
     >>> rungs(9, 200)
     [(9, 7), (3, 21), (1, 63)]
@@ -80,7 +80,7 @@ def rungs(count: int, budget: int) -> list[tuple[int, int]]:
 
 
 def halving(X: Any, y: Any, seed: int) -> str:
-    """What Successive Halving picks: every rung trains its candidates from scratch."""
+    """Return what Successive Halving picks: every rung trains its learners from scratch."""
     names = list(learners())
     for size, pulls in rungs(len(names), (TRAININGS - 1) * PULLS):
         made = {name: learner(name, X, y, seed) for name in names[:size]}
@@ -90,12 +90,12 @@ def halving(X: Any, y: Any, seed: int) -> str:
 
 
 def share(one: SklearnLearner, pulls: int) -> int:
-    """Steps of a share of its full training."""
+    """Return the steps of that many pulls of its full training."""
     return max(1, round(one.full_steps * pulls / PULLS))
 
 
 def fully_trained(name: str, rows: list[Any], seed: int) -> float:
-    """A candidate's accuracy on the test rows, trained in full on all others."""
+    """Return a learner's accuracy on the test rows, trained in full on all others."""
     X, X_test, y, y_test = rows
     made = learner(name, X, y, seed, validation=(X_test, y_test))
     return made.pull(made.full_steps)
@@ -109,20 +109,20 @@ def main(seed: int = 0) -> None:
     page = found.verdict_.report("race.html")
     pick = halving(X, y, seed)
     print(f"{found.best_name_}, refitted on all rows, gets {found.score(X_test, y_test):.1%} of "
-          f"{TEST} images that nobody has seen.")  # fmt: skip
-    print(f"Halving as in scikit-learn, for as much training, keeps {pick}: "
+          f"{TEST} test images right.")  # fmt: skip
+    print(f"Halving as in scikit-learn, with the same amount of training, keeps {pick}: "
           f"{fully_trained(pick, rows, seed):.1%}.")  # fmt: skip
-    print(f"Why, with pictures: {page} ({time.perf_counter() - began:.0f} s in all). To watch it "
-          f"live, run it again and, in another terminal: {watch_command()}")  # fmt: skip
+    print(f"The report {page} shows why ({time.perf_counter() - began:.0f} s in total). To watch "
+          f"it live, run it again and, in another terminal: {watch_command()}")  # fmt: skip
 
 
 def watch_command() -> str:
-    """As one types it here, also where the environment is not activated."""
+    """Return the command to type here, even if the environment is not activated."""
     if shutil.which("latebloomer"):
         return "latebloomer watch"
     return f"{os.path.relpath(sys.executable)} -m latebloomer watch"
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1):  # the rows are too few to share among threads
+    with threadpool_limits(1):  # too few rows to share among threads
         main(*map(int, sys.argv[1:2]))

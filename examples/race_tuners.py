@@ -1,4 +1,4 @@
-"""Three algorithms, each tuned by Optuna, race for 90 trials: which one, and with which settings?
+"""Three algorithms, each tuned by Optuna, race for 90 trials: which to keep, with which settings.
 
 The data are scikit-learn's bundled breast cancer measurements. One pull is one trial of one tuner;
 its score is the best cross-validated accuracy that the tuner has found so far.
@@ -26,21 +26,21 @@ BUDGET = 90
 
 
 def svm(trial: Any) -> Any:
-    """A kernel machine: two settings over six decades, good only in a corner."""
+    """Build a kernel machine: two settings over six decades, good only in a corner."""
     cost = trial.suggest_float("C", 1e-3, 1e3, log=True)
     width = trial.suggest_float("gamma", 1e-5, 10, log=True)
     return make_pipeline(StandardScaler(), SVC(C=cost, gamma=width))
 
 
 def trees(trial: Any) -> Any:
-    """A forest: good at once, hardly better later."""
+    """Build a forest: good immediately, hardly better later."""
     depth = trial.suggest_int("max_depth", 1, 12)
     share = trial.suggest_float("max_features", 0.05, 1.0)
     return ExtraTreesClassifier(15, max_depth=depth, max_features=share, random_state=0)
 
 
-def neighbours(trial: Any) -> Any:
-    """The nearest neighbours' vote."""
+def neighbors(trial: Any) -> Any:
+    """Build a nearest-neighbor classifier."""
     count = trial.suggest_int("n_neighbors", 1, 60)
     power = trial.suggest_float("p", 1.0, 4.0)
     weights = trial.suggest_categorical("weights", ["uniform", "distance"])
@@ -61,7 +61,7 @@ def _short(value: Any) -> str:
 def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
-    builders = {"svm": svm, "trees": trees, "neighbours": neighbours}
+    builders = {"svm": svm, "trees": trees, "neighbors": neighbors}
     tuners = {name: partial(tuner, build, X, y) for name, build in builders.items()}
     verdict = race(tuners, budget=BUDGET, journal=None)
     best = verdict.learner.study.best_trial

@@ -26,24 +26,24 @@ def mean(arm: str, n: int) -> float:
     return c * (1 - b / (b + n))
 
 
-def reward(arm: str, n: int, luck: random.Random) -> float:
-    """The n-th pull of an arm of setting A [Mussi24, App. G]."""
-    return mean(arm, n) + luck.gauss(0, NOISE)
+def reward(arm: str, n: int, noise: random.Random) -> float:
+    """Return the n-th reward of an arm of setting A [Mussi24, App. G]."""
+    return mean(arm, n) + noise.gauss(0, NOISE)
 
 
 def play(policy: str) -> lb.Session:
-    """Spend the budget by one policy; every arm meets the same luck under each."""
-    luck = {name: random.Random(name) for name in ARMS}
+    """Spend the budget by one policy; every policy sees the same random rewards."""
+    noise = {name: random.Random(name) for name in ARMS}
     session = lb.Session(policy, arms=list(ARMS), budget=BUDGET)
     while not session.over:
         arm = session.ask()
         name = session.names[arm]
-        session.tell(arm, reward(name, session.pulls[arm] + 1, luck[name]))
+        session.tell(arm, reward(name, session.pulls[arm] + 1, noise[name]))
     return session
 
 
 def sparkline(values: list[float], longest: int, width: int = 40) -> str:
-    """A learning curve in one line of text, as long as its share of the longest one."""
+    """Return a learning curve in one line of text, as long as its share of the longest."""
     cells = max(1, round(width * len(values) / longest))
     picked = [values[(k * len(values)) // cells] for k in range(cells)]
     return "".join(" ▁▂▃▄▅▆▇█"[min(8, max(0, round(8 * value)))] for value in picked)
@@ -55,7 +55,7 @@ def show(console: Console, policy: str) -> None:
     table = Table(
         title=f"{policy} with {BUDGET} pulls keeps: [bold]{verdict.name}[/]", title_style=""
     )
-    for column in ("arm", "pulls", "estimate", "state", "what it showed"):
+    for column in ("arm", "pulls", "estimate", "state", "scores"):
         table.add_column(column)
     for row in session.standings():
         picture = sparkline(session.scores(row.arm), max(session.pulls))

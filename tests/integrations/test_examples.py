@@ -30,8 +30,8 @@ def test_the_demo_keeps_the_late_bloomer_and_writes_its_report(tmp_path, monkeyp
     runpy.run_path(str(EXAMPLES / "race_digits.py"), run_name="__main__")
     said = capsys.readouterr()
     assert "Keep deep net: score " in said.err and "Late bloomer: forest led" in said.err
-    assert "deep net, refitted on all rows, gets 98.6% of 500 images" in said.out
-    assert "Halving as in scikit-learn, for as much training, keeps forest" in said.out
+    assert "deep net, refitted on all rows, gets 98.6% of 500 test images" in said.out
+    assert "with the same amount of training, keeps forest" in said.out
     assert "deep net" in (tmp_path / "race.html").read_text()
     last = said.out.splitlines()[-1]
     assert "race.html" in last and last.endswith("latebloomer watch")

@@ -37,7 +37,6 @@ def line(rate, leak):
     return train
 
 
-@pytest.mark.xfail(strict=True, reason="gradients are off for the other learners")
 def test_a_generator_that_yields_without_gradients_leaves_them_on_for_the_others():
     learners = {"a": line(0.01, torch.no_grad), "b": line(0.1, torch.no_grad)}
     verdict = race(learners, 20, journal=None, progress=False)
@@ -63,7 +62,6 @@ DRAWS = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="generators share the process's random numbers")
 @pytest.mark.parametrize("draw", DRAWS)
 def test_curves_do_not_depend_on_the_order_of_learners(draw):
     learners = {name: noisy(DRAWS[draw]) for name in ("one", "two", "three")}

@@ -306,9 +306,9 @@ def test_a_full_disk_stops_the_race_and_the_journal_resumes(tmp_path, monkeypatc
 
 
 def test_a_folder_that_is_missing_or_read_only_is_said_at_the_start(tmp_path):
-    with pytest.raises(JournalError, match="there is no folder .* Create it"):
+    with pytest.raises(JournalError, match=r"there is no folder .* Create it"):
         run(tmp_path / "none" / "race.db")
-    with pytest.raises(JournalError, match="is a folder. Give a file"):
+    with pytest.raises(JournalError, match=r"is a folder\. Give a file"):
         run(tmp_path)
     if Path("/proc/self").is_dir():
         with pytest.raises(JournalError, match="cannot be written"):
@@ -322,7 +322,7 @@ def test_full_durability_waits_for_the_disk(tmp_path):
         with closing(journals.reopen(again)) as journal:
             assert journal.query("PRAGMA synchronous") == (waits,)
             journal.append(Ended())
-    with pytest.raises(SettingError, match="durability='some', but .* 'normal' or 'full'"):
+    with pytest.raises(SettingError, match=r"durability='some', but .* 'normal' or 'full'"):
         JournalFile(path, durability="some")
 
 

@@ -190,7 +190,7 @@ def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
             "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')"
         ).fetchall()
     longest = max((cell for row in rows for cell in row if isinstance(cell, str)), key=len)
-    assert len(longest) <= 17_000 and "begins" in longest and "ends" in longest
+    assert len(longest) <= 16_000 and "begins" in longest and "ends" in longest
 
 
 @pytest.mark.parametrize("both", [True, False])

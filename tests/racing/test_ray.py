@@ -22,7 +22,7 @@ from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
 from latebloomer.racing.runners.ray import ray_runner as runner
 from latebloomer.racing.runners.runner_contract import check_runner
-from latebloomer.session.events import ScoreReported
+from latebloomer.session.events import ScoreReported, Waiting
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 
@@ -268,7 +268,7 @@ def test_a_winner_that_cannot_be_unpickled_here(ray, tmp_path, savable):
     else:
         assert verdict.learner is None
         assert any(
-            "cannot be handed over (RuntimeError: no such" in w
+            "cannot be returned (RuntimeError: no such" in w
             for w in read_verdict(tmp_path / "race.db").warnings
         )
 
@@ -288,8 +288,8 @@ def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
     assert verdict.learner is None and verdict.name == "a"
     first, second, last = rows(tmp_path / "race.db", "SELECT why, t FROM changes")
     for why, pulls in (first, second):  # long before the budget is spent
-        assert "it yields scores alone" in why and pulls < 40
-    assert "cannot be handed over (TypeError: cannot pickle 'generator' object)" in last[0]
+        assert "it yields only scores" in why and pulls < 40
+    assert "cannot be returned (TypeError: cannot pickle 'generator' object)" in last[0]
 
 
 # --- what goes wrong in a learner ---
@@ -318,7 +318,7 @@ def test_a_timeout_covers_building_pulls_and_saving_but_not_the_start_of_a_proce
     pool = actor_pool.ActorPool(None, None, context, None, RayRunner(timeout=60))
     kinds = (actor_pool.START, actor_pool.RESTORE, actor_pool.TRAIN, actor_pool.SAVE)
     for kind in kinds:
-        worker = actor_pool.Worker(0, None, slots.Slot(None, 0, node="n"))
+        worker = actor_pool.Worker(0, None, slots.Slot(None, 0, slots.Kind((), 1), "n"))
         pool._calls[kind] = actor_pool.Call(worker, kind, sent=-1e9)
     assert [call.kind for call, _, _ in pool.overdue()] == list(kinds[1:])
 
@@ -347,9 +347,9 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
     gate, said = tmp_path / "gate", []
     os.mkfifo(gate)
 
-    def waits(self, session, arms):
-        if arms == (0,) and not said:
-            said.append(session.names[0])
+    def waits(self, event):
+        if isinstance(event, Waiting) and event.arms == (0,) and not said:
+            said.append("a")
             threading.Thread(target=gate.write_text, args=("go",)).start()  # ends when it is read
 
     def late():
@@ -358,7 +358,7 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
                 gate.read_text()
             yield n / (n + 3), n
 
-    monkeypatch.setattr(Progress, "waits", waits)
+    monkeypatch.setattr(Progress, "on_event", waits)
     for name, value in (("TICK", 0.05), ("LATE", 0.1), ("EVERY", 0.0)):
         monkeypatch.setattr(runner, name, value)
     verdict = run({"a": late, "b": stream(0.5, 3), "c": stream(0.4, 3)}, 60, tmp_path / "race.db")
@@ -369,41 +369,72 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
 
 
 class Elsewhere:
-    """A cluster of one node with eight GPUs."""
+    """A cluster of one node with eight GPUs and twelve cores."""
+
+    def nodes(self):
+        return [{"Resources": {"CPU": 12.0, "GPU": 8.0}}]
 
     def room(self, wanted):
-        return int(8 // wanted["GPU"])
+        return 1
 
 
-def slots_for(gpus, learners):
-    found = slots.Slots(Elsewhere(), {"CPU": 1, "GPU": gpus}, learners)
-    found.slots = [slots.Slot(None, k, node="n") for k in range(int(8 // gpus))]
+def slots_for(*wanted):
+    found = slots.Slots(Elsewhere(), wanted)
+    for kind, count in found._counts().items():
+        found.slots += [slots.Slot(None, len(found.slots) + k, kind, "n") for k in range(count)]
     return found
 
 
 def test_a_slot_of_several_gpus_has_one_learner():
-    found = slots_for(4, 2)
+    found = slots_for(*[{"CPU": 1, "GPU": 4}] * 3)
     first, second = found.assign(0), found.assign(1)
-    assert first is not second and found.full_steps() and found.assign(7) is None
+    assert first is not second and found.is_full(2) and found.assign(2) is None
     found.vacate(0)
     assert found.assign(0, avoid=first) is first  # the only one that is free
 
 
 def test_one_gpu_is_shared_in_turns_and_one_that_was_lost_goes_elsewhere():
-    found = slots_for(4, 2)
-    found._alone = False
+    found = slots_for(*[{"CPU": 6, "GPU": 1}] * 4)
     given = [found.assign(arm) for arm in range(4)]
     assert [slot.number for slot in given] == [0, 1, 0, 1]
     found.vacate(0)
     assert found.assign(0, avoid=given[0]).number == 1
     room = found.free([given[1]])
-    assert room[found.key(given[0])] == 1 and room[found.key(given[1])] == 0
+    assert room[given[0].key] == 1 and room[given[1].key] == 0
+
+
+def test_learners_with_their_own_resources_have_their_own_slots():
+    small, big = {"CPU": 1}, {"CPU": 4, "GPU": 1}
+    found = slots_for(*[small] * 9, big, big)
+    assert {kind.gpus: count for kind, count in found._counts().items()} == {0: 4, 1: 2}
+    assert {found.assign(arm).kind.gpus for arm in range(9)} == {0}
+    assert {found.assign(arm).kind.gpus for arm in (9, 10)} == {1}
+    with pytest.raises(ClusterError, match="no room for a learner that needs 5 CPU next to the"):
+        slots_for({"CPU": 9}, {"CPU": 5})
 
 
 @pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
 def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
-    found = slots.Slots(Elsewhere(), {"CPU": 1}, learners)._share("CPU", 1)
+    found = slots.Kind((("CPU", 1),), learners).share("CPU", 1)
     assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
+
+
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        ({"big": 1}, r"learner_resources\['big'\]=1, but"),
+        (["big"], "learner_resources must be a dict of names"),
+        ({"big": {"num_gpus": -1}}, "must be at least 0"),
+    ],
+)
+def test_resources_of_single_learners_are_checked(given, text):
+    with pytest.raises(SettingError, match=text):
+        RayRunner(learner_resources=given)
+
+
+def test_resources_of_a_learner_that_does_not_race_are_refused(tmp_path):
+    with pytest.raises(SettingError, match="learner_resources names big, but the learners are a"):
+        run(PAIR, 20, tmp_path / "r.db", RayRunner(learner_resources={"big": {"num_gpus": 1}}))
 
 
 # --- storage ---

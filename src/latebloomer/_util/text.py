@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
-NAME = 32  # characters of a name in a table
-LONGEST = 4000  # characters of an exception's message
+NAME = 40  # characters of a name in a table
+LONGEST = 2000  # characters of an exception's message
 
 
 def printable(text: str, keep: str = "\n\t") -> str:

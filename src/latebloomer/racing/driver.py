@@ -89,7 +89,7 @@ class Driver:
         self.runner.start(
             RunnerContext(
                 self.entries, self.states, self.session.scores, self.schedule,
-                self._seconds_left, grace,
+                self._seconds_left, grace, self.progress.mode != "silent",
             )
         )  # fmt: skip
         self.watch = Stopwatch(self.race.elapsed)
@@ -125,7 +125,7 @@ class Driver:
                     self._take(report)
                     if interrupt.wanted:
                         self.runner.hold()
-                    if self.session.over:
+                    if type(report) is not ScoreReported and self.session.over:
                         break  # a pull made now would not count
             if not self.session.over:
                 self._leave()
@@ -203,6 +203,8 @@ class Driver:
     def _call_back(self, event: Event, callbacks: Callbacks) -> None:
         for note in callbacks.tell(event):
             self.record(note)
+        if self.clock is not None:
+            self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
             self.record(Stopped(str(self.view.stop_reason), final=True))
@@ -211,7 +213,8 @@ class Driver:
         """Process a report of the runner; most are scores."""
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
-                self._resumed.discard(report.arm)
+                if self._resumed:
+                    self._resumed.discard(report.arm)
                 self.record(report)
             else:  # the race was planned again: it does not count, and the learner is ahead
                 self.runner.discard(report.arm)

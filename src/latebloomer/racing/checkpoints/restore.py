@@ -9,7 +9,15 @@ from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.pickled import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.learner import Entry, Learner, as_score, can_save, stand_at
+from latebloomer.racing.learner import (
+    Entry,
+    Learner,
+    as_score,
+    can_save,
+    evaluation,
+    same_evaluation,
+    stand_at,
+)
 from latebloomer.session.events import Saved
 
 
@@ -31,15 +39,20 @@ class BroughtBack(NamedTuple):
     repeated: int  # pulls that were trained again
 
 
-def restore(target: Target, pulls_had: Callable[[Learner], int]) -> BroughtBack:
-    """Build, load and repeat. `pulls_had` says how many a learner without a checkpoint has had."""
+def restore(
+    target: Target, pull: Callable[[Learner], Any], pulls_had: Callable[[Learner], int]
+) -> BroughtBack:
+    """Build a learner, load its state and repeat the pulls that are not in it.
+
+    `pull` makes one; `pulls_had` returns how many a learner without a checkpoint has had.
+    """
     notes: list[str] = []
     learner, start = _from_checkpoint(target, notes)
     if start is None:
         start = pulls_had(learner)
     stand_at(learner, start, target.recorded)
     for n in range(start, target.done):
-        score = _pull_again(learner, n, target.done)
+        score = _pull_again(learner, pull, n, target.done)
         if score != target.recorded[n] and not any("deterministic" in note for note in notes):
             notes.append(_difference(n + 1, score, target.recorded[n]))
     return BroughtBack(learner, notes, target.done - start)
@@ -60,6 +73,7 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
         learner: Any = target.entry.build()
         if folder is not None and can_save(learner):
             learner.load(folder)
+            _need_same_evaluation(learner, saved.n, target.recorded[saved.n - 1])
             return learner, saved.n
     if folder is None:
         notes.append(
@@ -69,6 +83,17 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
     return learner, None
 
 
+def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
+    """Raise a `LearnerError` if a restored learner is not the one that was scored."""
+    value = evaluation(learner)
+    if value is None or same_evaluation(value, recorded) or evaluation(learner) != value:
+        return  # the last: the evaluation is not deterministic
+    raise LearnerError(
+        f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
+        "load() does not restore what save() wrote. check_learner(...) shows the difference"
+    )
+
+
 def _not_unpickled(n: int, error: Exception) -> str:
     return (
         f"its checkpoint of pull {n} could not be unpickled ({reason_of(error)}), so it was "
@@ -76,9 +101,9 @@ def _not_unpickled(n: int, error: Exception) -> str:
     )
 
 
-def _pull_again(learner: Learner, n: int, done: int) -> float:
+def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: int) -> float:
     try:
-        return as_score(learner.pull())
+        return as_score(pull(learner))
     except StopIteration:
         raise LearnerError(
             f"it ended after {n} pulls when it was trained again; it had {done} before"

@@ -27,6 +27,7 @@ from latebloomer.racing.runners.learner_host import (
     OutOfTime,
     TooLong,
 )
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.runners.packing import PackedLearners, unpack
 
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # there, forked libraries crash
@@ -90,7 +91,7 @@ def _serve(line: Connection, arm: int, packed: PackedLearners, parent: int) -> N
     """In the learner's process: answer calls until the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the race to handle
     _end_with(parent)
-    host = LearnerHost(arm, unpack(packed)[arm], apart=True)
+    host = LearnerHost(arm, unpack(packed)[arm], OwnStates(), apart=True)
     with suppress(EOFError, OSError):
         while True:
             method, args = line.recv()

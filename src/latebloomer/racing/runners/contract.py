@@ -63,6 +63,7 @@ class RunnerContext(NamedTuple):
     schedule: CheckpointSchedule
     seconds_left: Callable[[], float] = lambda: inf  # until running calls are interrupted
     grace: float = inf  # seconds that a call has at least before it is interrupted
+    shown: bool = True  # whether a display waits for `PullStarted`
 
 
 class HandedOver(NamedTuple):

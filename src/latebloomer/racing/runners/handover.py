@@ -48,7 +48,9 @@ def hand_over(
             saved = saved_event(arm, pulls, stored)
             events.append(saved)
         target = Target(entry, pulls, saved, context.recorded(arm), context.states.storage)
-        return HandedOver(trained(restore(target, lambda learner: 0).learner), events)
+        return HandedOver(
+            trained(restore(target, lambda one: one.pull(), lambda one: 0).learner), events
+        )
     except Exception:  # the learner's own: what it needs is not on this machine
         text = (
             f"it was trained in another process and cannot be returned ({why!s}). Give it "

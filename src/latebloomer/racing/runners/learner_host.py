@@ -24,6 +24,7 @@ from latebloomer.racing.checkpoints.restore import Target, restore
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
 from latebloomer.racing.learner import Entry, as_score, bare, can_save, steps_of, trained
 from latebloomer.racing.runners.object_pulls import already_had
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.runners.packing import dumps
 from latebloomer.session.events import (
     FINISHED,
@@ -35,7 +36,7 @@ from latebloomer.session.events import (
     ScoreReported,
 )
 
-LONGEST = 16_000  # characters of a traceback that are kept
+LONGEST = 12_000  # characters of a traceback that are kept
 DOES = {"prepare": "building it", "pull": "a pull", "save": "saving it"}
 
 
@@ -43,13 +44,15 @@ class Ready(NamedTuple):
     """The learner is restored; the verdict should mention the notes."""
 
     notes: list[str]
+    repeated: int = 0  # pulls that were trained again
 
 
 class LearnerHost:
     """Builds a learner, trains it and saves it."""
 
-    def __init__(self, arm: int, entry: Entry, apart: bool = False) -> None:
-        self.arm, self.entry = arm, entry
+    def __init__(self, arm: int, entry: Entry, states: OwnStates, apart: bool = False) -> None:
+        self.arm, self.entry, self.seed = arm, entry, entry.seed
+        self._states = states
         self.learner: Any = None
         self.done = 0  # pulls that it has had
         self._apart = apart  # in its own process: Ctrl-C does not arrive here
@@ -63,16 +66,23 @@ class LearnerHost:
         def pulls_had(learner: Any) -> int:
             return 0 if self.entry.rebuilds or not done else already_had(bare(learner), done)
 
+        self.done = saved.n if saved else 0
+        self._states.enter(self)
         try:
             target = Target(self.entry, done, saved, recorded, storage)
-            self.learner, notes, _ = restore(target, pulls_had)
+            self.learner, notes, repeated = restore(target, self._pull_of, pulls_had)
         except BaseException as error:
             return self._failure(done + 1, error, "restore")
         self.done = done
-        return Ready(notes)
+        return Ready(notes, repeated)
+
+    def _pull_of(self, learner: Any) -> Any:
+        self._states.enter(self)
+        return learner.pull()
 
     def pull(self) -> ScoreReported | LearnerLeft | PullFailed:
         """Make one pull."""
+        self._states.enter(self)
         began = perf_counter()
         try:
             value = self.learner.pull()
@@ -109,6 +119,7 @@ class LearnerHost:
         """
         if not (pickled or can_save(self.learner)):
             return None
+        self._states.enter(self)
         fill = self.learner.save if can_save(self.learner) else pickling(self.learner)
         try:
             return storage.keep(place_of(self.arm, self.done), fill)
@@ -218,9 +229,9 @@ class LimitedHost(ABC):
 class ThreadHost(LimitedHost):
     """A host in this process. A call that takes too long is abandoned with its learner."""
 
-    def __init__(self, arm: int, entry: Entry, timeout: float, thread: CallThread) -> None:
-        super().__init__(arm, timeout)
-        self._host, self._thread = LearnerHost(arm, entry), thread
+    def __init__(self, host: LearnerHost, timeout: float, thread: CallThread) -> None:
+        super().__init__(host.arm, timeout)
+        self._host, self._thread = host, thread
 
     @property
     def learner(self) -> Any:

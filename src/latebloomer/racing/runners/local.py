@@ -24,6 +24,7 @@ from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.learner_host import CallThread, LearnerHost, ThreadHost
 from latebloomer.racing.runners.memory_limit import cannot_let_go
 from latebloomer.racing.runners.object_pulls import note_pulls
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
 from latebloomer.session.events import (
     PullFailed,
@@ -79,6 +80,7 @@ class LocalRunner(Runner):
             raise SettingError(f"isolate={isolate!r}, but isolate must be True or False")
         self.isolate = isolate
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
+        self._states = OwnStates()
         self._thread = CallThread()
         self._forker: ThreadPoolExecutor | None = None
 
@@ -107,7 +109,8 @@ class LocalRunner(Runner):
             yield from self._restore(arm, done)
             if arm not in self._live:  # it failed, or the race has given it up meanwhile
                 return
-        yield PullStarted(arm, done + 1, monotonic())
+        if self._context.shown:
+            yield PullStarted(arm, done + 1, monotonic())
         host = self._live[arm]
         if self._few:
             self._live[arm] = self._live.pop(arm)
@@ -160,9 +163,8 @@ class LocalRunner(Runner):
         entry = self._context.entries[arm]
         if self._forker is not None:
             return ChildProcess(arm, self._packed, self.timeout, self._context, self._forker)
-        if self.timeout is not None:
-            return ThreadHost(arm, entry, self.timeout, self._thread)
-        return LearnerHost(arm, entry)
+        host = LearnerHost(arm, entry, self._states)
+        return host if self.timeout is None else ThreadHost(host, self.timeout, self._thread)
 
     def _make_room(self) -> Iterator[Saved]:
         """Save learners and release them until one more fits into memory."""
@@ -242,6 +244,7 @@ class LocalRunner(Runner):
             if not self._can_be_rebuilt(arm) and not isinstance(host, ChildProcess):
                 note_pulls(bare(host.learner), len(self._context.recorded(arm)))
             self._drop(arm)
+        self._states.leave()
         self._thread.close()
         if self._forker is not None:
             self._forker.shutdown()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from latebloomer.racing.checkpoints.restore import Target, restore
+from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.learner import Entry, Learner, bare, trained
+from latebloomer.racing.learner import Entry, trained
 from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.object_pulls import already_had
+from latebloomer.racing.runners.learner_host import LearnerHost
+from latebloomer.racing.runners.own_state import OwnStates
+from latebloomer.session.events import PullFailed
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +28,18 @@ class LearnerLoader:
         arm = self.race.names.index(name)
         entry, done = self.entries[arm], self.race.session.pulls_of(arm)
         saved = self.states.available(arm, done) if done else None
-        storage = self.states.storage if saved is not None else None
-
-        def pulls_had(learner: Learner) -> int:
-            return 0 if entry.rebuilds or not done else already_had(bare(learner), done)
-
-        target = Target(entry, done, saved, self.race.session.scores(arm), storage)
-        learner, notes, repeated = restore(target, pulls_had)
-        again = f"; {repeated:,} of them were trained again" if repeated else ""
+        own, scores = OwnStates(), self.race.session.scores(arm)
+        host = LearnerHost(arm, entry, own)
+        try:
+            found = host.prepare(done, saved, scores, self.states.storage if saved else None)
+        finally:
+            own.leave()
+        if isinstance(found, PullFailed):
+            error = LearnerError(f"learner {name!r} cannot be restored ({found.reason})")
+            error.add_note(found.details)
+            raise error
+        again = f"; {found.repeated:,} of them were trained again" if found.repeated else ""
         print_aside(f"{name}: restored to its {done:,} pulls{again}")
-        for note in notes:
+        for note in found.notes:
             print_aside(f"{name}: {note}")
-        return trained(learner)
+        return trained(host.learner)

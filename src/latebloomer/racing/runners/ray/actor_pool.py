@@ -66,6 +66,13 @@ class ActorPool:
     def calls(self) -> list[Call]:
         return list(self._calls.values())
 
+    def calls_of(self, arm: int) -> list[tuple[Call, Any]]:
+        """Return the calls of an arm that are under way, and forget them."""
+        found = [(call, ref) for ref, call in self._calls.items() if call.arm == arm]
+        for _, ref in found:
+            del self._calls[ref]
+        return found
+
     def idle(self, arm: int) -> bool:
         """Whether an arm has a process that can be called."""
         return arm in self.workers and all(call.arm != arm for call in self.calls)
@@ -199,5 +206,8 @@ class ActorPool:
         """Where a learner finds no place, end one that has nothing to do in this phase."""
         placeless = [arm for arm in wanted if arm not in self.workers]
         spare = [arm for arm in self.workers if arm not in wanted and self.idle(arm)]
-        if placeless and spare and self._slots.full_steps():
-            self.end(spare[0])
+        for arm in placeless:
+            same = [one for one in spare if self._slots.kind_of(one) == self._slots.kind_of(arm)]
+            if same and self._slots.is_full(arm):
+                self.end(same[0])
+                return

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
-from latebloomer.errors import ClusterError, LearnerError, need_whole, require
+from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored, storage_at, without_password
 from latebloomer.racing.runners.contract import (
@@ -68,6 +68,8 @@ class RayRunner(Runner):
         race. Default: `RAY_ADDRESS`, or start Ray here and end it with the race.
     resources : Mapping[str, float]
         What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names.
+    learner_resources : Mapping[str, Mapping[str, float]] | None
+        What a pull of single learners takes, by name, where it differs: `{"big": {"num_gpus": 1}}`.
     storage : str | os.PathLike[str] | None
         Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
         the journal.
@@ -105,6 +107,7 @@ class RayRunner(Runner):
         resources: Mapping[str, float] = ONE_CORE,
         storage: str | os.PathLike[str] | None = None,
         *,
+        learner_resources: Mapping[str, Mapping[str, float]] | None = None,
         batch: int | None = None,
         cores: int | None = None,
         max_in_memory: int | None = None,
@@ -117,14 +120,24 @@ class RayRunner(Runner):
             max_in_memory=max_in_memory,
         )  # fmt: skip
         self._cluster = Cluster(address, cores)
-        self._wanted = needed(resources)
+        needed(resources)
+        single = learner_resources or {}
+        if not isinstance(single, Mapping):
+            raise SettingError(
+                f"learner_resources={single!r}, but learner_resources must be a dict of names and "
+                'resources such as {"big": {"num_gpus": 1}}'
+            )
+        for name, wanted in single.items():
+            needed(wanted, f"learner_resources[{name!r}]")
+        self._resources, self._single = dict(resources), {k: dict(v) for k, v in single.items()}
         self._storage = None if storage is None else storage_at(storage)
         if batch is not None:
             require(need_whole("batch", batch) >= 1, "batch", batch, "at least 1",
                     "it is how many learners are pulled at the same time")  # fmt: skip
         self._batch = batch
         self._given = {
-            "address": address, "resources": dict(resources), "batch": batch, "cores": cores,
+            "address": address, "resources": self._resources, "batch": batch, "cores": cores,
+            "learner_resources": self._single,
             "storage": None if storage is None else without_password(str(self._storage)),
         }  # fmt: skip
         self._resident: int | None = None  # actors at the same time
@@ -152,6 +165,7 @@ class RayRunner(Runner):
         self.held, self._stage, self._slots = False, stage, None
         self._pace = [0.0] * len(stage.entries)  # seconds of the newest pull
         self._heard = self._said = self._looked = monotonic()
+        wanted = self._wanted([entry.name for entry in stage.entries])
         self._ray = self._cluster.open().ray
         self._packed = pack(stage.entries)
         self._cluster.need_same_version()
@@ -160,10 +174,20 @@ class RayRunner(Runner):
         if self._storage is not None:
             stage.states.move_to(self._storage)
         need_shared(self._cluster, stage.states.storage)
-        slots = Slots(self._cluster, self._wanted, len(stage.entries))
+        slots = Slots(self._cluster, wanted)
         self._slots, self._pool = slots, ActorPool(self._ray, slots, stage, sent, self)
         slots.open()
         self.lanes = slots.lanes
+
+    def _wanted(self, names: list[str]) -> list[dict[str, float]]:
+        """Return what a pull of each learner takes."""
+        unknown = [name for name in self._single if name not in names]
+        if unknown:
+            raise SettingError(
+                f"learner_resources names {', '.join(unknown)}, but the learners are "
+                f"{', '.join(names)}"
+            )
+        return [needed({**self._resources, **self._single.get(name, {})}) for name in names]
 
     # --- the race ---
 
@@ -196,7 +220,7 @@ class RayRunner(Runner):
         idle.sort(key=lambda arm: (-orders[arm].pulls * self._expected(arm), arm))
         free = slots.free(pool.busy_slots())
         for arm in idle:
-            key = slots.key(pool.workers[arm].slot)
+            key = pool.workers[arm].slot.key
             if free[key] > 0:
                 free[key] -= 1
                 self._give_work(arm, orders[arm])
@@ -335,8 +359,12 @@ class RayRunner(Runner):
         raise AssertionError
 
     def _fetched(self, arm: int, pulls: int) -> HandedOver:
-        notes: list[str] = []
-        worker = self._worker_at(arm, pulls, notes)
+        events: list[Report] = []
+        for call, ref in self._pool.calls_of(arm):  # such as a save after the last pull
+            self._get(ref, call.worker)
+            events += self._answered(call, ref)
+        worker, notes = self._worker_at(arm, pulls)
+        events += [WarningNoted(arm, text) for text in notes]
         fetched = self._get(worker.actor.fetch.remote(), worker)
         entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
 
@@ -344,18 +372,18 @@ class RayRunner(Runner):
             return self._get(worker.actor.save.remote(), worker)
 
         found = hand_over(self._stage, entry, arm, pulls, fetched, save)
-        warnings: list[Report] = [WarningNoted(arm, text) for text in notes]
-        return HandedOver(found.learner, [*warnings, *found.events])
+        return HandedOver(found.learner, [*events, *found.events])
 
-    def _worker_at(self, arm: int, pulls: int, notes: list[str]) -> Worker:
-        """The learner after `pulls` pulls: live where it stands there, else restored."""
+    def _worker_at(self, arm: int, pulls: int) -> tuple[Worker, list[str]]:
+        """Return the learner after `pulls` pulls, restored if it is not live, and what to note."""
         worker = self._pool.workers.get(arm)
         if worker is not None and worker.ready and worker.done == pulls and self._pool.idle(arm):
-            return worker
+            return worker, []
         self.discard(arm)
         for other in list(self._pool.workers):  # nothing else is needed any more
             self.discard(other)
-        self._all_slots().need_one()
+        slots = self._all_slots()
+        slots.need_one(slots.kind_of(arm))
         self._pool.start(arm)
         worker = self._pool.workers[arm]
         answer = self._get(worker.actor.prepare.remote(*self._pool.where(arm, pulls)), worker)
@@ -363,8 +391,7 @@ class RayRunner(Runner):
             raise LearnerError(answer.reason)
         worker.ready, worker.done = True, pulls
         self._pool.forget_calls(worker)
-        notes += answer.notes
-        return worker
+        return worker, answer.notes
 
     def _get(self, ref: Any, worker: Worker) -> Any:
         """Wait for an answer, as long as its machine is there."""

@@ -11,6 +11,7 @@ from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
 from latebloomer.racing.checkpoints.storage import Storage, Stored
 from latebloomer.racing.learner import can_save
 from latebloomer.racing.runners.learner_host import LearnerHost, Ready, failure_of
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.runners.packing import PackedLearners, unpack
 from latebloomer.session.events import LearnerLeft, PullFailed, Saved, ScoreReported
 
@@ -58,7 +59,7 @@ class TrainingActor:
         try:
             if packed is None:
                 raise LearnerError("a process builds its learner once")
-            self._host = LearnerHost(arm, unpack(packed)[arm], apart=True)
+            self._host = LearnerHost(arm, unpack(packed)[arm], OwnStates(), apart=True)
         except BaseException as error:  # in the learner's modules
             return failure_of(arm, done + 1, error, "restore")
         return self._host.prepare(done, saved, recorded, self._settings.storage)

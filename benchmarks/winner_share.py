@@ -1,19 +1,19 @@
-"""Does it pay to keep a share of the budget for the winner?
+"""Whether it pays to reserve a share of the budget for the winner.
 
-`python -m benchmarks.winner_share` plays the default on the five public sets with what is not
-kept, trains the pick on with the rest, and says how far what comes out is from the best arm fully
-trained: best final value minus the pick's value at the pulls that it has then, in shares
-of the range between the problem's worst and best arm. LATEBLOOMER_DATA names the curves.
+`python -m benchmarks.winner_share` runs the default policy on the five public sets with the part
+of the budget that is not reserved and trains the pick further with the rest. It prints how far the
+result is from the best arm trained in full: best final value minus the pick's value at the pulls
+that it has then, as a share of the range between the problem's worst and best arm.
+LATEBLOOMER_DATA names the recorded curves.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from latebloomer.bench.losses import ALL, Line, Losses
 
 from latebloomer import Foresight
-from latebloomer.bench.bench_report import decimals, table
-from latebloomer.bench.curve_runs import play, playable, shuffled
+from latebloomer.bench.benchmark import decimals, table
+from latebloomer.bench.curve_runs import ALL, Line, lines_of, play, playable, shuffled
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.problems.curves import Floats
 from latebloomer.session.winner_training import set_aside
@@ -24,11 +24,11 @@ BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 
 
 def costs(curves: Curves, share: float, budget: float) -> Floats:
-    """Rank loss of the pick, regret of what is delivered, error, spent, left out: draws' means."""
+    """Return means over draws: rank loss, regret of the trained pick, error, spent, left out."""
     whole = curves.pulls_of(budget)
     given = whole - set_aside(whole, share)
     tables, order = shuffled(curves, DRAWS, SEED)
-    played = play(POLICY, curves, tables, given, DRAWS, SEED)
+    played = play(POLICY, tables, given, DRAWS, SEED)
     picks = order[np.arange(DRAWS), played.picks]
     arms = playable(POLICY, curves.arms, given)
     own = POLICY.plan(arms, given, curves.length).upto[-1] if arms else 0
@@ -41,7 +41,7 @@ def costs(curves: Curves, share: float, budget: float) -> Floats:
 
 
 def _values(curves: Curves, picks: Floats, pulls: Floats) -> Floats:
-    """What each pick is worth then: the mean of its last L/50 pulls, as for the truth."""
+    """Return what each pick is worth then: the mean of its last L/50 pulls, as for the truth."""
     width = max(1, curves.length // 50)
     ends = np.clip(pulls + np.zeros(DRAWS, np.int64), 1, curves.length)
     return np.array(
@@ -49,13 +49,14 @@ def _values(curves: Curves, picks: Floats, pulls: Floats) -> Floats:
     )
 
 
-def losses() -> Losses:
+def lines() -> list[Line]:
+    """Return the lines of all shares; the first share is the baseline."""
     groups: dict[str, list[Floats]] = {}
     for curves in read_sets(names_of(["public"]))[0]:
         cells = [[costs(curves, share, budget) for budget in BUDGETS] for share in SHARES]
         groups.setdefault(curves.group, []).append(np.array(cells))
     by_group = {group: np.stack(part, axis=1) for group, part in groups.items()}
-    return Losses([f"{share:g}" for share in SHARES], list(BUDGETS), "0", by_group)
+    return lines_of(by_group, [f"{share:g}" for share in SHARES], BUDGETS, "0")
 
 
 def show(lines: list[Line]) -> None:
@@ -65,7 +66,7 @@ def show(lines: list[Line]) -> None:
         for share in dict.fromkeys(policy for policy, _ in found):
             cells = [found[share, f"{budget:g}"] for budget in BUDGETS]
             rows.append([share, *(_cell(line, what) for line in cells)])
-        print(f"{what}\n{table(['deliver', *(f'c = {c:g}' for c in BUDGETS)], rows)}\n")
+        print(f"{what}\n{table([['share', *(f'c = {c:g}' for c in BUDGETS)], *rows])}\n")
 
 
 def _cell(line: Line, what: str) -> str:
@@ -75,4 +76,4 @@ def _cell(line: Line, what: str) -> str:
 
 
 if __name__ == "__main__":
-    show(losses().lines())
+    show(lines())
