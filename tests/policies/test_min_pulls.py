@@ -130,7 +130,7 @@ def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
 
 
 def test_the_command_takes_it():
-    words = ["plan", "--arms", "64", "--budget", "200", "--horizon", "50"]
+    words = ["plan", "--learners", "64", "--budget", "200", "--horizon", "50"]
     said = CliRunner().invoke(app, words).output
     assert "learners are dropped after one pull" in said
     said = CliRunner().invoke(app, [*words, "--min-pulls", "2"]).output
