@@ -75,7 +75,9 @@ def named(called):
 
 
 def test_a_policy_without_a_name_is_told_which_line_is_missing():
-    with pytest.raises(ContractError, match=r'NoName has no name. .*: ClassVar\[str\] = "no-name"'):
+    with pytest.raises(
+        ContractError, match=r'NoName has no name. .*: ClassVar\[str\] = "no-name"'
+    ):
         check_name("no-name", NoName)
 
 

@@ -122,7 +122,9 @@ def test_a_plan_says_when_the_first_drop_is():
     [(100, ""), (191, ""), (192, "min_pulls=2, "), (255, "min_pulls=2, "), (256, "min_pulls=3, ")],
 )
 def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
-    policy = AdaptiveRejects(power=3)  # steep: at all these budgets arms are dropped after one pull
+    policy = AdaptiveRejects(
+        power=3
+    )  # steep: at all these budgets arms are dropped after one pull
     said = str(policy.describe(64, budget))
     assert f"are dropped after one pull; {advised}fewer learners or a larger budget" in said
     if advised:

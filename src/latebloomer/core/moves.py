@@ -179,7 +179,9 @@ def moves_of(
     """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more names."""
     # A cache file refers to the type that `settings` returns, and cannot be read without it.
     made_by = policy.settings
-    numbers = f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
+    numbers = (
+        f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
+    )
     owner = f"{policy.__module__}.{policy.__qualname__} {numbers}"
     return lower(fn, jit, owner=owner, **kernels_of(policy), **also)
 
