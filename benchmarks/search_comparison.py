@@ -117,7 +117,7 @@ def searches(task: Task, seed: int) -> dict[str, Any]:
     same: dict[str, Any] = {"random_state": seed, "cv": folds}
     given = (task.estimator, task.space)
     races = {
-        f"race of {n}": RaceRandomSearchCV(*given, n_candidates=n, trainings=TRAININGS, **same)
+        f"race of {n}": RaceRandomSearchCV(*given, n_iter=n, trainings=TRAININGS, **same)
         for n in (CANDIDATES, FEWER)
     }
     return races | {

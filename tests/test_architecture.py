@@ -171,14 +171,17 @@ NAMED_TUPLES = {
     "_make",
     "_field_defaults",
 }  # public, whatever they look like
-# What is private to another library, or is changed there, with the reason why there is no other way.
+# What is private to another library, or is changed there, and why there is no other way.
 ALLOWED = {
     ("cluster/private_ray.py", "ENABLE_RAY_CLUSTER"): "Ray reads its variable once, when imported",
     ("cluster/private_ray.py", "ray._private.ray_constants"): "the module that has read it",
     ("cluster/private_ray.py", "ray._raylet"): "its authentication starts when this is imported",
-    ("integrations/optuna.py", "_storage"): "a study's storage, for trials of other processes",
-    ("integrations/optuna_study.py", "_trial_id"): "of a trial that another process asked for",
-    ("integrations/ray_tune.py", "_set_trial_status"): "what Ray Tune hands to schedulers for it",
+    (
+        "integrations/hosts/optuna_study.py",
+        "_trial_id",
+    ): "of a trial that another process asked for",
+    ("integrations/hosts/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
+    ("integrations/transformers.py", "_load_from_checkpoint"): "a Trainer loads no other way",
     (
         "integrations/sklearn/base_search.py",
         "_init_callback_context",
@@ -309,7 +312,7 @@ def test_the_tests_stay_small():
     "name, most",
     [
         ("race", 20),
-        pytest.param("RaceSearchCV", 20, marks=TOO_LARGE),
+        ("RaceSearchCV", 24),
         ("Session", 9),
     ],
 )

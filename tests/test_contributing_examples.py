@@ -1,6 +1,6 @@
-"""CONTRIBUTING.md followed to the letter: adapter, runner, figure, command, event and column.
+"""CONTRIBUTING.md followed exactly: adapter, runner, figure, command, event and column.
 
-What it says of policies is in tests/policies/test_contributing.py.
+Policies are in tests/policies/test_contributing.py.
 """
 
 import ast
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {  # section: where it says to save its first block of Python
     "a learner adapter": "integrations/scipy.py",

@@ -27,7 +27,7 @@ def page(comparison, monkeypatch):
 # --- what is shown ---
 
 
-def test_what_is_made_on_the_page_is_made_of_the_kept_files(page):
+def test_the_generated_parts_of_the_page_are_made_of_the_stored_files(page):
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.filled(text, page.kept_blocks()) == text
     assert set(re.findall("<!-- made: (.*) -->", text)) == set(page.kept_blocks())
@@ -46,7 +46,7 @@ def test_the_file_has_every_player_set_and_budget_once(comparison, problems):
 
 
 def test_readme_says_the_same_as_the_file(page, comparison):
-    """Ranges over the ways in which a library was played, tuned or not."""
+    """Ranges over the ways in which a library was used, tuned or not."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = comparison.recorded()
     words = f"{comparison.PROBLEMS * len(comparison.SETS)} recorded problems"
@@ -59,7 +59,7 @@ def test_readme_says_the_same_as_the_file(page, comparison):
 
 
 def played_by(comparison):
-    """The players of a column of README's table."""
+    """The methods of a column of README's table."""
     yield ["latebloomer auto"]
     for library in ("Optuna", "Ray", "scikit"):
         yield [one for one in comparison.PLAYERS if one.startswith(library)]
@@ -73,7 +73,7 @@ def span(page, values):
 # --- what is checked while the site is built ---
 
 
-def test_a_sample_that_is_not_what_is_kept_stops_the_build(page, comparison):
+def test_a_sample_that_differs_from_the_stored_file_stops_the_build(page, comparison):
     kept = comparison.recorded(comparison.SAMPLE)
     assert page.check(kept, kept) == 0
     moved = [dict(row) for row in kept]
@@ -86,7 +86,7 @@ def test_a_sample_that_is_not_what_is_kept_stops_the_build(page, comparison):
         page.check(kept[:-1], kept)
 
 
-def test_without_the_curves_the_page_shows_what_is_kept(page, monkeypatch, tmp_path):
+def test_without_the_curves_the_page_shows_the_stored_file(page, monkeypatch, tmp_path):
     monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
     assert page.played(tmp_path) is None
     (tmp_path / "data").mkdir()
@@ -107,7 +107,7 @@ def test_a_pruner_is_stopped_when_the_budget_is_spent(comparison, rng):
 
 
 def test_optunas_halving_prunes_once_a_trial_is_complete(comparison):
-    """It learns from the first complete trial where its rungs are; until then nobody is pruned."""
+    """Only the first complete trial shows it where its rungs are; before, it prunes nothing."""
     pytest.importorskip("optuna")
     stops = comparison.optuna_halving(20, "a study")
     assert not any(stops(0, n, 0.5) for n in range(1, 21))
@@ -115,7 +115,7 @@ def test_optunas_halving_prunes_once_a_trial_is_complete(comparison):
     assert stops(2, 1, 0.1)
 
 
-def test_whoever_comes_first_to_a_rung_of_rays_asha_goes_on(comparison):
+def test_the_first_trials_at_a_rung_of_rays_asha_continue(comparison):
     stops = comparison.ray_asha(20, "a run")
     assert not stops(0, 1, 0.1)
     assert not stops(1, 1, 0.2)
@@ -129,7 +129,7 @@ def test_brackets_of_hyperband_are_the_same_whenever_it_is_played(comparison, rn
     assert play(rewards, 90) == play(rewards, 90)
 
 
-def test_scikit_learns_halving_plays_fewer_arms_where_its_rungs_cost_too_much(comparison, rng):
+def test_scikit_learns_halving_has_fewer_arms_if_its_rungs_cost_too_much(comparison, rng):
     pytest.importorskip("sklearn")
     rewards = rng.random((28, 60))
     sizes = comparison.rung_sizes(28)

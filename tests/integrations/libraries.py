@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latebloomer import race, resume
+from latebloomer import LocalRunner, race, resume
 
 HERE = Path(__file__).parent
 BUDGET = 14  # pulls of a race that is killed
-SETTINGS = {"policy": "r-sr", "checkpoint_every": 2, "progress": False, "seed": 5}
+SETTINGS = {"policy": "r-sr", "progress": False, "seed": 5}
 
 
 def library(name, extra=None):
@@ -46,20 +46,27 @@ def two_classes(rows=300, columns=6):
     return (X[:cut], y[:cut]), (X[cut:], y[cut:])
 
 
-def ends_as_if_never_killed(file, learners, folder, pulls=9):
-    """Race, kill the same race after so many pulls, resume it, and compare all of it."""
-    whole = race(learners(), BUDGET, journal=folder / "whole.db", **SETTINGS)
+def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
+    """Race `learners(*words)`, kill the same race after 9 pulls, resume it, compare all of it."""
+    whole = race(
+        learners(*words), BUDGET, journal=folder / "whole.db", runner=runner(), **SETTINGS
+    )
     path = folder / "killed.db"
     ran = subprocess.run(
-        [sys.executable, __file__, Path(file).stem, str(path), str(pulls)], capture_output=True
+        [sys.executable, __file__, Path(file).stem, str(path), str(pulls), *words],
+        capture_output=True,
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
     assert len(told(path)) == pulls
-    verdict = resume(path, learners(), progress=False)
+    verdict = resume(path, learners(*words), progress=False)
     assert told(path) == told(folder / "whole.db")
     assert verdict.summary() == whole.summary()
     assert not [note for note in verdict.summary().get("notes", []) if "deterministic" in note]
     return verdict
+
+
+def runner():
+    return LocalRunner(checkpoint_every=2)
 
 
 def told(path):
@@ -67,12 +74,13 @@ def told(path):
         return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
 
 
-def victim(module, path, pulls):
+def victim(module, path, pulls, *words):
     def kill(event, view):
         if view.spent >= int(pulls):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    race(import_module(module).learners(), BUDGET, journal=path, callbacks=[kill], **SETTINGS)
+    learners = import_module(module).learners(*words)
+    race(learners, BUDGET, journal=path, callbacks=[kill], runner=runner(), **SETTINGS)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree._tree import Tree
 from threadpoolctl import threadpool_limits
 
-from latebloomer import LocalRunner, check_learner, race, resume
+from latebloomer import JournalFile, LocalRunner, check_learner, race, resume
 from latebloomer.errors import LearnerError, MissingExtra, SettingError
 from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
 
@@ -181,7 +181,9 @@ def test_wrong_settings_are_named(settings, words):
     with pytest.raises(SettingError, match=words):
         SklearnLearner(GaussianNB(), *IRIS, **settings)
     with pytest.raises(SettingError, match=words):
-        RaceSearchCV([GaussianNB(), SGDClassifier()], **settings).fit(*IRIS)
+        RaceSearchCV(
+            [GaussianNB(), SGDClassifier()], journal=JournalFile("search.db", **settings)
+        ).fit(*IRIS)
 
 
 def test_without_skops_the_error_says_what_to_install(monkeypatch):
@@ -201,8 +203,8 @@ def test_a_search_goes_on_from_its_checkpoints(name, tmp_path, monkeypatch):
 
     def search():
         return RaceSearchCV(
-            models, budget=12, journal=file, random_state=0, refit=False, checkpoint_format=name,
-            trusted=trusted,
+            models, budget=12, random_state=0, refit=False,
+            journal=JournalFile(file, checkpoint_format=name, trusted=trusted),
         )  # fmt: skip
 
     first = search().fit(*IRIS)

@@ -8,7 +8,7 @@ from hosts import BUDGET, CURVES, HORIZON, our_race, same_verdict, value
 
 from latebloomer import read_verdict
 from latebloomer.errors import AllFailed, BudgetError, JournalMismatch, LearnerError, SettingError
-from latebloomer.integrations.hosted_race import (
+from latebloomer.integrations.hosts.hosted_race import (
     END,
     GO_ON,
     WAIT,
@@ -117,8 +117,8 @@ def test_trials_that_fail_or_end_give_their_pulls_to_the_others(tmp_path):
     begin(race)
     assert race.on_event(0, 1, float("nan")) == END
     race.on_event(3, 1, 0.2)
-    race.leave(3, FINISHED, "ended by itself")
-    race.leave(5, FINISHED, "ended by itself")  # before its first result: failed
+    race.leave(3, FINISHED, "finished")
+    race.leave(5, FINISHED, "finished")  # before its first result: failed
     train(race)
     verdict = race.verdict()
     assert [verdict.learners[k].state for k in (0, 5)] == ["failed", "failed"]
@@ -166,7 +166,7 @@ def test_a_budget_in_full_trainings(tmp_path):
 def test_what_a_trial_reports_is_checked():
     assert need_count(3.0, "epoch") == 3 and need_maximize("max") and not need_maximize("min")
     for wrong in (0, 1.5, "many", None, float("nan"), float("inf")):
-        with pytest.raises(SettingError, match="but epoch must be a whole number from 1 on"):
+        with pytest.raises(SettingError, match="but epoch must be an integer >= 1"):
             need_count(wrong, "epoch")
     with pytest.raises(SettingError, match="mode='up', but mode must be 'max' or 'min'"):
         need_maximize("up")
@@ -178,9 +178,7 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
     for policy in ("r-ucbe", "asha", "rest-sure"):
         with pytest.raises(SettingError, match=f"policy='{policy}' decides after every pull or "):
             hosted(tmp_path, policy=policy)
-    with pytest.raises(
-        SettingError, match="trainings=8, but full_steps= must say how long one is"
-    ):
+    with pytest.raises(SettingError, match="trainings=8 also needs full_steps="):
         HostedRace(6, tmp_path / "race.db", trainings=8)
     with pytest.raises(SettingError, match="n_trials=1, but n_trials must be at least 2"):
         HostedRace(1, tmp_path / "race.db", budget=10)

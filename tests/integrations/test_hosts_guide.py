@@ -17,7 +17,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 def block(word):
     """The example that imports our part for a tool."""
-    (found,) = (text for text in BLOCKS if f"from latebloomer.integrations.{word} " in text)
+    (found,) = (text for text in BLOCKS if f"from latebloomer.integrations.hosts.{word} " in text)
     return found
 
 

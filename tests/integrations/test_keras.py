@@ -78,7 +78,7 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
 def test_a_full_training_ends():
     one = learner(full_steps=2)
     one.pull(steps=3)
-    assert one.epochs == 2
+    assert one.steps == 2
     with pytest.raises(StopIteration):
         one.pull()
 
@@ -100,7 +100,9 @@ def test_what_is_wrong_is_said_in_one_line():
         KerasLearner(keras.Sequential([keras.layers.Dense(2)]), TRAIN, VALID)
     with pytest.raises(SettingError, match="'val_speed' does not say whether higher is better"):
         learner("val_speed")
-    with pytest.raises(LearnerError, match="metric='val_auc', but what is reported is accuracy, "):
+    with pytest.raises(
+        LearnerError, match=r"metric='val_auc' is not reported. Reported are: accuracy, "
+    ):
         learner("val_auc").pull()
     with pytest.raises(SettingError, match="epochs is given to fit by the learner itself"):
         KerasLearner(net(), TRAIN, VALID, epochs=3)

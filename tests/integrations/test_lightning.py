@@ -105,7 +105,7 @@ def test_a_resumed_learner_is_the_same_bit_for_bit():
 
 def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
     verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
-    assert verdict.learner.epochs == verdict.pulls[verdict.name]
+    assert verdict.learner.steps == verdict.pulls[verdict.name]
 
 
 def test_what_is_loaded_has_its_weights_at_once(tmp_path):
@@ -142,9 +142,11 @@ def test_what_is_wrong_is_said_in_one_line():
         LightningLearner(Net(), loaders()[0], full_steps=3)
     with pytest.raises(LearnerError, match="module=3, but module must be a LightningModule"):
         LightningLearner(3, *loaders(), full_steps=3)
-    with pytest.raises(SettingError, match="max_epochs is given to the trainer by full_steps=20"):
+    with pytest.raises(SettingError, match="max_epochs follows from full_steps=20"):
         learner(max_epochs=3)
     with pytest.raises(SettingError, match="full_steps=None, but Lightning's schedules need"):
         learner(full_steps=None)
-    with pytest.raises(LearnerError, match="metric='val_auc', but what is reported is val_loss"):
+    with pytest.raises(
+        LearnerError, match=r"metric='val_auc' is not reported. Reported are: val_loss"
+    ):
         learner(metric="val_auc").pull()

@@ -8,10 +8,10 @@ import pytest
 from libraries import told
 
 from latebloomer import LocalRunner, race, resume
-from latebloomer.integrations.mlflow import MLflowLogger
-from latebloomer.integrations.standard_logging import LoggingLogger
-from latebloomer.integrations.tensorboard import TensorBoardLogger
-from latebloomer.integrations.wandb import WandbLogger
+from latebloomer.integrations.loggers.mlflow import MLflowLogger
+from latebloomer.integrations.loggers.standard_logging import LoggingLogger
+from latebloomer.integrations.loggers.tensorboard import TensorBoardLogger
+from latebloomer.integrations.loggers.wandb import WandbLogger
 
 
 class Counting:
@@ -146,8 +146,9 @@ def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
         run = children[name]
         assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
         points = client.get_metric_history(run.info.run_id, "score")
-        assert sorted((point.step, point.value) for point in points) == scores(path, arm)
-        assert run.info.status == "FINISHED"
+        # A resumed race gives callbacks the latest score again.
+        assert sorted({(point.step, point.value) for point in points}) == scores(path, arm)
+        assert run.info.status == ("FAILED" if name == "moody" else "FINISHED")
     assert "no second pull" in children["moody"].data.tags["note"]
 
 

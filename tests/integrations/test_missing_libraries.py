@@ -7,7 +7,7 @@ import pytest
 
 from latebloomer import race
 from latebloomer.errors import LearnerError, MissingExtra
-from latebloomer.integrations import full_training
+from latebloomer.integrations import library_learner
 from latebloomer.racing.learner import ADAPTERS
 
 DATA = ([[0.0], [1.0]], [0, 1])
@@ -19,12 +19,12 @@ CALLS = {  # of each adapter, and the module that it imports
     "keras.KerasLearner": lambda make: make(None, DATA, DATA),
     "lightning.LightningLearner": lambda make: make(None, DATA, DATA, full_steps=3),
     "transformers.HuggingFaceLearner": lambda make: make(None),
-    "mlflow.MLflowLogger": lambda make: make(),
-    "wandb.WandbLogger": lambda make: make(),
-    "tensorboard.TensorBoardLogger": lambda make: make(),
-    "syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
-    "ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
-    "optuna_study.race_study": lambda make: make(None, None),
+    "loggers.mlflow.MLflowLogger": lambda make: make(),
+    "loggers.wandb.WandbLogger": lambda make: make(),
+    "loggers.tensorboard.TensorBoardLogger": lambda make: make(),
+    "hosts.syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
+    "hosts.ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
+    "hosts.optuna_study.race_study": lambda make: make(None, None),
 }
 
 
@@ -37,8 +37,9 @@ HOSTS = {  # the library and the extra of those that are not named after either
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_library_is_one_line(name, monkeypatch):
-    module, _, what = name.partition(".")
-    library, extra = HOSTS.get(module, (module, module))
+    module, _, what = name.rpartition(".")
+    own = module.rpartition(".")[2]
+    library, extra = HOSTS.get(own, (own, own))
     make = getattr(import_module(f"latebloomer.integrations.{module}"), what)
     for loaded in [name for name in sys.modules if name.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, loaded)
@@ -50,25 +51,28 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
 
 
 def test_a_requirement_is_found_however_its_name_is_written():
-    assert full_training._bound("syne_tune", "syne-tune>=0.14; extra == 'syne-tune'")[1] == "0.14"
+    assert (
+        library_learner._bound("syne_tune", "syne-tune>=0.14; extra == 'syne-tune'")[1] == "0.14"
+    )
 
 
 def test_a_library_that_is_too_old_is_one_line(monkeypatch):
     asked = ["rich>=13.7", "numpy[all]>=1.26; extra == 'numbers'"]
-    monkeypatch.setattr(full_training.metadata, "requires", lambda _: asked)
+    monkeypatch.setattr(library_learner.metadata, "requires", lambda _: asked)
     for version in ("1.26", "1.26.0+cpu", "2.4.6", "10.0"):
-        monkeypatch.setattr(full_training.metadata, "version", lambda _, has=version: has)
+        monkeypatch.setattr(library_learner.metadata, "version", lambda _, has=version: has)
         assert (
-            full_training.library("numpy.linalg", "numbers", "numbers").__name__ == "numpy.linalg"
+            library_learner.library("numpy.linalg", "numbers", "numbers").__name__
+            == "numpy.linalg"
         )
-    monkeypatch.setattr(full_training.metadata, "version", lambda _: "1.9.3")
+    monkeypatch.setattr(library_learner.metadata, "version", lambda _: "1.9.3")
     with pytest.raises(MissingExtra) as caught:
-        full_training.library("numpy.linalg", "numbers", "numbers")
+        library_learner.library("numpy.linalg", "numbers", "numbers")
     assert str(caught.value) == (
         "numbers need numpy 1.26 or newer, but 1.9.3 is installed: "
         "pip install --upgrade 'latebloomer[numbers]'"
     )
-    assert full_training.library("json", "texts", "texts").__name__ == "json"
+    assert library_learner.library("json", "texts", "texts").__name__ == "json"
 
 
 # --- objects of the libraries are no learners, but there is one for them ---

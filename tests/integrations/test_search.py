@@ -17,7 +17,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
@@ -131,7 +130,7 @@ def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
     assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("pulls on top of the budget will refit the winner on all rows")
-    assert said[-1] == f"refitted {found.best_name_} on all rows: {pulls} pulls"
+    assert said[-1].startswith(f"refitting {found.best_name_} on all 150 rows, about ")
 
 
 def test_refit_uses_the_rows_that_were_held_out():
@@ -166,19 +165,13 @@ def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_
     assert search(five, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2.5
 
 
-def test_a_race_by_the_clock_sets_time_aside():
-    found = search(budget=None, seconds=0.9).fit(X, Y)
-    assert found.verdict_.settings["seconds"] == pytest.approx(0.6)
-    assert 0 < found.refit_pulls_ <= found.verdict_.horizon
-
-
 @pytest.mark.parametrize(
     "settings, error, text",
     [
         (
             {"refit": "yes"},
             SettingError,
-            "refit='yes', but refit must be True or False",
+            "refit='yes', but refit must be True, False or a function",
         ),
         ({"extra_refit": 2}, SettingError, "extra_refit must be True or False"),
         ({"refit": False, "extra_refit": True}, SettingError, "without a refit nothing is spent"),
@@ -326,7 +319,6 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
     search(journal=journal).fit(X, Y)
     others = (
         {"random_state": 1},
-        {"budget": 70},
         {"batch": 8},
         {"policy": "sh"},
         {"winner_share": 0.3},
@@ -334,8 +326,10 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
     for other in others:
         with pytest.raises(JournalMismatch):
             search(journal=journal, **other).fit(X, Y)
-    with pytest.raises(JournalMismatch, match=r"holds another race: seed was "):
+    with pytest.raises(JournalMismatch, match=r"holds another race: data was '\w+', is "):
         search(journal=journal).fit(X[::-1], Y)
+    with pytest.raises(BudgetError, match=r"budget=\d+ is below the"):
+        search(journal=journal, budget=40).fit(X, Y)
 
 
 def test_a_search_can_keep_a_share_for_its_winner(tmp_path):
@@ -397,7 +391,7 @@ class Fails(ClassifierMixin, BaseEstimator):
         ),
         ({"a__b": GaussianNB(), "c": GaussianNB()}, SettingError, "called 'a__b', but a name"),
         ({"budget": GaussianNB(), "c": GaussianNB()}, SettingError, "not a setting of the search"),
-        ({"a": SVC(), "b": GaussianNB()}, LearnerError, "estimator 'a': .* no partial_fit and no"),
+        ({"a": SGDClassifier, "b": GaussianNB()}, LearnerError, "estimator 'a': .* is a class"),
         ({"a": SGDRegressor(), "b": GaussianNB()}, SettingError, "a is a regressor, b is a class"),
     ],
 )

@@ -89,7 +89,7 @@ def test_with_sampling_each_pull_draws_other_rows(name):
 def test_the_winner_is_the_librarys_own_training_on_all_rows(name):
     space = {DEPTH[name]: [2, 4, 6]}
     sampled = booster(name, **SAMPLED[name])
-    found = RaceRandomSearchCV(sampled, space, n_candidates="all", trainings=3, random_state=0)
+    found = RaceRandomSearchCV(sampled, space, n_iter="all", trainings=3, random_state=0)
     found.fit(X, Y)
     own = clone(sampled).set_params(**found.best_params_)
     if name == "catboost":
@@ -115,7 +115,7 @@ def test_boosters_race_with_estimators_of_scikit_learn_and_in_pipelines(name):
 
 def test_a_search_goes_on_with_its_own_journal(name, tmp_path_factory):
     journal = tmp_path_factory.mktemp("race") / "search.db"
-    asked = {"n_candidates": "all", "trainings": 2, "random_state": 0, "refit": False}
+    asked = {"n_iter": "all", "trainings": 2, "random_state": 0, "refit": False}
     space = {DEPTH[name]: [2, 4], "learning_rate": [0.1, 0.5]}
     runs = [
         RaceRandomSearchCV(booster(name), space, journal=journal, **asked).fit(X, Y)
@@ -129,14 +129,14 @@ def test_regressors_and_weights(name):
     weights = np.where(Y == 1, 1e-3, 1.0)
     space = {DEPTH[name]: [2, 4]}
     found = RaceRandomSearchCV(
-        booster(name, regressor=True), space, n_candidates="all", trainings=2, random_state=0
+        booster(name, regressor=True), space, n_iter="all", trainings=2, random_state=0
     ).fit(X, Y * 1.0, sample_weight=weights)
     assert np.abs(found.predict(X_TEST)).max() < 0.3  # rows of the other class hardly count
 
 
 def test_folds_each_have_a_model_of_their_own(name):
     found = RaceRandomSearchCV(
-        booster(name), {DEPTH[name]: [2, 4]}, n_candidates="all", trainings=2, cv=2, random_state=0
+        booster(name), {DEPTH[name]: [2, 4]}, n_iter="all", trainings=2, cv=2, random_state=0
     ).fit(X, Y)
     assert found.n_splits_ == 2 and np.isfinite(found.cv_results_["split1_test_score"]).all()
 

@@ -23,6 +23,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -33,7 +34,7 @@ from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
 from latebloomer.integrations.sklearn.checkpoint_formats import PickleFormat
-from latebloomer.integrations.sklearn.scoring import ONE, Metrics
+from latebloomer.integrations.sklearn.scoring import FoldScorer, Notes
 from latebloomer.integrations.sklearn.splits import (
     Fold,
     indexable_data,
@@ -254,14 +255,11 @@ def test_learners_race():
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (SVC(), r"SVC\(\) cannot be .* no partial_fit and no warm_start\. SGDClassifier, .* can"),
-        (make_pipeline(PCA(2), SVC()), r"the last step of the pipeline, SVC\(\) cannot"),
-        (GaussianProcessClassifier(), "a warm_start without n_estimators or max_iter"),
         (SGDClassifier, r"SGDClassifier is a class, but .* an object: SGDClassifier\(\)"),
-        (3, "3 cannot be trained a little at a time"),
+        (3, "3 cannot be trained: it has no methods fit and get_params"),
     ],
 )
-def test_what_learns_neither_way_is_refused(estimator, words):
+def test_what_is_not_an_estimator_is_refused(estimator, words):
     with pytest.raises(LearnerError, match=words):
         SklearnLearner(estimator, *IRIS)
 
@@ -326,6 +324,18 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 # --- full trainings ---
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(), KNeighborsClassifier(), make_pipeline(PCA(2), SVC()), GaussianProcessClassifier()],
+)
+def test_an_estimator_without_a_way_to_grow_is_trained_in_one_step(estimator):
+    learner = SklearnLearner(estimator, *IRIS, random_state=0)
+    assert learner.in_one_step and learner.full_steps == 1
+    assert learner.pull() > 0.8 and learner.finished
+    with pytest.raises(StopIteration):
+        learner.pull()
 
 
 @pytest.mark.parametrize(
@@ -411,7 +421,7 @@ def test_a_fold_without_rows_held_out_has_no_score():
     X, y = IRIS
     settings = TrainingSettings(np.unique(y), 10, 1, 0)
     learner = SklearnLearner.on_folds(
-        GaussianNB(), [Fold(X, y)], settings, lambda *_: 0.0, Metrics(None, ONE), PickleFormat()
+        GaussianNB(), [Fold(X, y)], settings, FoldScorer(lambda *_: 0.0), PickleFormat(), Notes()
     )
     with pytest.raises(LearnerError, match="no rows are held out: call train"):
         learner.pull()

@@ -37,13 +37,12 @@ def trainer(folder="unused", seed=1, epochs=4, width=16, **more):
         vocab_size=30, hidden_size=width, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=16, max_position_embeddings=16,
     )  # fmt: skip
-    settings = {"num_train_epochs": epochs} | more
+    settings = {"num_train_epochs": epochs, "save_strategy": "no"} | more
     return transformers.Trainer(
         transformers.BertForSequenceClassification(config),
         transformers.TrainingArguments(
             folder, per_device_train_batch_size=16, learning_rate=1e-2, use_cpu=True, seed=seed,
-            report_to="none", disable_tqdm=True, save_strategy="no", logging_strategy="no",
-            **settings,
+            report_to="none", logging_strategy="no", **settings,
         ),
         train_dataset=TRAIN, eval_dataset=VALID, compute_metrics=accuracy,
     )  # fmt: skip
@@ -98,6 +97,20 @@ def test_what_is_loaded_has_its_weights_at_once_and_no_pickle(tmp_path):
         assert torch.equal(mine, its)
 
 
+def test_a_pull_writes_no_checkpoint_and_prints_nothing(tmp_path, capfd):
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    one = learner(every=2, folder=str(mine))
+    capfd.readouterr()
+    one.pull()
+    one.pull()
+    one.save(tmp_path)
+    assert capfd.readouterr() == ("", "")
+    assert one.trainer.args.output_dir == str(mine) and not mine.exists()
+    saves = learner(every=2, folder=str(other), save_strategy="steps", save_steps=3)
+    saves.pull(steps=3)
+    assert {path.name for path in other.iterdir()} == {"checkpoint-3", "checkpoint-6"}
+
+
 def test_the_trainer_s_own_metric_is_used(tmp_path):
     one = HuggingFaceLearner(trainer(metric_for_best_model="accuracy", greater_is_better=True))
     assert one.pull() == one.trainer.evaluate()["eval_accuracy"]
@@ -125,11 +138,19 @@ def test_what_is_wrong_is_said_in_one_line():
     blind.eval_dataset = None
     with pytest.raises(LearnerError, match="HuggingFaceLearner has no evaluation set"):
         HuggingFaceLearner(blind)
-    with pytest.raises(SettingError, match="the trainer counts max_steps, so say how many"):
+    with pytest.raises(SettingError, match=r"The trainer counts max_steps. Say how many"):
         learner(max_steps=10)
     with pytest.raises(SettingError, match="every=0, but every must be at least 1"):
         learner(every=0)
-    with pytest.raises(SettingError, match="load_best_model_at_end or save_only_model is set"):
-        learner(save_only_model=True)
-    with pytest.raises(LearnerError, match="metric='eval_auc', but what is reported is epoch, "):
+    with pytest.raises(SettingError, match="load_best_model_at_end is set, but a pull"):
+        best = trainer(eval_strategy="epoch", save_strategy="epoch")
+        best.args.load_best_model_at_end = True
+        HuggingFaceLearner(best)
+    remade = trainer()
+    remade.model_init = trainer
+    with pytest.raises(LearnerError, match="The trainer has model_init"):
+        HuggingFaceLearner(remade)
+    with pytest.raises(
+        LearnerError, match=r"metric='eval_auc' is not reported. Reported are: epoch, "
+    ):
         learner("auc").pull()

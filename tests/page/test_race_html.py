@@ -4,6 +4,7 @@ import random
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import count
 
@@ -12,9 +13,11 @@ import pytest
 
 from latebloomer import race, read_verdict
 from latebloomer.page import RacePage, race_html
+from latebloomer.page.parallel_coordinates import varying
+from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.race_page import RUNNING, Certainty, Level, PageEvent
 from latebloomer.page.svg import ticks
-from latebloomer.page.thinned_curve import POINTS, ThinnedCurve, points_for
+from latebloomer.page.thinned_curve import POINTS, Point, ThinnedCurve, points_for
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.learner_view import ForecastView, LearnerView
 
@@ -77,17 +80,19 @@ def test_it_is_one_file_that_loads_nothing(verdict):
     balance = Balance()
     balance.feed(html)
     assert not balance.stack and balance.tags.count("svg") > 2
-    assert "script" not in balance.tags and "img" not in balance.tags
+    assert balance.tags.count("script") == 1 and "img" not in balance.tags
     assert not re.search(r"(src|href)=\"(?!data:,)", html) and "@import" not in html
-    assert "url(" not in html
+    assert not re.search(
+        r"url\(|fetch\(|https?://(?!www.w3.org/2000/svg)", html.partition("@inproceedings")[0]
+    )
 
 
 def test_it_says_all_that_a_reader_needs(verdict):
     html = page(verdict)
     for part in (
         "Keep late", "led at half-time", "ertified", "Learning curves", "dropped at race pull",
-        "How sure is this?", "What would others have kept?", "seconds", "took ",
-        "at 900 pulls", "false alarm", "Successive Halving", "ASHA", "auto: foresight",
+        "How certain is the result?", "What would other methods have kept?", "time", "took ",
+        "at 900 pulls", "false-alarm", "Successive Halving", "ASHA", "auto: foresight",
         "resume(", "@inproceedings", "finished after 29 pulls", "pull 20 failed twice",
         "&lt;script&gt;alert(1)&lt;/script&gt;", "early &amp; loud", "out of &lt;memory&gt;",
     ):  # fmt: skip
@@ -102,11 +107,13 @@ def test_odd_races_have_reports_too():
     flat = {"a": lambda: iter([0.5] * 99), "b": lambda: iter([0.5] * 99)}
     assert "<svg" in page(race(flat, 20, journal=None, progress=False))
     few = race({"a": curve(1, 1), "b": curve(1, 2)}, 3, journal=None, progress=False)
-    assert "had no journal" in page(few)
+    assert "kept no journal" in page(few)
     losses = race(flat, 30, journal=None, progress=False, maximize=False)
     assert "lower is better" in page(losses)
     many = {f"arm {k}": curve(3, 0.5 + k / 100) for k in range(30)}
-    assert "The 20 lowest ranked are grey" in page(race(many, 400, journal=None, progress=False))
+    assert "The 20 learners that are ranked lower are gray" in page(
+        race(many, 400, journal=None, progress=False)
+    )
     outlier = {"a": lambda: iter([1e9, *[0.5] * 99]), "b": lambda: iter([0.4] * 99)}
     html = page(race(outlier, 100, journal=None, progress=False))
     assert ">0.5<" in html and ">1e+09<" not in html  # the first score does not set the axis
@@ -115,12 +122,12 @@ def test_odd_races_have_reports_too():
 def test_plain_data_are_enough_for_a_page():
     html = race_html(plain_page())
     for words in (
-        "Ahead so far: a", "It runs.", "0.7 to ∞", 'class="why bad"', "a &lt;warning&gt;.",
-        "the best 1 to 9", "2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1 min left",
+        "Leading: a", "It runs.", "0.7 to ∞", 'class="why bad"', "A &lt;warning&gt;.",
+        "the best 1 learners to 9", "2 to 6", "pull 2</span> b fell", "3 of 50 pulls, 1 min left",
         "Forecasts explained 50 % of the change up to pull 3.",
     ):  # fmt: skip
         assert words in html, words
-    assert html.count('class="ring"') == 1 and html.count('class="fan') == 1
+    assert html.count('class="ring c0') == 1 and html.count('class="fan') == 1
 
 
 def plain_page():
@@ -140,16 +147,60 @@ def plain_page():
     sure = Certainty(False, "not certified", (), (), 0.01, (), None, False, 3)
     return RacePage(
         state=RUNNING, best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
-        curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50, higher_is_better=True, started=0.0, seconds=1.0,
+        curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,
+        higher_is_better=True, started=0.0, seconds=1.0, certainty=sure, warnings=["a <warning>"],
         time_left="1 min left", selected=(0.8, 2), trained_further=True,
-        levels=[Level(2, 6), Level(1, 9)], certainty=sure, events=[PageEvent(2, "b fell", True)], warnings=["a <warning>"],
+        levels=[Level(2, 6), Level(1, 9)], events=[PageEvent(2, "b fell", True)],
     )  # fmt: skip
+
+
+def searched(count):
+    """A page of candidates: x decides the score, and `same` is equal for all."""
+    learners = []
+    for arm in range(count):
+        state, settings = "racing" if arm else "leading", {"x": 10.0**-arm, "kind": "ab"[arm % 2]}
+        view = LearnerView(arm, f"#{arm}", state, 4, 1.0 - arm / count, None, 0.5)
+        learners.append(replace(view, settings=settings | {"same": 3}))
+    curves = {arm: ThinnedCurve(scores=[0.1, 0.2, 0.3, 0.4]) for arm in range(count)}
+    return replace(plain_page(), learners=learners, curves=curves, certainty=None, selected=None)
+
+
+def test_settings_that_differ_have_a_column_and_an_axis():
+    page = searched(5)
+    assert varying(page.learners) == ["x", "kind"]
+    html = race_html(page)
+    for name in ("x", "kind"):
+        assert f'<th scope="col">{name}</th>' in html
+    lines = dict(re.findall(r'<polyline class="q(\d)" data-arm="(\d)"', html))
+    assert lines == {"4": "0", "3": "1", "2": "2", "1": "3", "0": "4"}  # the best is darkest
+    (points,) = re.findall(r'data-arm="1" points="([^"]*)"', html)
+    heights = [float(point.split(",")[1]) for point in points.split()]
+    assert heights == pytest.approx([25, 0, 25])  # 0.1 of 1e-4 to 1 on a logarithmic axis
+    assert "Settings that differ" not in race_html(plain_page())
+
+
+@pytest.mark.parametrize("count, colored", [(12, 12), (13, 10), (40, 10)])
+def test_of_many_learners_the_top_ones_are_colored_and_labeled(count, colored):
+    drawn = RaceDrawing(searched(count))
+    assert [one for one, look in drawn.looks.items() if look != "grey"] == list(range(colored))
+    names = re.findall(r'class="name c\d+[^"]*" data-arm="(\d+)"', drawn.marks()["marks"])
+    assert sorted(map(int, names)) == list(range(colored))
+
+
+def test_the_horizon_and_forecasts_are_in_the_picture():
+    page = replace(plain_page(), horizon=12, levels=())
+    drawn = RaceDrawing(page)
+    assert drawn.view.longest == 12 and ">horizon 12</text>" in drawn.marks()["marks"]
+    end = drawn.view.place(Point(12, 1.0))  # the estimate, at the horizon
+    assert f"L{end}" in drawn.marks()["fans"]
+    far = RaceDrawing(replace(page, horizon=1000))
+    assert far.view.longest < 12 and "horizon 1,000 →" in far.marks()["marks"]
 
 
 def test_a_verdict_without_a_certificate_does_not_open_with_that(verdict):
     html = page(verdict)
     assert not verdict.certified
-    assert html.index("Not certified:") > html.index("How sure is this?")
+    assert html.index("Not certified:") > html.index("How certain is the result?")
 
 
 def test_a_thinned_curve_is_the_means_of_even_bins(rng):
@@ -161,7 +212,7 @@ def test_a_thinned_curve_is_the_means_of_even_bins(rng):
     raw = curve.raw()
     assert [point.score for point in raw] == pytest.approx(means.tolist())
     assert raw[0].pull == (1 + width) / 2 and 10_007 - curve.end.pull < width
-    newest = means[-(bins // 4) :].mean()
+    newest = means[-(bins // 16) :].mean()
     assert curve.end == (width * bins, pytest.approx(newest)) == curve.smoothed()[-1]
 
 

@@ -3,6 +3,7 @@
 import csv
 import errno
 import os
+from dataclasses import replace
 from functools import partial
 
 import matplotlib as mpl
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from latebloomer import RoundRobin
 from latebloomer.cli import app
-from latebloomer.errors import CurveError, SettingError, UnknownName
+from latebloomer.errors import CurveError, SettingError
 from latebloomer.paper import (
     AS_WRITTEN,
     drawing,
@@ -82,15 +83,21 @@ def test_a_figure_is_csv_png_pdf_and_a_page_that_needs_no_network(run, tmp_path)
     assert "src='http" not in page and "<script" not in page and "<link" not in page
 
 
-def test_the_table_is_tidy_and_has_the_papers_names(in_python, tmp_path):
-    bench = Workbench(tmp_path, runs=1, jobs=2, shown=False)
+def test_a_figure_is_made_once_for_each_number_of_runs_and_its_table_is_tidy(in_python, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    table, bench = tmp_path / "concavity.csv", Workbench(tmp_path, runs=1, jobs=2, shown=False)
     assert reproduce(["concavity"], bench) == []
-    with (tmp_path / "concavity.csv").open(newline="") as file:
+    before = table.stat().st_mtime_ns
+    reproduce(["concavity"], bench)
+    assert table.stat().st_mtime_ns == before
+    reproduce(["concavity"], replace(bench, runs=2))
+    with table.open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0])[: len(COLUMNS)] == COLUMNS
     assert [line["algorithm"] for line in lines[:9]] == list(ALGORITHMS)
-    assert len(lines) == 9 * 2 * 3  # budgets; two instances and the worse one
-    assert {line["mode"] for line in lines} == {AS_WRITTEN}
+    assert len(lines) == 9 * 2 * 3  # two budgets; two instances and the worse one
+    assert {(line["mode"], line["runs"]) for line in lines} == {(AS_WRITTEN, "2")}
+    assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 def test_as_written_a_setting_has_the_theorys_a_too(in_python, tmp_path, monkeypatch):
@@ -109,22 +116,6 @@ def test_the_page_has_every_claim_with_its_verdict(tmp_path):
     assert "3 reproduced, 1 only as published, 1 not reproduced, 4 undecided." in page
     assert page.count("<td class='not'>not reproduced") == 1
     assert "&lt;numbers&gt;" in page and "<numbers>" not in page
-
-
-def test_a_repeated_call_keeps_what_is_there_and_other_files_stay(in_python, tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    bench = Workbench(tmp_path, runs=2, jobs=1, shown=False)
-    reproduce(["concavity"], bench)
-    before = (tmp_path / "concavity.csv").stat().st_mtime_ns
-    reproduce(["concavity"], bench)
-    assert (tmp_path / "concavity.csv").stat().st_mtime_ns == before
-    assert (tmp_path / "mine.txt").read_text() == "mine"
-
-
-def test_another_number_of_runs_makes_the_figure_again(in_python, tmp_path):
-    for runs in (2, 3):
-        reproduce(["concavity"], Workbench(tmp_path, runs=runs, jobs=1, shown=False))
-    assert {row.runs for row in read_rows(tmp_path / "concavity.csv")} == {3}
 
 
 def test_interrupted_and_repeated_it_plays_only_what_is_missing(tmp_path):
@@ -190,9 +181,7 @@ def test_a_full_disk_ends_it_and_leaves_what_was_there(run, tmp_path, monkeypatc
     assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["old"]
 
 
-def test_unknown_names_and_no_names_are_errors():
-    with pytest.raises(UnknownName, match="no figure is called"):
-        chosen(["figure-7"])
+def test_no_names_are_an_error():
     with pytest.raises(SettingError, match="at least one"):
         chosen([])
 
@@ -227,7 +216,14 @@ def test_the_faulty_window_keeps_the_first_three_rewards(rng, pulls):
     assert sums[0] == pytest.approx(rewards[-h:].sum() + rewards[:3].sum())
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("R-UCBE", "R-SR", "Rest-Sure")  # they call most of the kernels
+        else pytest.param(name, marks=pytest.mark.slow)
+        for name in ALGORITHMS
+    ],
+)  # fmt: skip
 def test_published_kernels_do_the_same_compiled_and_in_plain_python(name):
     recommended, pulls = series.play_published(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
     setup = series.setup_of(SETTING_A, name, 1.0, 120)
@@ -352,10 +348,10 @@ needs_reviews = pytest.mark.skipif(
 @needs_reviews
 @pytest.mark.parametrize("name", ["LR", "OGD"])
 def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(name):
-    """30 runs: the sd of a mean over 2500 steps is at most .0018, a fifth of the tolerance."""
-    steps = live_imdb.live_curve(name, live_imdb.load_reviews(), 30, 20000)
+    """20 runs: the sd of a mean over 2375 steps is at most .0023, a quarter of the tolerance."""
+    steps = live_imdb.live_curve(name, live_imdb.load_reviews(), 20, 10_000)
     differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
-    windows = [part.mean() for part in np.array_split(differences, 8)]
+    windows = [part.mean() for part in np.array_split(differences, 4)]
     assert np.abs(windows).max() <= 0.01
 
 

@@ -60,7 +60,11 @@ def bench(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("setting", "name"), [(SETTING_A, "exp1_results"), (SETTING_B, "exp2_results")]
+    ("setting", "name"),
+    [
+        (SETTING_A, "exp1_results"),
+        pytest.param(SETTING_B, "exp2_results", marks=pytest.mark.slow),
+    ],
 )
 def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting, name):
     rows = series.errors(bench, setting)
@@ -68,6 +72,7 @@ def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting
     compare(capsys, setting.name, series_of(name), played)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("panel", "name"), [("budgets", "exp_a_results"), ("detail", "exp_a_det")]
 )
@@ -77,6 +82,7 @@ def test_errors_at_multiples_of_a_are_the_published_ones(bench, capsys, panel, n
     compare(capsys, f"exploration ({panel})", series_of(name), played)
 
 
+@pytest.mark.slow
 def test_recommendations_on_imdb_are_those_of_table_2(capsys):
     """Prob-1, and Rest-Sure at T = 500, drew unseeded: theirs must be among 100 draws of ours."""
     published = {

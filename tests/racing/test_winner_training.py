@@ -429,5 +429,5 @@ def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
 
 
 def test_the_report_marks_where_the_winner_was_named():
-    assert page(quiet(winner_share=0.4)).count('class="ring"') == 1
-    assert 'class="ring"' not in page(quiet())
+    assert page(quiet(winner_share=0.4)).count('class="ring ') == 1
+    assert 'class="ring ' not in page(quiet())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MOST = 80  # characters of a value in a message
-NAME = 32  # characters of a name in a table
+NAME = 40  # characters of a name in a table
 LONGEST = 2000  # characters of an exception's message
 
 

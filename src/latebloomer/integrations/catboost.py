@@ -1,67 +1,68 @@
-"""CatBoost: a learner that goes on from CatBoost's own snapshots."""
+"""CatBoost: a learner that pauses CatBoost's own training between pulls."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Mapping
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.full_training import (
-    Metric,
-    full_said_once,
-    library,
-    metric_named_once,
-    need_valid,
-    own_folder,
-    read_label,
-    sign,
-    steps_left,
-    write_label,
-)
+from latebloomer.errors import SettingError
+from latebloomer.integrations.boosters import BoosterLearner
+from latebloomer.integrations.library_learner import own_folder
 
 __all__ = ["CatBoostLearner"]
 
 SNAPSHOT, MODEL = "catboost.snapshot", "catboost.cbm"
-ITERATIONS = ("iterations", "num_boost_round", "n_estimators", "num_trees")
-MOST = 1000  # iterations of a full training, as CatBoost has it
-NEVER = 10**9  # seconds between snapshots: there is one at the end of each pull
+MOST = 1000  # iterations of a full training, CatBoost's own default
+NEVER = 10**9  # seconds between snapshots: one is written when a training ends
+FEATURES = ("cat_features", "text_features", "embedding_features")
+QUIET = ("verbose", "logging_level", "silent", "verbose_eval")
 
 
-class CatBoostLearner:
-    """A model: a step is one boosting round, the score the metric on the evaluation set.
+class CatBoostLearner(BoosterLearner):
+    """Wrap a CatBoost model as a learner. One step is one boosting round.
 
-    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. Each
-    pull goes on from a snapshot, with all random states: one long run, many pulls and a resumed
-    learner are the same bit for bit, with sampling too.
+    The score is the metric on `valid`, negated for a loss, so that higher is better: race with
+    `maximize=True`. CatBoost's training waits between pulls, in a thread of its own, and continues
+    from CatBoost's snapshot after `save`, `load` and every use of `model`: one long training, many
+    pulls and a restored learner are the same bit for bit, with sampling too. A metric that is a
+    function needs the model after each pull, which is slower than one of CatBoost's metrics.
 
     Parameters
     ----------
     params : Mapping[str, Any]
-        CatBoost's settings.
+        CatBoost's settings. `loss_function` may be an object, as CatBoost allows; `cat_features`
+        applies to `(X, y)`.
     train : Any
-        What is trained on: a `Pool` or `(X, y)`.
+        Rows to train on: a `Pool`, `(X, y)` or `(X, y, weights)`. Columns of a pandas frame with
+        dtype category are categorical features.
     valid : Any
-        What is scored on, in the same form.
+        Rows to score on, in the same form.
     metric : Metric | None
-        One of CatBoost's names, or a function `(model, valid)`; that of the params if None.
+        One of CatBoost's metrics, with its options ("AUC:type=Mu"), or a function
+        `(model, valid)` that returns a number and gets `valid` unchanged. Default: `eval_metric`
+        of the params.
     maximize : bool | None
-        Whether a metric is better when higher; known of CatBoost's own, taken to
-        be so of a function, if None.
+        Whether higher metric values are better. Default: known for CatBoost's metrics, True for a
+        function.
     full_steps : int | None
-        Rounds of a full training, by which CatBoost chooses a learning rate where none is set;
-        `iterations` of the params if None, else 1000.
+        Number of rounds in a full training; CatBoost's own learning rate depends on it. Default:
+        `iterations` of the params, else 1000.
 
     Raises
     ------
     MissingExtra
         CatBoost is not installed, or too old.
     LearnerError
-        `train` or `valid` is not there, or of another form.
+        `train` or `valid` is missing, or has another form.
     SettingError
-        No metric is named, or two, or an unknown one; `full_steps` is said twice.
+        There is no metric, or there are two, or it is unknown; `full_steps` is given twice; the
+        params stop early, or their learning rate is a function.
 
     Examples
     --------
@@ -76,116 +77,181 @@ class CatBoostLearner:
         train, valid = (X[:200], y[:200].astype(int)), (X[200:], y[200:].astype(int))
         learners = {
             f"depth {depth}": CatBoostLearner(
-                {"depth": depth, "loss_function": "Logloss"}, train, valid, metric="AUC", full_steps=20
+                {"depth": depth, "loss_function": "Logloss"}, train, valid, metric="AUC",
+                full_steps=20,
             )
             for depth in (2, 4, 6)
         }
         verdict = race(learners, trainings=2)
     """
 
-    def __init__(
-        self,
-        params: Mapping[str, Any],
-        train: Any,
-        valid: Any = None,
-        *,
-        metric: Metric | None = None,
-        maximize: bool | None = None,
-        full_steps: int | None = None,
-    ) -> None:
-        self._catboost = library("catboost", "CatBoost learners", "catboost")
-        self.full_steps = full_said_once(full_steps, params, ITERATIONS) or MOST
-        need_valid(self, valid)
-        self._metric = metric_named_once(metric, params, ["eval_metric"])
-        self._sign = sign(self._metric, maximize, self._higher_is_better)
-        self._train, self._valid = self._pool("train", train), self._pool("valid", valid)
-        quiet: dict[str, Any] = {} if talks(params) else {"logging_level": "Silent"}
-        self._params = quiet | {name: params[name] for name in params if name not in ITERATIONS}
-        self._params |= {
-            "iterations": self.full_steps,
-            "use_best_model": False,
-            "metric_period": 1,
-        }
+    package, title, dataset = "catboost", "CatBoost", "Pool"
+
+    def _start(self) -> None:
+        if self._rate is not None:
+            raise SettingError(
+                "learning_rate is a function, but CatBoost's rate is one number for the whole "
+                "training. Give a number, or none for CatBoost's own choice."
+            )
+        self.full_steps = self.full_steps or MOST
+        self._settings = self._settings | {"iterations": self.full_steps}
+        self._train_rows = self._pool("train", self._given_train)
+        self._valid_rows = self._pool("valid", self._given_valid)
+        self._folder = own_folder(self)
+        quiet = {} if talks(self._params) else {"logging_level": "Silent"}
+        self._params = quiet | {k: v for k, v in self._params.items() if k not in FEATURES}
+        self._params |= {"iterations": self.full_steps, "use_best_model": False,
+                         "metric_period": 1, "train_dir": str(self._folder)}  # fmt: skip
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
-        self._folder = own_folder(self)
-        self.model: Any = None  # before the first pull
-
-    def pull(self, steps: int = 1) -> float:
-        """Add rounds; the metric after them."""
-        done = self.rounds
-        last = done + steps_left(steps, done, self.full_steps)
-        model = self._catboost.CatBoost(self._params | {"train_dir": str(self._folder)})
-        model.fit(
-            self._train, eval_set=self._valid, callbacks=[StopAt(last)], save_snapshot=True,
-            snapshot_file=str(self._folder / SNAPSHOT), snapshot_interval=NEVER,
-        )  # fmt: skip
-        self.model = model
-        if self.rounds == done:  # an overfitting detector of the user's has ended it
-            raise StopIteration
-        return self._sign * self._value()
+        self._done: Any = None  # the model of the latest training that ended
+        self._training: PausedTraining | None = None
 
     @property
-    def rounds(self) -> int:
-        """Boosting rounds so far."""
-        return 0 if self.model is None else int(self.model.tree_count_)
+    def model(self) -> Any:
+        """The model as trained so far; None before the first pull. Training pauses for it."""
+        if self._training is not None:
+            training, self._training = self._training, None
+            self._done = training.end()
+        return self._done
 
-    def _value(self) -> float:
-        if not isinstance(self._metric, str):
-            return float(self._metric(self.model, self._valid))
-        (values,) = (
-            values
-            for name, values in self.model.get_evals_result()["validation"].items()
-            if name == self._metric
+    def _train(self, last: int) -> float:
+        if self._training is None:
+            library, folder = self._library, self._folder
+            rows = self._train_rows, self._valid_rows
+            self._training = PausedTraining(partial(fit, library, self._params, rows, folder))
+            self._training.end_with(self)
+        try:
+            values = self._training.advance(last)
+        except KeyboardInterrupt:
+            self.steps = self.model.tree_count_
+            raise
+        self.steps = last
+        return self._last(values) if isinstance(self._metric, str) else self._value()
+
+    def _round(self, number: int) -> None:
+        raise NotImplementedError  # rounds are CatBoost's own
+
+    def _named_value(self) -> float:
+        end = self.model.tree_count_
+        return self._last(
+            self.model.eval_metrics(self._valid_rows, [self._metric], eval_period=end)
         )
-        return float(values[-1])
 
-    def _pool(self, name: str, data: Any) -> Any:
-        if isinstance(data, self._catboost.Pool):
-            return data
-        if isinstance(data, tuple) and len(data) == 2:
-            return self._catboost.Pool(*data)
-        raise LearnerError(f"{name}={brief(data)}, but {name} must be a Pool or (X, y)")
+    def _last(self, values: Mapping[str, Any]) -> float:
+        """Return the latest value of the metric, which CatBoost reports without its hints."""
+        name = re.sub(r"[:;]hints=[^;]*", "", str(self._metric))
+        same = (key for key in values if key.partition(":")[0] == name.partition(":")[0])
+        return float(values[name if name in values else next(same)][-1])
 
     def _higher_is_better(self, metric: str) -> bool:
-        try:
-            return bool(self._catboost.core.is_maximizable_metric(metric))
-        except self._catboost.CatBoostError as error:
-            raise SettingError(
-                f"metric={metric!r}, but CatBoost knows no such metric: its names are like 'AUC', "
-                "'Accuracy', 'Logloss', 'RMSE'"
-            ) from error
+        for name in (metric, metric.partition(":")[0]):  # an option may not fit one class
+            try:
+                return bool(self._library.core.is_maximizable_metric(name))
+            except self._library.CatBoostError as error:
+                failed = error
+        raise SettingError(
+            f"metric={metric!r} is not known to CatBoost. Its names are like 'AUC', 'Accuracy', "
+            "'Logloss', 'RMSE'."
+        ) from failed
 
-    # --- outliving the process ---
+    def _pool(self, name: str, data: Any) -> Any:
+        if isinstance(data, self._library.Pool):
+            return data
+        X, y, weight = self._rows(name, data)
+        features = {k: self._params[k] for k in FEATURES if k in self._params}
+        if hasattr(X, "select_dtypes"):
+            features.setdefault("cat_features", list(X.select_dtypes("category").columns))
+        return self._library.Pool(X, y, weight=weight, **features)
 
-    def save(self, folder: Path) -> None:
-        """Write CatBoost's own snapshot and model."""
+    def _write(self, folder: Path) -> None:
         if self.model is not None:
-            shutil.copy(self._folder / SNAPSHOT, Path(folder) / SNAPSHOT)
-            self.model.save_model(str(Path(folder) / MODEL))
-        write_label(folder, self, self._params, self.rounds)
+            shutil.copy(self._folder / SNAPSHOT, folder / SNAPSHOT)
+            self.model.save_model(str(folder / MODEL))
 
-    def load(self, folder: Path) -> None:
-        """Become what was saved."""
-        own = self._folder / SNAPSHOT
-        own.unlink(missing_ok=True)
-        self.model = None
-        if read_label(folder, self, self._params):
-            shutil.copy(Path(folder) / SNAPSHOT, own)
-            self.model = self._catboost.CatBoost(self._params)
-            self.model.load_model(str(Path(folder) / MODEL))
+    def _read(self, folder: Path, steps: int) -> None:
+        if self._training is not None:
+            self._training.end()
+        self._training = self._done = None
+        (self._folder / SNAPSHOT).unlink(missing_ok=True)
+        if steps:
+            shutil.copy(folder / SNAPSHOT, self._folder / SNAPSHOT)
+            self._done = self._library.CatBoost(self._params).load_model(str(folder / MODEL))
 
 
-class StopAt:
-    """Ends a training after so many rounds, those of earlier pulls among them."""
+class PausedTraining:
+    """A training of CatBoost's in a thread, which waits after the rounds that were requested.
 
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
+    `fit` can stop and continue only by a snapshot, which takes as long as several rounds on small
+    data. Of the two threads only one runs at a time.
+    """
+
+    def __init__(self, fit: Callable[[Any], Any]) -> None:
+        self._fit = fit
+        self._upto = 0  # rounds to pause after
+        self._ending = False
+        self._go, self._paused = threading.Semaphore(0), threading.Semaphore(0)
+        self._values: Mapping[str, Any] = {}
+        self._result: Any = None
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True, name="catboost")
+
+    def end_with(self, learner: Any) -> None:
+        """Have the thread end when the learner is released, or the process ends."""
+        self._finalizer = weakref.finalize(learner, self._stop)
+
+    def advance(self, upto: int) -> Mapping[str, Any]:
+        """Train until `upto` rounds are done and return the values of all metrics."""
+        self._upto = upto
+        if self._thread.ident is None:
+            self._thread.start()
+        else:
+            self._go.release()
+        self._paused.acquire()
+        if self._failed is not None:
+            raise self._failed
+        if self._result is not None:  # CatBoost found nothing more to train
+            raise StopIteration
+        return self._values
+
+    def end(self) -> Any:
+        """Have CatBoost write its snapshot and return the model."""
+        self._finalizer.detach()
+        self._stop()
+        if self._failed is not None:
+            raise self._failed
+        return self._result
+
+    def _stop(self) -> None:
+        self._upto, self._ending = 0, True
+        self._go.release()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._result = self._fit(self)
+        except BaseException as error:
+            self._failed = error
+        self._paused.release()
 
     def after_iteration(self, info: Any) -> bool:
-        """Whether to go on; CatBoost asks after each round."""
-        return bool(info.iteration < self._rounds)
+        """Return whether CatBoost is to continue; CatBoost calls this after each round."""
+        if info.iteration >= self._upto:
+            self._values = info.metrics.get("validation", {})
+            self._paused.release()
+            self._go.acquire()
+        return not self._ending
+
+
+def fit(library: Any, params: Mapping[str, Any], rows: Any, folder: Path, callback: Any) -> Any:
+    """Train, from the snapshot if there is one, until the callback ends it; return the model."""
+    train, valid = rows
+    return library.CatBoost(params).fit(
+        train, eval_set=valid, callbacks=[callback], save_snapshot=True,
+        snapshot_file=str(folder / SNAPSHOT), snapshot_interval=NEVER,
+    )  # fmt: skip
 
 
 def talks(params: Mapping[str, Any]) -> bool:
-    return any(name in params for name in ("verbose", "logging_level", "silent", "verbose_eval"))
+    """Return whether settings say how much CatBoost prints."""
+    return any(name in params for name in QUIET)

@@ -1,8 +1,7 @@
-"""Keras 3: a learner that goes on with `fit(initial_epoch=...)`."""
+"""Keras 3: a learner that continues with `fit(initial_epoch=...)`."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,46 +9,46 @@ import numpy as np
 
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.full_training import (
+from latebloomer.integrations.library_learner import (
+    LibraryLearner,
     checked_full,
     direction_of,
     library,
     need_logged,
     need_valid,
-    read_label,
     sign,
-    steps_left,
-    write_label,
 )
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["KerasLearner"]
 
-WEIGHTS, SEEDS, RANDOM = "keras.weights.h5", "seeds.npz", "random.json"
-OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # of what `fit` takes
+WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
+OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # given to `fit` by the learner
 
 
-class KerasLearner:
-    """A compiled model: a step is an epoch, the score a metric of the validation data.
+class KerasLearner(LibraryLearner):
+    """Wrap a compiled Keras model as a learner. One step is an epoch.
 
-    Of a loss the score is the negative, so that higher is better: race with `maximize=True`.
-    Weights, optimiser, seeds of layers and random states are saved in Keras' own format: with the
-    backend torch a resumed learner is the same bit for bit. What callbacks remember is not saved.
+    The score is a metric of the validation data, negated for a loss, so that higher is better:
+    race with `maximize=True`. Weights, optimizer, seeds of layers and random states are saved in
+    Keras' own format: with the backend torch a restored learner is the same bit for bit. The
+    state of callbacks is not saved.
 
     Parameters
     ----------
     model : Any
         A `keras.Model`, compiled and built.
     train : Any
-        What is trained on: `(x, y)` or what else `fit` takes.
+        Rows to train on: `(x, y)` or anything else that `fit` takes.
     valid : Any
-        What is scored on, in the same form.
+        Rows to score on, in the same form.
     metric : str
-        A name as `fit` reports it, such as "val_accuracy".
+        Name of the metric as `fit` reports it, such as "val_accuracy".
     maximize : bool | None
-        Whether the metric is better when higher; by its name if None.
+        Whether higher metric values are better. Default: known from the metric's name.
     full_steps : int | None
-        Epochs of a full training: set a learning-rate schedule to it. Without end if None.
+        Number of epochs in a full training; set a learning-rate schedule to it. Default: no
+        limit.
     fitting : Any
         All other settings go to `fit`: `batch_size`, `callbacks`, `class_weight`.
 
@@ -58,10 +57,11 @@ class KerasLearner:
     MissingExtra
         Keras is not installed, or too old.
     LearnerError
-        The model is none of Keras', not compiled or not built, or there is nothing to score on.
+        The model is not a Keras model, or is not compiled or built, or there is nothing to score
+        on.
     SettingError
-        A setting of `fit` is the learner's own, or the metric's name does not say which way is
-        better.
+        A setting of `fit` is given by the learner itself, or the metric's name does not say which
+        direction is better.
 
     Examples
     --------
@@ -107,58 +107,53 @@ class KerasLearner:
         _check(self._keras, model, fitting)
         need_valid(self, valid)
         self.model, self.full_steps = model, checked_full(full_steps)
-        self._metric = metric
+        self._metric, self._settings = metric, {"metric": metric}
         self._sign = sign(metric, maximize, direction_of)
-        data = {"x": train[0], "y": train[1]} if isinstance(train, tuple) else {"x": train}
-        self._fitting = {"verbose": 0} | fitting | data | {"validation_data": valid}
+        self._valid = _named(valid)
+        self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
         torch = self._keras.backend.backend() == "torch"
         self._random = RandomStates(library("torch", "Keras learners", "keras") if torch else None)
-        self.epochs = 0
 
-    def pull(self, steps: int = 1) -> float:
-        """Train on by epochs; the metric after the last."""
-        last = self.epochs + steps_left(steps, self.epochs, self.full_steps)
+    def _train(self, last: int) -> Any:
         with self._random.in_use():
-            said = self.model.fit(initial_epoch=self.epochs, epochs=last, **self._fitting)
-        if len(said.epoch) < last - self.epochs:  # a callback of the user's has ended it
+            said = self.model.fit(initial_epoch=self.steps, epochs=last, **self._fitting)
+        if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
             raise StopIteration
-        self.epochs = last
-        return self._sign * float(need_logged(self._metric, said.history)[-1])
+        return need_logged(self._metric, said.history)[-1]
 
-    # --- outliving the process ---
+    def _value(self) -> Any:
+        batch = {k: self._fitting[k] for k in ("batch_size",) if k in self._fitting}
+        found = self.model.evaluate(**self._valid, **batch, verbose=0, return_dict=True)
+        return need_logged(self._metric, {f"val_{name}": value for name, value in found.items()})
 
-    def save(self, folder: Path) -> None:
-        """Write weights and optimiser in Keras' own format, and the random states."""
-        self.model.save_weights(Path(folder) / WEIGHTS)
-        np.savez(Path(folder) / SEEDS, *[np.asarray(seed) for seed in self._seeds()])
-        said = json.dumps(self._random.state)
-        (Path(folder) / RANDOM).write_text(said, encoding="utf-8")
-        write_label(folder, self, self._metric, self.epochs)
+    def _write(self, folder: Path) -> None:
+        self.model.save_weights(folder / WEIGHTS)
+        np.savez(folder / SEEDS, *[np.asarray(seed) for seed in self._seeds()])
 
-    def load(self, folder: Path) -> None:
-        """Become what was saved."""
-        self.epochs = read_label(folder, self, self._metric)
-        if self.epochs:
+    def _read(self, folder: Path, steps: int) -> None:
+        if steps:
             self._build()
-        self.model.load_weights(Path(folder) / WEIGHTS)
-        with np.load(Path(folder) / SEEDS, allow_pickle=False) as seeds:
+        self.model.load_weights(folder / WEIGHTS)
+        with np.load(folder / SEEDS, allow_pickle=False) as seeds:
             for k, seed in enumerate(self._seeds()):
                 seed.assign(seeds[f"arr_{k}"])
-        self._random.state = json.loads((Path(folder) / RANDOM).read_text(encoding="utf-8"))
 
     def _build(self) -> None:
-        """Have all parts there, as after a `fit`: the next one then draws no number for that."""
-        if not self.model.optimizer.built:  # else its part of a file is passed over
+        """Build all parts as after a `fit`, so that the next one draws no numbers for that."""
+        if not self.model.optimizer.built:  # else its part of a file is skipped
             self.model.optimizer.build(self.model.trainable_variables)
-        valid = self._fitting["validation_data"]
-        data = {"x": valid[0], "y": valid[1]} if isinstance(valid, tuple) else {"x": valid}
-        with self._random.in_use():
-            self.model.evaluate(**data, steps=1, verbose=0)
+        self.model.evaluate(**self._valid, steps=1, verbose=0)
 
     def _seeds(self) -> list[Any]:
-        """The states of the layers' random generators, which Keras does not count as weights."""
+        """Return the states of the layers' random generators, which are not among the weights."""
         others = {id(one) for one in (*self.model.weights, *self.model.metrics_variables)}
         return [one for one in self.model.variables if id(one) not in others]
+
+
+def _named(data: Any) -> dict[str, Any]:
+    """Return rows by the names that `fit` and `evaluate` have for them."""
+    names = ("x", "y", "sample_weight")
+    return dict(zip(names, data, strict=False)) if isinstance(data, tuple) else {"x": data}
 
 
 def _check(keras: Any, model: Any, fitting: dict[str, Any]) -> None:
@@ -167,9 +162,9 @@ def _check(keras: Any, model: Any, fitting: dict[str, Any]) -> None:
         raise LearnerError(f"model={brief(model)}, but model must be a keras.Model")
     if not model.compiled or not model.built:
         raise LearnerError(
-            "the model is not compiled or not built: begin it with keras.Input, and compile it "
-            "with an optimiser and a loss"
+            "The model is not compiled or not built. Start it with keras.Input, and compile it "
+            "with an optimizer and a loss."
         )
     for name in OWN:
         if name in fitting:
-            raise SettingError(f"{name} is given to fit by the learner itself: leave it out")
+            raise SettingError(f"{name} is given to fit by the learner itself: remove it")

@@ -1,67 +1,58 @@
-"""Lightning: a learner that goes on from Lightning's own checkpoints (`ckpt_path`)."""
+"""Lightning: a learner that continues one `Trainer`, and restores Lightning's own checkpoints."""
 
 from __future__ import annotations
 
 import inspect
-import shutil
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.full_training import (
+from latebloomer.integrations.library_learner import (
+    LibraryLearner,
     checked_full,
     direction_of,
     library,
     need_logged,
+    need_valid,
     own_folder,
-    read_label,
     sign,
-    steps_left,
-    write_label,
 )
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["LightningLearner"]
 
-CHECKPOINT, RANDOM = "lightning.ckpt", "random.pt"
-OWN = (
-    "max_epochs",
-    "min_epochs",
-    "max_steps",
-    "min_steps",
-    "max_time",
-)  # of the trainer's settings
+FILE = "lightning.ckpt"
+OWN = ("max_epochs", "min_epochs", "max_steps", "min_steps", "max_time")  # given by full_steps
 QUIET = {  # unless the user says otherwise
     "logger": False, "enable_checkpointing": False, "enable_progress_bar": False,
     "enable_model_summary": False, "num_sanity_val_steps": 0,
 }  # fmt: skip
 
 
-class LightningLearner:
-    """A `LightningModule`: a step is an epoch, the score a metric that the module logs.
+class LightningLearner(LibraryLearner):
+    """Wrap a `LightningModule` as a learner. One step is an epoch.
 
-    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. The
-    trainer is made with `max_epochs=full`: a learning-rate schedule made from
-    `trainer.estimated_stepping_batches` or `max_epochs` is that of the full training, wherever the
-    race stops. Each pull goes on from a checkpoint of Lightning's, random states beside it: one
-    long `fit`, many pulls and a resumed learner are the same bit for bit where PyTorch is
-    deterministic.
+    The score is a metric that the module logs, negated for a loss, so that higher is better: race
+    with `maximize=True`. The trainer is built with `max_epochs=full_steps`: a learning-rate
+    schedule made from `trainer.estimated_stepping_batches` or `max_epochs` is that of the full
+    training, wherever the race stops. One long `fit`, many pulls and a restored learner are the
+    same bit for bit if PyTorch is deterministic. Seed where you build the module.
 
     Parameters
     ----------
     module : Any
         A `LightningModule`.
     train : Any
-        A loader to train on, or a `LightningDataModule` for all.
+        Loader to train on, or a `LightningDataModule` for both loaders.
     valid : Any
-        A loader to score on; not needed with a `LightningDataModule`.
+        Loader to score on; not needed with a `LightningDataModule`.
     full_steps : int
-        Epochs of a full training.
+        Number of epochs in a full training.
     metric : str
-        A name that the module logs.
+        Name of a metric that the module logs.
     maximize : bool | None
-        Whether the metric is better when higher; by its name if None.
+        Whether higher metric values are better. Default: known from the metric's name.
     weights_only : bool
         Whether checkpoints are loaded so that no code can run from them.
     trainer : Any
@@ -72,10 +63,10 @@ class LightningLearner:
     MissingExtra
         Lightning or PyTorch is not installed, or too old.
     LearnerError
-        The module is none of Lightning's, or there is nothing to score on.
+        The module is not a `LightningModule`, or there is nothing to score on.
     SettingError
-        A setting of the trainer is said twice, or the metric's name does not say which way is
-        better.
+        A setting of the trainer is given twice, or the metric's name does not say which direction
+        is better.
 
     Examples
     --------
@@ -107,11 +98,16 @@ class LightningLearner:
             def configure_optimizers(self):
                 return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
-        learners = {
-            f"width {width}": LightningLearner(Net(width), train, train, full_steps=4, accelerator="cpu")
-            for width in (2, 32)
-        }
-        verdict = race(learners, budget=6)
+        def net(width):
+            def build(seed):
+                torch.manual_seed(seed)
+                return LightningLearner(
+                    Net(width), train, train, full_steps=4, accelerator="cpu"
+                )
+
+            return build
+
+        verdict = race({"narrow": net(2), "wide": net(32)}, budget=6)
     """
 
     def __init__(
@@ -133,75 +129,85 @@ class LightningLearner:
         for name in OWN:
             if name in trainer:
                 raise SettingError(
-                    f"{name} is given to the trainer by full_steps={full_steps}: leave it out"
+                    f"{name} follows from full_steps={full_steps}: remove it from the trainer's "
+                    "settings"
                 )
         self.model, self.full_steps, self._metric = module, checked_full(full_steps), metric
         if self.full_steps is None:
             raise SettingError(
-                "full_steps=None, but Lightning's schedules need the epochs of a training"
+                "full_steps=None, but Lightning's schedules need the epochs of a full training"
             )
         self._sign = sign(metric, maximize, direction_of)
-        whole = isinstance(train, self._lightning.LightningDataModule)
-        self._data: dict[str, Any] = (
-            {"datamodule": train}
-            if whole
-            else {"train_dataloaders": train, "val_dataloaders": valid}
-        )
-        if not whole and valid is None:
-            raise LearnerError("LightningLearner has no evaluation set: give a loader as valid")
-        self._trainer, self._weights_only = QUIET | trainer, weights_only
-        self._checkpoint = own_folder(self) / CHECKPOINT
+        self._settings = {"metric": metric, "full_steps": self.full_steps}
+        self._fit_data: dict[str, Any] = {"train_dataloaders": train, "val_dataloaders": valid}
+        self._valid_data: dict[str, Any] = {"dataloaders": valid}
+        if isinstance(train, self._lightning.LightningDataModule):
+            self._fit_data = self._valid_data = {"datamodule": train}
+        else:
+            need_valid(self, valid)
+        self._given, self._weights_only = QUIET | trainer, weights_only
         self._random = RandomStates(self._torch)
-        self.epochs = 0
+        self._folder = own_folder(self)
+        self._last = 0  # the epoch at which the present `fit` ends
+        self._states: list[Any] = []  # of optimizers and schedulers: each `fit` makes new ones
+        self._restart: Path | None = None  # a checkpoint from which the next `fit` continues
+        self._trainer = self._new_trainer()
 
-    def pull(self, steps: int = 1) -> float:
-        """Train on by epochs; the metric after the last."""
-        last = self.epochs + steps_left(steps, self.epochs, self.full_steps)
-        with self._random.in_use():
-            trainer = self._fit(last)
-            trainer.save_checkpoint(self._checkpoint)
-        if trainer.current_epoch < last:  # a callback of the user's has ended it
-            raise StopIteration
-        self.epochs = last
-        return self._sign * float(need_logged(self._metric, trainer.callback_metrics))
-
-    def _fit(self, last: int) -> Any:
-        callbacks = [*self._trainer.get("callbacks", []), self._stop_after(last)]
-        trainer = self._lightning.Trainer(
-            **self._trainer | {"max_epochs": self.full_steps, "callbacks": callbacks}
+    def _new_trainer(self) -> Any:
+        own = self._lightning.pytorch.callbacks.LambdaCallback(
+            on_train_start=lambda trainer, module: self._restore_parts(trainer),
+            on_train_epoch_end=lambda trainer, module: self._stop(trainer),
         )
-        going_on = {"ckpt_path": str(self._checkpoint)} if self.epochs else {}
-        if going_on and "weights_only" in inspect.signature(trainer.fit).parameters:
-            going_on |= {"weights_only": self._weights_only}  # type: ignore[dict-item]
-        trainer.fit(self.model, **self._data, **going_on)
+        callbacks = [*self._given.get("callbacks", []), own]
+        settings = self._given | {"max_epochs": self.full_steps, "callbacks": callbacks}
+        return self._lightning.Trainer(**settings)
+
+    def _train(self, last: int) -> Any:
+        self._last, trainer = last, self._trainer
+        given: dict[str, Any] = {}
+        if self._restart is not None:
+            given["ckpt_path"] = str(self._restart)
+            if "weights_only" in inspect.signature(trainer.fit).parameters:
+                given["weights_only"] = self._weights_only
+        elif self.steps:  # as after a checkpoint; else the loader is started twice
+            trainer.fit_loop.load_state_dict(trainer.fit_loop.state_dict())
+        with self._random.in_use():
+            trainer.fit(self.model, **self._fit_data, **given)
         if trainer.interrupted:  # Lightning takes Ctrl-C for the end of a training
             raise KeyboardInterrupt
-        return trainer
+        self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
+        if trainer.current_epoch < last:  # a callback of the user's has ended it
+            raise StopIteration
+        return need_logged(self._metric, trainer.callback_metrics)
 
-    def _stop_after(self, last: int) -> Any:
-        def on_train_epoch_end(trainer: Any, module: Any) -> None:
-            trainer.should_stop |= trainer.current_epoch + 1 >= last
+    def _stop(self, trainer: Any) -> None:
+        trainer.should_stop |= trainer.current_epoch + 1 >= self._last
 
-        return self._lightning.pytorch.callbacks.LambdaCallback(
-            on_train_epoch_end=on_train_epoch_end
-        )
+    def _restore_parts(self, trainer: Any) -> None:
+        if self._restart is None:  # else Lightning has read them from the checkpoint
+            for part, state in zip(_parts(trainer), self._states, strict=False):
+                part.load_state_dict(state)
 
-    # --- outliving the process ---
+    def _value(self) -> Any:
+        trainer = self._new_trainer()
+        trainer.validate(self.model, **self._valid_data, verbose=False)
+        return need_logged(self._metric, trainer.callback_metrics)
 
-    def save(self, folder: Path) -> None:
-        """Write Lightning's own checkpoint and the random states."""
-        if self.epochs:
-            shutil.copy(self._checkpoint, Path(folder) / CHECKPOINT)
-        self._torch.save(self._random.state, Path(folder) / RANDOM)
-        write_label(folder, self, [self._metric, self.full_steps], self.epochs)
+    def _write(self, folder: Path) -> None:
+        if self.steps:
+            self._trainer.save_checkpoint(folder / FILE)
 
-    def load(self, folder: Path) -> None:
-        """Become what was saved; with `weights_only` no code can run from it."""
-        self.epochs = read_label(folder, self, [self._metric, self.full_steps])
-        self._random.state = self._torch.load(Path(folder) / RANDOM, weights_only=True)
-        if self.epochs:
-            shutil.copy(Path(folder) / CHECKPOINT, self._checkpoint)
+    def _read(self, folder: Path, steps: int) -> None:
+        self._states, self._restart, self._trainer = [], None, self._new_trainer()
+        if steps:
+            self._restart = self._folder / FILE
+            self._restart.write_bytes((folder / FILE).read_bytes())
             state = self._torch.load(
-                self._checkpoint, map_location="cpu", weights_only=self._weights_only
+                self._restart, map_location="cpu", weights_only=self._weights_only
             )
             self.model.load_state_dict(state["state_dict"])
+
+
+def _parts(trainer: Any) -> list[Any]:
+    schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
+    return [*trainer.optimizers, *schedulers]

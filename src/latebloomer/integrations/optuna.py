@@ -1,7 +1,7 @@
 """Tuners as learners: race algorithms, each tuned by Optuna, one trial at a time.
 
-Which algorithm *and* which settings is one question; a pull of a tuner is one more trial, and its
-score is that of the best settings found so far, which only rises.
+Which algorithm *and* which settings is one question. A pull of a tuner is one more trial, and its
+score is the best value found so far, which only rises.
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ DIRECTIONS = ("maximize", "minimize")
 
 
 class TunerLearner:
-    """An Optuna study: one pull is one trial, the score is the best value found so far.
+    """Wrap an Optuna study as a learner. One pull is one trial.
 
-    `objective(trial)` is as Optuna wants it. A study may be given, else one is made in memory with
-    `sampler` (TPE if None, seeded by `seed`). Scores are higher for better: with
-    `direction="minimize"` they are the values' negatives, so race it with `maximize=True`. A trial
-    that is pruned or ends in NaN is a pull, too, and leaves the best value as it was.
+    The score is the best value so far, negated with `direction="minimize"`, so that higher is
+    better: race with `maximize=True`. A trial that is pruned or ends in NaN is a pull, too, and
+    leaves the best value unchanged.
 
     Parameters
     ----------
     objective : Callable[[Any], float]
-        `objective(trial)`, as Optuna wants it.
+        Function of a trial that returns its value, as for `study.optimize`.
     study : Any
-        One of yours; made in memory if None.
+        Your own study. Default: a study in memory.
     sampler : Any
-        Of a study that is made; TPE if None.
+        Sampler of the study in memory. Default: TPE, seeded by `seed`.
     direction : str
-        "maximize" or "minimize", of a study that is made.
+        "maximize" or "minimize", for the study in memory.
     seed : int | None
-        Of TPE.
+        Seed of TPE.
 
     Raises
     ------
@@ -56,7 +55,7 @@ class TunerLearner:
         self._optuna = extra("optuna", "tuners", "optuna")
         require(
             callable(objective), "objective", objective, "a function of a trial",
-            "it returns their value",
+            "it returns the trial's value",
         )  # fmt: skip
         require(
             direction in DIRECTIONS, "direction", direction, "'maximize' or 'minimize'",
@@ -75,7 +74,7 @@ class TunerLearner:
         return self._optuna.create_study(storage=storage, sampler=sampler, direction=direction)
 
     def pull(self) -> float:
-        """Run one more trial; the best value so far."""
+        """Run one more trial and return the best value so far."""
         trial = self.study.ask()
         states = self._optuna.trial.TrialState
         try:
@@ -101,29 +100,17 @@ class TunerLearner:
     # --- outliving the process ---
 
     def save(self, folder: Path) -> None:
-        """Pickle the trials and the sampler; of a study with a storage of its own, the sampler."""
-        count = len(self.study.get_trials(deepcopy=False))
-        study = self.study if self._in_memory() else None
-        saved = (self.study.study_name, count, self.study.sampler, study)
+        """Pickle the trials and the sampler."""
+        saved = (self.study.get_trials(), self.study.sampler)
         (Path(folder) / FILE).write_bytes(pickle.dumps(saved))
 
     def load(self, folder: Path) -> None:
-        """Become what was saved; only files that you trust: unpickling can run any code."""
-        name, count, sampler, study = pickle.loads((Path(folder) / FILE).read_bytes())
-        if study is not None:
-            self.study = study
-            return
-        has = len(self.study.get_trials(deepcopy=False))
-        if self.study.study_name != name or has < count:
-            raise LearnerError(
-                f"the checkpoint is of study {name!r} with {count} trials, but this learner's is "
-                f"{self.study.study_name!r} with {has}: give it the same study and storage"
-            )
-        self.study.sampler = sampler
+        """Restore the state saved in `folder`, which you must trust: unpickling can run any code.
 
-    def _in_memory(self) -> bool:
-        # Optuna has no public word for a study's storage.
-        return isinstance(self.study._storage, self._optuna.storages.InMemoryStorage)
+        Trials that the study's own storage has kept are not added again.
+        """
+        trials, self.study.sampler = pickle.loads((Path(folder) / FILE).read_bytes())
+        self.study.add_trials(trials[len(self.study.get_trials(deepcopy=False)) :])
 
 
 def _check_study(study: Any, sampler: Any) -> None:
@@ -133,7 +120,7 @@ def _check_study(study: Any, sampler: Any) -> None:
 
 
 def need_one_direction(study: Any) -> None:
-    """Raise a `SettingError` where a study has several objectives.
+    """Raise a `SettingError` if a study has several objectives.
 
     Parameters
     ----------

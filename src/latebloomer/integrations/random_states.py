@@ -1,21 +1,28 @@
-"""Random numbers of one's own: learners in one process share the generators of their libraries."""
+"""Random states of one learner: learners in one process share their libraries' generators."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-class RandomStates:
-    """The generators of Python, NumPy and (where it is given) PyTorch, as this learner left them.
+class Snapshot(NamedTuple):
+    """The states of all generators at one moment."""
 
-    Inside `with states.in_use():` they go on where they were at its last end, whatever others drew
-    in between; afterwards they are for the others as if nothing had been drawn. `state` is plain
-    numbers in lists, which every format can hold.
+    python: Any
+    numpy: Any
+    torch: list[Any]  # of the CPU, then of each GPU
+
+
+class RandomStates:
+    """The generators of Python, NumPy and (if given) PyTorch, as one learner left them.
+
+    Inside `with states.in_use():` they continue where they were at its last end, whatever was
+    drawn in between; afterwards they are as if nothing had been drawn inside.
 
     >>> random.seed(0)
     >>> mine = RandomStates()
@@ -35,39 +42,43 @@ class RandomStates:
     def in_use(self) -> Iterator[None]:
         """Draw from this learner's own numbers."""
         others = self.now()
-        self._set(self.state)
+        self.apply(self.state)
         try:
             yield
         finally:
             self.state = self.now()
-            self._set(others)
+            self.apply(others)
 
-    def now(self) -> dict[str, Any]:
-        """The generators as they are, whoever's numbers they draw."""
-        version, numbers, gauss = random.getstate()
-        state: Any = np.random.get_state(legacy=True)
-        name, key, *rest = state
-        return {
-            "python": [version, list(numbers), gauss],
-            "numpy": [name, key.tolist(), *rest],
-            "torch": [state.tolist() for state in self._tensors()],  # the CPU's, then each GPU's
-        }
+    def now(self) -> Snapshot:
+        """Return the generators' present states."""
+        torch, states = self._torch, []
+        if torch is not None:
+            devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+            states = [torch.get_rng_state(), *devices]
+        return Snapshot(random.getstate(), np.random.get_state(legacy=True), states)
 
-    def _tensors(self) -> list[Any]:
+    def apply(self, state: Snapshot) -> None:
+        """Set the generators to a state."""
+        random.setstate(state.python)
+        np.random.set_state(state.numpy)
+        if state.torch:
+            self._torch.set_rng_state(state.torch[0])
+        if state.torch[1:] and self._torch.cuda.is_available():
+            self._torch.cuda.set_rng_state_all(state.torch[1:])
+
+    def as_lists(self, state: Snapshot) -> Any:
+        """Return a state as numbers in lists, which every file format can hold."""
+        version, numbers, gauss = state.python
+        name, key, *rest = state.numpy
+        tensors = [one.tolist() for one in state.torch]
+        return [[version, list(numbers), gauss], [name, key.tolist(), *rest], tensors]
+
+    def from_lists(self, lists: Any) -> Snapshot:
+        """Return the state that `as_lists` was given."""
+        (version, numbers, gauss), (name, key, *rest), tensors = lists
         torch = self._torch
-        if torch is None:
-            return []
-        devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-        return [torch.get_rng_state(), *devices]
-
-    def _set(self, state: dict[str, Any]) -> None:
-        version, numbers, gauss = state["python"]
-        random.setstate((version, tuple(numbers), gauss))
-        name, key, *rest = state["numpy"]
-        np.random.set_state((name, np.array(key, np.uint32), *rest))
-        torch = self._torch
-        tensors = [torch.tensor(numbers, dtype=torch.uint8) for numbers in state["torch"]]
-        if tensors:
-            torch.set_rng_state(tensors[0])
-        if tensors[1:] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(tensors[1:])
+        return Snapshot(
+            (version, tuple(numbers), gauss),
+            (name, np.array(key, np.uint32), *rest),
+            [torch.tensor(one, dtype=torch.uint8) for one in tensors],
+        )

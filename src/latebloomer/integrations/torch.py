@@ -1,59 +1,84 @@
-"""PyTorch: a learner of your own model, optimiser, loader, loss and metric."""
+"""PyTorch: a learner of your own model, optimizer, loader, loss and metric."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError, need_whole, require
-from latebloomer.integrations.full_training import checked_full, library, steps_left
+from latebloomer.errors import LearnerError, SettingError, require
+from latebloomer.integrations.library_learner import (
+    LibraryLearner,
+    at_least_1,
+    checked_full,
+    library,
+)
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["TorchLearner"]
 
 FILE = "torch.pt"
+STATISTICS = 50  # batches from which an average's BatchNorm statistics are computed
 
 
-class TorchLearner:
-    """A model in training: a step is an epoch or `batches` batches, the score `metric(model)`.
+class TorchLearner(LibraryLearner):
+    """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
-    A batch is `(inputs, targets)`, moved to where the model is, and trained on with
-    `loss(outputs, targets)`. Model, optimiser, scheduler, scaler, the place in the epoch and the
-    random states are saved in PyTorch's own format: a resumed learner is the same bit for bit
-    where PyTorch is deterministic. Loaders whose worker processes live on (`persistent_workers`)
-    keep random states that nobody can save. Seed where you build.
+    A batch is `(inputs, targets)`; it is moved to the model's device and trained on with
+    `loss(outputs, targets)`. The score is `metric(model)`. Model, optimizer, scheduler, scaler,
+    the place in the epoch and the random states are saved in PyTorch's own format: a restored
+    learner is the same bit for bit if PyTorch is deterministic. Loaders whose worker processes
+    live on (`persistent_workers`) keep random states that cannot be saved. Seed where you build
+    the model.
 
     Parameters
     ----------
     model : Any
         A `torch.nn.Module` with parameters.
     optimizer : Any
-        Of `torch.optim`.
+        An optimizer of `torch.optim`.
     loader : Any
-        A `DataLoader`, or what else gives the batches of an epoch each time it is gone through.
+        A `DataLoader`, or another object that returns the batches of an epoch each time it is
+        iterated.
     loss : Callable[[Any, Any], Any] | None
-        Of outputs and targets; None where `train_batch` is given.
+        Function of outputs and targets that returns the loss; None if `train_batch` is given.
     metric : Callable[[Any], float]
-        Of the model, which is in evaluation mode, without gradients.
+        Function that takes the model, in evaluation mode and without gradients, and returns the
+        score.
     full_steps : int | None
-        Steps of a full training; trained on without end if None.
+        Number of steps in a full training. Default: no limit.
     batches : int | None
-        Batches that a step has; an epoch if None.
+        Number of batches in a step. Default: an epoch.
     scheduler : Any
-        Of learning rates; set it to the full training.
+        Scheduler of learning rates; set it to the full training.
     schedule_by : str
-        When the scheduler is stepped: after each "epoch" or "batch".
+        When the scheduler is stepped: after each "epoch", or after each "batch" that the
+        optimizer steps on.
     maximize : bool
-        False where the metric is better when lower; the score is then its negative.
+        Whether higher metric values are better. If False, the score is the negated metric.
     autocast : Callable[[], Any]
-        Makes the context in which a loss is computed, such as `torch.autocast("cuda")`.
+        Function that returns the context in which a loss is computed, such as
+        `torch.autocast("cuda")`.
     scaler : Any
         A `GradScaler`.
+    accumulate : int
+        Number of batches whose gradients are averaged before the optimizer steps. A group of
+        batches may reach into the next epoch.
     train_batch : Callable[[Any], Any] | None
-        A function of a batch that does all of the training on it.
+        Function that does all of the training on one batch, in place of `loss`.
+    state : Any
+        State of `train_batch`: an object with `state_dict()` and `load_state_dict()`. It is saved
+        together with the gradients.
+    ema : float | None
+        Memory of an exponential moving average of the weights, as a fraction of the full training
+        (0.01 is a good value). The score is then that of the averaged weights, which sees through
+        a learning rate that decays to zero within the full training; it misleads under a constant
+        rate and if overfitting decides. `model` is the model as trained, `averaged_model` the
+        average. Statistics of BatchNorm are computed again, from up to 50 batches. Needs
+        `full_steps`. Default: no average.
     weights_only : bool
         Whether checkpoints are loaded so that no code can run from them.
 
@@ -62,7 +87,7 @@ class TorchLearner:
     MissingExtra
         PyTorch is not installed, or too old.
     LearnerError
-        The model, the optimiser, the loader or the metric cannot be trained or used.
+        The model, the optimizer, the loader, the metric or the state cannot be used.
     SettingError
         Neither `loss` nor `train_batch` is given, or both; a number or a word is out of range.
 
@@ -113,173 +138,250 @@ class TorchLearner:
         maximize: bool = True,
         autocast: Callable[[], Any] = nullcontext,
         scaler: Any = None,
+        accumulate: int = 1,
         train_batch: Callable[[Any], Any] | None = None,
+        state: Any = None,
+        ema: float | None = None,
         weights_only: bool = True,
     ) -> None:
         self._torch = library("torch", "PyTorch learners", "torch")
-        _check(self._torch, model, optimizer, loader, loss, metric, train_batch)
+        _check(self._torch, model, optimizer, loader, metric)
+        _check_training(loss, train_batch, state, accumulate)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
                 "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip
         if batches is not None:
-            require(need_whole("batches", batches) >= 1, "batches", batches, "at least 1",
-                    "each step must train on something")  # fmt: skip
+            at_least_1("batches", batches, "each step must train on something")
         self.model, self.full_steps = model, checked_full(full_steps)
         self._optimizer, self._loader, self._loss, self._metric = optimizer, loader, loss, metric
         self._scheduler, self._schedule_by, self._scaler = scheduler, schedule_by, scaler
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
-        self._train_batch = train_batch or self._usual_batch
+        self._train_batch, self._state, self._accumulate = train_batch, state, accumulate
+        self._gathered = 0  # batches whose gradients wait for the optimizer
         self._sign = 1.0 if maximize else -1.0
-        self.steps = 0
+        self._average = None if ema is None else self._new_average(ema)
+        self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts()]}
         self._random = RandomStates(self._torch)
         self._epoch = Epoch(loader, self._random)
 
-    def pull(self, steps: int = 1) -> float:
-        """Train on; the metric after it."""
-        count = steps_left(steps, self.steps, self.full_steps)
+    @property
+    def averaged_model(self) -> Any:
+        """The average of the model's weights; None without `ema`."""
+        return None if self._average is None else self._average.module
+
+    @property
+    def last_scores(self) -> dict[str, float]:
+        """Scores now: of the model as trained and, with `ema`, of its average."""
+        models = {"model": self.model, "averaged_model": self.averaged_model}
+        found = {name: one for name, one in models.items() if one is not None}
+        return {name: self._sign * float(self._scored(one)) for name, one in found.items()}
+
+    def _new_average(self, ema: float) -> Any:
+        """Return an average of the model that remembers a fraction of the full training."""
+        require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
+        each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
+        if self.full_steps is None or each is None:
+            raise SettingError(
+                f"ema={ema} is a fraction of the full training, whose length is unknown: give "
+                "full_steps=, and batches= if the loader has no length"
+            )
+        memory = ema * self.full_steps * each / self._accumulate  # in steps of the optimizer
+        tools = self._torch.optim.swa_utils
+        average = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / memory))
+        return tools.AveragedModel(self.model, multi_avg_fn=average)
+
+    def _train(self, last: int) -> Any:
         with self._random.in_use():
             self.model.train()
-            for _ in range(count):
+            while self.steps < last:
                 self._step()
-            self.steps += count
-            self.model.eval()
-            with self._torch.no_grad():
-                return self._sign * float(self._metric(self.model))
+                self.steps += 1
+            if self._average is not None:
+                self._refresh_statistics()
+            return self._value()
+
+    def _refresh_statistics(self) -> None:
+        """Compute the average's BatchNorm statistics, without numbers that training draws."""
+        before, generator = self._random.now(), self._epoch.generator_state()
+        place = next(self.model.parameters()).device
+        batches = islice(self._loader, STATISTICS)
+        self._torch.optim.swa_utils.update_bn(batches, self._average, place)
+        self._epoch.set_generator(generator)
+        self._random.apply(before)
+
+    def _value(self) -> Any:
+        return self._scored(self.model if self._average is None else self.averaged_model)
+
+    def _scored(self, model: Any) -> Any:
+        model.eval()
+        with self._torch.no_grad():
+            return self._metric(model)
 
     def _step(self) -> None:
         done = 0
         while self._batches is None or done < self._batches:
             batch = self._epoch.next()
-            if batch is None:  # the epoch is over
-                if self._schedule_by == "epoch" and self._scheduler is not None:
-                    self._scheduler.step()
+            if batch is None:  # the epoch has ended
+                self._schedule("epoch")
                 if self._batches is None:
                     return
                 continue
-            self._train_batch(batch)
             done += 1
-            if self._schedule_by == "batch" and self._scheduler is not None:
-                self._scheduler.step()
+            if self._train_batch is not None:
+                self._train_batch(batch)
+                self._stepped()
+            else:
+                self._usual_batch(batch)
+
+    def _stepped(self) -> None:
+        """Follow a step of the optimizer."""
+        self._schedule("batch")
+        if self._average is not None:
+            self._average.update_parameters(self.model)
+
+    def _schedule(self, after: str) -> None:
+        if self._scheduler is not None and self._schedule_by == after:
+            self._scheduler.step()
 
     def _usual_batch(self, batch: Any) -> None:
         place = next(self.model.parameters()).device
         inputs, targets = (part.to(place, non_blocking=True) for part in batch)
-        self._optimizer.zero_grad(set_to_none=True)
+        if self._gathered == 0:
+            self._optimizer.zero_grad(set_to_none=True)
         with self._autocast():
-            loss = self._loss(self.model(inputs), targets)  # type: ignore[misc]
+            loss = self._loss(self.model(inputs), targets) / self._accumulate  # type: ignore[misc]
+        (loss if self._scaler is None else self._scaler.scale(loss)).backward()
+        self._gathered = (self._gathered + 1) % self._accumulate
+        if self._gathered:
+            return
         if self._scaler is None:
-            loss.backward()
             self._optimizer.step()
         else:
-            self._scaler.scale(loss).backward()
             self._scaler.step(self._optimizer)
             self._scaler.update()
+        self._stepped()
 
-    # --- outliving the process ---
+    # --- checkpoints ---
 
-    def save(self, folder: Path) -> None:
-        """Write all that training has changed in PyTorch's own format."""
+    def _write(self, folder: Path) -> None:
         state = {name: part.state_dict() for name, part in self._parts().items()}
-        state |= {"steps": self.steps, "epoch": self._epoch.state(), "random": self._random.state}
-        self._torch.save(state, Path(folder) / FILE)
+        keep = self._gathered > 0 or self._state is not None
+        grads = [parameter.grad for parameter in self.model.parameters()] if keep else []
+        state |= {"epoch": self._epoch.state(), "gathered": self._gathered, "gradients": grads}
+        self._torch.save(state, folder / FILE)
 
-    def load(self, folder: Path) -> None:
-        """Become what was saved; with `weights_only` no code can run from it."""
+    def _read(self, folder: Path, steps: int) -> None:
         state = self._torch.load(
-            Path(folder) / FILE, map_location="cpu", weights_only=self._weights_only
+            folder / FILE, map_location="cpu", weights_only=self._weights_only
         )
-        missing = self._parts().keys() ^ (state.keys() - {"steps", "epoch", "random"})
-        if missing:
-            raise LearnerError(
-                f"the checkpoint and this learner differ in {', '.join(sorted(missing))}: give "
-                "the learner that was saved"
-            )
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
-        self.steps, self._random.state = state["steps"], state["random"]
+        self._gathered = state["gathered"]
+        for parameter, grad in zip(self.model.parameters(), state["gradients"], strict=False):
+            parameter.grad = None if grad is None else grad.to(parameter.device)
         self._epoch = Epoch(self._loader, self._random)
         self._epoch.restore(state["epoch"])
 
     def _parts(self) -> dict[str, Any]:
-        """What has a state of its own, by name."""
+        """Return what has its own state, by name."""
         parts = {
             "model": self.model, "optimizer": self._optimizer, "scheduler": self._scheduler,
-            "scaler": self._scaler, "loader": self._loader,
+            "scaler": self._scaler, "loader": self._loader, "state": self._state,
+            "average": self._average,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if hasattr(part, "state_dict")}
 
 
 class Epoch:
-    """The loader's batches, and the place in them; a checkpoint finds it again."""
+    """The loader's batches and the place in them, which a checkpoint can restore."""
 
     def __init__(self, loader: Any, random: RandomStates) -> None:
         self._loader, self._random = loader, random
-        self._left: Iterator[Any] | None = None  # batches of the running epoch
-        self._began: list[Any] = []  # random states at its beginning
-        self._had = 0  # batches of it
+        self._left: Iterator[Any] | None = None  # batches of the present epoch
+        self._began: Any = None  # random states at its beginning
+        self._had = 0  # batches of it that were used
 
     def next(self) -> Any:
-        """The next batch; None once at the end of each epoch."""
+        """Return the next batch; None once at the end of each epoch."""
         if self._left is None:
             self._begin()
         batch = next(self._left, None)  # type: ignore[arg-type]
         if batch is None and self._had == 0:
-            raise LearnerError(
-                f"loader={brief(self._loader)} gave no batch, so nothing is trained"
-            )
+            raise LearnerError(f"loader={brief(self._loader)} returned no batch to train on")
         self._had += 1
         if batch is None:
             self._left = None
         return batch
 
     def _begin(self) -> None:
-        self._began = [self._random.now(), self._generator_state()]
+        self._began = (self._random.now(), self.generator_state())
         self._left, self._had = iter(self._loader), 0
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs."""
-        had = 0 if self._left is None else self._had
-        return {"had": had, "began": self._began if had else [], "now": self._generator_state()}
+        """Return what `restore` needs."""
+        if self._left is None or not self._had:
+            return {"had": 0, "began": [], "now": self.generator_state()}
+        began = [self._random.as_lists(self._began[0]), self._began[1]]
+        return {"had": self._had, "began": began, "now": self.generator_state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go to a place: begin the epoch as it was begun and pass over its first batches."""
-        self._set_generator(state["now"])
+        """Start the epoch as it was started and skip the batches that were used."""
+        self.set_generator(state["now"])
         if not state["had"]:
             return
         after = self._random.state
-        self._random.state, generator = state["began"]
+        began, generator = state["began"]
+        self._random.state = self._random.from_lists(began)
         with self._random.in_use():
-            self._set_generator(generator)
+            self.set_generator(generator)
             self._begin()
             for _ in range(state["had"]):
                 self.next()
         self._random.state = after
-        self._set_generator(state["now"])
+        self.set_generator(state["now"])
 
-    def _generator_state(self) -> Any:
+    def generator_state(self) -> Any:
+        """Return the state of the loader's own generator; None without one."""
         generator = getattr(self._loader, "generator", None)
         return None if generator is None else generator.get_state()
 
-    def _set_generator(self, state: Any) -> None:
+    def set_generator(self, state: Any) -> None:
+        """Set the loader's own generator to a state."""
         if state is not None:
             self._loader.generator.set_state(state)
 
 
-def _check(
-    torch: Any, model: Any, optimizer: Any, loader: Any, loss: Any, metric: Any, train_batch: Any
-) -> None:
-    """Raise a `LearnerError` or a `SettingError` for what cannot be trained."""
+def _check(torch: Any, model: Any, optimizer: Any, loader: Any, metric: Any) -> None:
+    """Raise a `LearnerError` for parts that cannot be used."""
     if not isinstance(model, torch.nn.Module):
         raise LearnerError(f"model={brief(model)}, but model must be a torch.nn.Module")
     if next(model.parameters(), None) is None:
         raise LearnerError(f"model={brief(model)} has no parameters, so nothing can be trained")
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise LearnerError(f"optimizer={brief(optimizer)}, but optimizer must be of torch.optim")
+        raise LearnerError(
+            f"optimizer={brief(optimizer)}, but optimizer must be one of torch.optim"
+        )
     if not hasattr(loader, "__iter__") or isinstance(loader, Iterator):
         raise LearnerError(
-            f"loader={brief(loader)}, but loader must be a DataLoader, or give the batches of an "
-            "epoch each time it is gone through"
+            f"loader={brief(loader)}, but loader must be a DataLoader, or return the batches of "
+            "an epoch each time it is iterated"
         )
-    if (loss is None) == (train_batch is None):
-        raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
     if not callable(metric):
         raise LearnerError(f"metric={brief(metric)}, but metric must be a function of the model")
+
+
+def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) -> None:
+    """Raise an error for what cannot train a batch."""
+    if (loss is None) == (train_batch is None):
+        raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
+    at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
+    if train_batch is not None and accumulate > 1:
+        raise SettingError(
+            f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer "
+            "itself: count batches there, and give the counter as state="
+        )
+    if state is not None and not (
+        hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
+    ):
+        raise LearnerError(
+            f"state={brief(state)}, but state must have state_dict() and load_state_dict()"
+        )

@@ -1,61 +1,70 @@
-"""Hugging Face Transformers: a learner that goes on from the `Trainer`'s own checkpoints."""
+"""Hugging Face Transformers: a learner that continues a `Trainer` from the states in memory."""
 
 from __future__ import annotations
 
+import gc
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError, need_whole, require
-from latebloomer.integrations.full_training import (
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations.library_learner import (
+    LibraryLearner,
+    at_least_1,
     direction_of,
     library,
     need_logged,
     own_folder,
-    read_label,
     sign,
-    steps_left,
-    write_label,
 )
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["HuggingFaceLearner"]
 
+MODEL, STATES = "model", "states.pt"
+PLACE = "trainer_state.json"  # the name under which the Trainer finds its place in a training
 ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
 
 
-class HuggingFaceLearner:
-    """A `Trainer`: a step is an epoch or `every` optimiser steps, the score one of its metrics.
+class HuggingFaceLearner(LibraryLearner):
+    """Wrap a `Trainer` as a learner. One step is an epoch or `every` optimizer steps.
 
-    Of a loss the score is the negative, so that higher is better: race with `maximize=True`. The
-    full training is that of the trainer's own arguments (`num_train_epochs`, `max_steps`), and so
-    is the learning-rate schedule, wherever a race stops. Each pull goes on from a checkpoint of
-    the trainer's (in a folder of the learner's own): one long `train()`, many pulls and a resumed
-    learner are the same bit for bit where PyTorch is deterministic.
+    The score is a metric of `trainer.evaluate()`, negated for a loss, so that higher is better:
+    race with `maximize=True`. The full training and its learning-rate schedule are those of the
+    trainer's arguments (`num_train_epochs`, `max_steps`), wherever a race stops. One long
+    `train()`, many pulls and a restored learner are the same bit for bit if PyTorch is
+    deterministic. Adapters (PEFT) and the trainers of TRL work too. Seed where you build the
+    model.
+
+    The trainer writes only the checkpoints that its arguments request, into its own `output_dir`,
+    and it prints nothing: its printer and its progress bar are removed.
 
     Parameters
     ----------
     trainer : Any
-        A `transformers.Trainer` with an evaluation set.
+        A `transformers.Trainer` with an evaluation set and without `model_init`.
     metric : str | None
-        A name that `trainer.evaluate()` reports, with or without `eval_`; if None that of the
-        arguments (`metric_for_best_model`), else the loss.
+        Name of a metric that `trainer.evaluate()` reports, with or without `eval_`. Default:
+        `metric_for_best_model` of the arguments, else the loss.
     maximize : bool | None
-        Whether the metric is better when higher; by `greater_is_better` or its name if None.
+        Whether higher metric values are better. Default: `greater_is_better` of the arguments, or
+        known from the metric's name.
     every : int | None
-        Optimiser steps that a step of the race has; an epoch if None.
+        Number of optimizer steps in a step of the race. Default: an epoch.
 
     Raises
     ------
     MissingExtra
         Transformers or PyTorch is not installed, or too old.
     LearnerError
-        It is no `Trainer`, or has no evaluation set.
+        It is not a `Trainer`, has no evaluation set, or makes its model itself.
     SettingError
-        `every` is not said where the trainer counts `max_steps`, or the arguments keep only
-        parts of a state.
+        `every` is missing although the trainer counts `max_steps`, or the arguments load the best
+        model at the end.
 
     Examples
     --------
@@ -64,7 +73,7 @@ class HuggingFaceLearner:
         from latebloomer import race
         from latebloomer.integrations.transformers import HuggingFaceLearner
         from transformers import (
-            BertConfig, BertForSequenceClassification, Trainer, TrainingArguments,
+            BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed,
         )
 
         rows = [{"input_ids": [k % 7, 1, k % 3], "labels": int(k % 7 > 3)} for k in range(64)]
@@ -74,10 +83,11 @@ class HuggingFaceLearner:
         )
 
         def tuned(rate):
-            def build():
+            def build(seed):
+                set_seed(seed)
                 arguments = TrainingArguments(
-                    "out", num_train_epochs=3, learning_rate=rate, report_to=[], disable_tqdm=True,
-                    use_cpu=True,
+                    "out", num_train_epochs=3, learning_rate=rate, report_to=[], use_cpu=True,
+                    save_strategy="no",
                 )
                 trainer = Trainer(
                     BertForSequenceClassification(tiny), arguments,
@@ -98,89 +108,134 @@ class HuggingFaceLearner:
         maximize: bool | None = None,
         every: int | None = None,
     ) -> None:
-        transformers = library("transformers", "Hugging Face learners", "transformers")
-        _check(transformers, trainer, every)
-        self.trainer, self._every = trainer, every
+        self._library = library("transformers", "Hugging Face learners", "transformers")
+        self._torch = library("torch", "Hugging Face learners", "transformers")
+        _check(self._library, trainer, every)
+        self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
         self._metric = named if named.startswith("eval_") else f"eval_{named}"
         better = trainer.args.greater_is_better if metric is None else None
         self._sign = sign(self._metric, better if maximize is None else maximize, direction_of)
         self.full_steps = _full_training(trainer, every)
-        self._folder = own_folder(self)
-        trainer.args.output_dir = str(self._folder)  # else learners overwrite each other's
-        self._stop = _stop_callback(transformers, every)
-        trainer.add_callback(self._stop)
-        self._random = RandomStates(library("torch", "Hugging Face learners", "transformers"))
-        self._checkpoint: Path | None = None
-        self.steps = 0
+        self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
+        self._random = RandomStates(self._torch)
+        self._folder = own_folder(self)  # of the place in the training, between two pulls
+        self._pause = _pause(self._library, trainer, self._random, every)
+        trainer.add_callback(self._pause)
+        for printer in (self._library.PrinterCallback, self._library.ProgressCallback):
+            trainer.remove_callback(printer)
+        # A Trainer continues only from a checkpoint. Ours tells it the place in the training; the
+        # model, which it would read from there, is the one in memory. There is no public way.
+        self._load_model = trainer._load_from_checkpoint
+        trainer._load_from_checkpoint = lambda *_: None
 
     @property
     def model(self) -> Any:
         """The model as trained so far."""
         return self.trainer.model
 
-    def pull(self, steps: int = 1) -> float:
-        """Train on; the metric after it."""
-        last = self.steps + steps_left(steps, self.steps, self.full_steps)
-        self._stop.last, before = last, self._checkpoint
-        with self._random.in_use():
-            self.trainer.train(resume_from_checkpoint=str(before) if before else None)
-            place = self._folder / f"checkpoint-{self.trainer.state.global_step}"
-            if not place.is_dir():  # a callback of the user's has ended it
-                raise StopIteration
-            said = self.trainer.evaluate()
-        self.steps, self._checkpoint = last, place
-        if before is not None and before != place:
-            shutil.rmtree(before, ignore_errors=True)
-        return self._sign * float(need_logged(self._metric, said))
+    def _train(self, last: int) -> Any:
+        pause, place = self._pause, str(self._folder) if self.steps else None
+        pause.last, pause.random = last, None
+        with quick_collections(), self._random.in_use():
+            self.trainer.train(resume_from_checkpoint=place)
+        if pause.random is None:  # a callback of the user's has ended it
+            raise StopIteration
+        self._random.state = pause.random
+        pause.states = [part.state_dict() for part in _parts(self.trainer)]
+        self.trainer.state.save_to_json(str(self._folder / PLACE))
+        return self._value()
 
-    # --- outliving the process ---
+    def _value(self) -> Any:
+        return need_logged(self._metric, self.trainer.evaluate())
 
-    def save(self, folder: Path) -> None:
-        """Write the trainer's own checkpoint."""
-        if self._checkpoint is not None:
-            without = shutil.ignore_patterns(ARGUMENTS)
-            target = Path(folder) / self._checkpoint.name
-            shutil.copytree(self._checkpoint, target, ignore=without)
-        write_label(folder, self, [self._metric, self._every, self.full_steps], self.steps)
+    def _write(self, folder: Path) -> None:
+        if not self.steps:
+            return
+        logging = self._library.logging
+        bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        self.trainer.save_model(str(folder / MODEL), _internal_call=True)  # not to be pushed
+        if bars:
+            logging.enable_progress_bar()
+        (folder / MODEL / ARGUMENTS).unlink(missing_ok=True)
+        self._torch.save(self._pause.states, folder / STATES)
+        shutil.copy(self._folder / PLACE, folder / PLACE)
 
-    def load(self, folder: Path) -> None:
-        """Become what was saved."""
-        self.steps = read_label(folder, self, [self._metric, self._every, self.full_steps])
-        self._checkpoint = None
-        for saved in Path(folder).glob("checkpoint-*"):
-            self._checkpoint = self._folder / saved.name
-            shutil.copytree(saved, self._checkpoint, dirs_exist_ok=True)
-            weights = saved / "model.safetensors"
-            if weights.is_file():  # now, for who wants the model; training reads them again
-                library("safetensors.torch", "Hugging Face learners", "transformers").load_model(
-                    self.trainer.model, weights
-                )
+    def _read(self, folder: Path, steps: int) -> None:
+        if steps:
+            self._load_model(str(folder / MODEL))
+            states = self._torch.load(folder / STATES, map_location="cpu", weights_only=True)
+            self._pause.states = states
+            shutil.copy(folder / PLACE, self._folder / PLACE)
 
 
-def _stop_callback(transformers: Any, every: int | None) -> Any:
-    """What ends a training after `last` steps, with a checkpoint."""
+def _parts(trainer: Any) -> list[Any]:
+    """Return what has its own state next to the model."""
+    parts = (trainer.optimizer, trainer.lr_scheduler, trainer.accelerator.scaler)
+    return [part for part in parts if part is not None]
 
-    class StopAfter(transformers.TrainerCallback):  # type: ignore[misc]
+
+def _pause(transformers: Any, trainer: Any, random: RandomStates, every: int | None) -> Any:
+    """Return a callback that ends a training after `last` steps, and continues it in the next."""
+
+    class Pause(transformers.TrainerCallback):  # type: ignore[misc]
         last = 0
+        states: list[Any] = []  # noqa: RUF012 (replaced, never changed)
+        random: Any = None  # states of the generators when this callback ended the training
+        _continues = False
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-            over = every is not None and state.global_step >= self.last * every
-            return self._end(control) if over or state.global_step >= state.max_steps else control
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self._continues = bool(self.states)
+            for part, saved in zip(_parts(trainer), self.states, strict=False):
+                part.load_state_dict(saved)
 
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-            over = every is None and round(state.epoch) >= self.last
-            return self._end(control) if over else control
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self._continues and float(state.epoch).is_integer():
+                self._restore_random()
 
-        def _end(self, control: Any) -> Any:
-            control.should_training_stop = control.should_save = True
-            return control
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self._continues:  # after batches were skipped, which draws numbers
+                self._restore_random()
 
-    return StopAfter()
+        def _restore_random(self) -> None:
+            random.apply(random.state)
+            self._continues = False
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            reached = every is not None and state.global_step >= self.last * every
+            if reached or state.global_step >= state.max_steps:
+                self._end(control)
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if every is None and round(state.epoch) >= self.last:
+                self._end(control)
+
+        def _end(self, control: Any) -> None:
+            control.should_training_stop = True
+            self.random = random.now()
+
+    return Pause()
+
+
+@contextmanager
+def quick_collections() -> Iterator[None]:
+    """Hide all present objects from the garbage collector, which each `train()` calls.
+
+    It would look through every object of the process, which takes longer than a short pull.
+    """
+    if gc.get_freeze_count():  # somebody else's: leave it
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _full_training(trainer: Any, every: int | None) -> int:
-    """The steps of the training that the arguments describe."""
+    """Return the steps of the training that the arguments describe."""
     args = trainer.args
     if every is None:
         return ceil(args.num_train_epochs)
@@ -196,13 +251,16 @@ def _check(transformers: Any, trainer: Any, every: Any) -> None:
         raise LearnerError(f"trainer={brief(trainer)}, but trainer must be a transformers.Trainer")
     if trainer.eval_dataset is None:
         raise LearnerError("HuggingFaceLearner has no evaluation set: Trainer(eval_dataset=...)")
+    if trainer.model_init is not None:
+        raise LearnerError(
+            "The trainer has model_init, which makes a new model for each pull: build the model "
+            "yourself, Trainer(model=...)"
+        )
     if every is not None:
-        require(need_whole("every", every) >= 1, "every", every, "at least 1",
-                "it is how many optimiser steps a step has")  # fmt: skip
+        at_least_1("every", every, "it is the number of optimizer steps in a step")
     elif trainer.args.max_steps > 0:
-        raise SettingError("the trainer counts max_steps, so say how many a step has: every=50")
-    if trainer.args.load_best_model_at_end or trainer.args.save_only_model:
+        raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
+    if trainer.args.load_best_model_at_end:
         raise SettingError(
-            "load_best_model_at_end or save_only_model is set, but each pull goes on from the "
-            "newest state as a whole: leave both out"
+            "load_best_model_at_end is set, but a pull continues from the latest model: remove it"
         )

@@ -6,19 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, unknown
-from latebloomer.integrations.full_training import (
-    Metric,
-    checked_full,
-    library,
-    metric_named_once,
-    need_valid,
-    read_label,
-    sign,
-    steps_left,
-    write_label,
-)
+from latebloomer.errors import unknown
+from latebloomer.integrations.boosters import BoosterLearner
 
 __all__ = ["XGBoostLearner"]
 
@@ -30,41 +19,46 @@ LOWER_IS_BETTER = {
     "tweedie-nloglik", "aft-nloglik",
 }  # fmt: skip
 SAMPLING = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
+BLOCK = 16  # rounds after which generators are seeded again; a restore repeats fewer than that
 
 
-class XGBoostLearner:
-    """A booster: a step is one boosting round, the score the metric on the evaluation set.
+class XGBoostLearner(BoosterLearner):
+    """Wrap an XGBoost booster as a learner. One step is one boosting round.
 
-    Of a loss the score is the negative, so that higher is better: race with `maximize=True`.
-
-    A resumed learner is the same bit for bit. With sampling of rows or columns each pull draws by
-    the seed and the number of its first round, so `xgboost.train` with the same seed draws
-    otherwise: XGBoost does not save the state of its generator.
+    The score is the metric on `valid`, negated for a loss, so that higher is better: race with
+    `maximize=True`. A restored learner is the same bit for bit. XGBoost does not save the states
+    of its generators: if rows or columns are sampled, they are seeded again every 16 rounds, by
+    the seed and the number of the round, so `xgboost.train` with the same seed draws other
+    samples, and a restore repeats up to 15 rounds.
 
     Parameters
     ----------
     params : Mapping[str, Any]
-        XGBoost's settings.
+        XGBoost's settings. `objective` may be a function `(predictions, train)` that returns
+        gradients and Hessians, `learning_rate` a function of the round.
     train : Any
-        What is trained on: a `DMatrix` or `(X, y)`.
+        Rows to train on: a `DMatrix`, `(X, y)` or `(X, y, weights)`.
     valid : Any
-        What is scored on, in the same form.
+        Rows to score on, in the same form.
     metric : Metric | None
-        One of XGBoost's names, or a function `(booster, valid)`; that of the params if None.
+        One of XGBoost's metrics, or a function `(booster, valid)` that returns a number and gets
+        `valid` unchanged. Default: `eval_metric` of the params.
     maximize : bool | None
-        Whether a metric is better when higher; known of XGBoost's own, taken to be
-        so of a function, if None.
+        Whether higher metric values are better. Default: known for XGBoost's metrics, True for a
+        function.
     full_steps : int | None
-        Rounds of a full training; trained on without end if None.
+        Number of rounds in a full training. Default: `n_estimators` or `num_boost_round` of the
+        params, else no limit.
 
     Raises
     ------
     MissingExtra
         XGBoost is not installed, or too old.
     LearnerError
-        `train` or `valid` is not there, or of another form.
+        `train` or `valid` is missing, or has another form.
     SettingError
-        No metric is named, or two, or `full_steps` is no positive whole number.
+        There is no metric, or there are two; `full_steps` is given twice or is not a positive
+        integer; the params stop early.
 
     Examples
     --------
@@ -87,82 +81,84 @@ class XGBoostLearner:
         verdict = race(learners, trainings=2)
     """
 
-    def __init__(
-        self,
-        params: Mapping[str, Any],
-        train: Any,
-        valid: Any = None,
-        *,
-        metric: Metric | None = None,
-        maximize: bool | None = None,
-        full_steps: int | None = None,
-    ) -> None:
-        self._xgboost = library("xgboost", "XGBoost learners", "xgboost")
-        self.full_steps = checked_full(full_steps)
-        need_valid(self, valid)
-        self._metric = metric_named_once(metric, params, ["eval_metric"])
-        self._sign = sign(self._metric, maximize, _higher_is_better)
-        self._train, self._valid = self._matrix("train", train), self._matrix("valid", valid)
-        own: dict[str, Any] = {"seed_per_iteration": True}  # else learners draw from one generator
-        own["eval_metric" if isinstance(self._metric, str) else "disable_default_eval_metric"] = (
-            self._metric if isinstance(self._metric, str) else 1
-        )
-        self._params = {"verbosity": 1} | dict(params) | own
+    package, title, dataset = "xgboost", "XGBoost", "DMatrix"
+
+    def _start(self) -> None:
+        own: dict[str, Any] = {"seed_per_iteration": True}  # else learners share one generator
+        if isinstance(self._metric, str):
+            own["eval_metric"] = self._metric
+        else:
+            own["disable_default_eval_metric"] = 1
+        self._params = {"verbosity": 1} | self._params | own
+        objective = self._params.get("objective")
+        self._objective = self._params.pop("objective") if callable(objective) else None
+        self._train_rows = self._matrix("train", self._given_train)
+        self._valid_rows = self._matrix("valid", self._given_valid)
         self.model = self._booster()
 
-    def pull(self, steps: int = 1) -> float:
-        """Add rounds; the metric after them."""
-        done = self.rounds
-        last = done + steps_left(steps, done, self.full_steps)
-        if done and draws_at_random(self._params):  # as if resumed: it has generators inside
-            self.model = self._booster(self.model.save_raw("ubj"))
-        for number in range(done, last):
-            self.model.update(self._train, number)
-        return self._sign * self._value()
+    def _round(self, number: int) -> None:
+        if self._rate is not None:
+            self.model.set_param("learning_rate", self._rate(number))
+        if number % self._block == 0 and draws_at_random(self._params):
+            self._seed_again()
+        self.model.update(self._train_rows, number, self._objective)
 
     @property
-    def rounds(self) -> int:
-        """Boosting rounds so far."""
-        return int(self.model.num_boosted_rounds())
+    def _block(self) -> int:
+        """Rounds between two seedings; each round where the first trees change later (dart)."""
+        return BLOCK if self._params.get("booster", "gbtree") == "gbtree" else 1
 
-    def _value(self) -> float:
-        if not isinstance(self._metric, str):
-            return float(self._metric(self.model, self._valid))
-        said = self.model.eval_set([(self._valid, "valid")], self.rounds)
+    def _seed_again(self) -> None:
+        """Have XGBoost make new generators, which are seeded by the round.
+
+        Another `tree_method` makes new tree builders, and generators are part of them; unlike a
+        new booster, this keeps the predictions that the next round starts from.
+        """
+        if self._params.get("booster") == "gblinear" or "updater" in self._params:
+            self.model = self._booster(self.model.save_raw("ubj"))
+            return
+        own = self._params.get("tree_method", "auto")
+        self.model.set_param("tree_method", "hist" if own == "approx" else "approx")
+        self.model.num_boosted_rounds()  # applies it
+        self.model.set_param("tree_method", own)
+
+    def _named_value(self) -> float:
+        said = self.model.eval_set([(self._valid_rows, "valid")], self.steps)
         return float(said.rpartition(":")[2])
 
+    def _higher_is_better(self, metric: str) -> bool:
+        name = metric.partition("@")[0].rstrip("-")  # ndcg@5, ndcg@5-
+        if name not in HIGHER_IS_BETTER | LOWER_IS_BETTER:
+            raise unknown("metric of XGBoost", metric, HIGHER_IS_BETTER | LOWER_IS_BETTER)
+        return name in HIGHER_IS_BETTER
+
     def _booster(self, state: Any = None) -> Any:
-        return self._xgboost.Booster(self._params, [self._train, self._valid], model_file=state)
+        rows = [self._train_rows, self._valid_rows]
+        return self._library.Booster(self._params, rows, model_file=state)
 
     def _matrix(self, name: str, data: Any) -> Any:
-        if isinstance(data, self._xgboost.DMatrix):
+        if isinstance(data, self._library.DMatrix):
             return data
-        if isinstance(data, tuple) and len(data) == 2:
-            return self._xgboost.DMatrix(data[0], label=data[1])
-        raise LearnerError(f"{name}={brief(data)}, but {name} must be a DMatrix or (X, y)")
+        X, y, weight = self._rows(name, data)
+        return self._library.DMatrix(X, label=y, weight=weight, enable_categorical=True)
 
-    # --- outliving the process ---
+    def _write(self, folder: Path) -> None:
+        self.model.save_model(folder / FILE)
 
-    def save(self, folder: Path) -> None:
-        """Write the booster in XGBoost's own format."""
-        self.model.save_model(Path(folder) / FILE)
-        write_label(folder, self, self._params, self.rounds)
-
-    def load(self, folder: Path) -> None:
-        """Become what was saved."""
-        read_label(folder, self, self._params)
-        self.model = self._booster(str(Path(folder) / FILE))
-
-
-def _higher_is_better(metric: str) -> bool:
-    name = metric.partition("@")[0].rstrip("-")  # ndcg@5, ndcg@5-
-    if name not in HIGHER_IS_BETTER | LOWER_IS_BETTER:
-        raise unknown("metric of XGBoost", metric, HIGHER_IS_BETTER | LOWER_IS_BETTER)
-    return name in HIGHER_IS_BETTER
+    def _read(self, folder: Path, steps: int) -> None:
+        self.model = self._booster(str(folder / FILE))
+        self.steps = steps
+        if draws_at_random(self._params) and steps % self._block:
+            self.steps -= steps % self._block
+            self.model = self._booster(
+                self.model[: self.steps].save_raw("ubj") if self.steps else None
+            )
+            for number in range(self.steps, steps):
+                self._round(number)
 
 
 def draws_at_random(params: Mapping[str, Any]) -> bool:
-    """Whether rounds are drawn at random, by the settings that are given."""
-    return params.get("booster", "gbtree") != "gbtree" or any(
+    """Return whether rounds are drawn at random, by the settings that are given."""
+    return params.get("booster") == "gblinear" or any(
         float(params.get(name, 1)) != 1 for name in SAMPLING
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
+from math import isinf, isnan
 
 
 def html_document(title: str, style: str, body: str, head: str = "") -> str:
-    """A whole HTML file; `head` is what stands before the title."""
+    """Return a whole HTML file; `head` is what stands before the title."""
     styled = f"<style>{style}</style>" if style else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -18,24 +19,24 @@ def html_document(title: str, style: str, body: str, head: str = "") -> str:
     )
 
 
-def stylesheet(name: str) -> str:
-    """The text of a CSS file of this package."""
+def page_file(name: str) -> str:
+    """Return the text of a style or script of this package."""
     return files("latebloomer.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def section(title: str, note: str, content: str) -> str:
-    """A section with a heading and a note below it."""
+    """Return a section with a heading and a note below it."""
     small = f'<p class="soft small">{escape(note)}</p>' if note else ""
     return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
 
 
 def sentence_list(sentences: Iterable[str]) -> str:
-    """Bullets, each with the full stop that it lacks."""
-    return "<ul>" + "".join(f"<li>{escape(text)}.</li>" for text in sentences) + "</ul>"
+    """Return a list of sentences, each with a capital letter and a full stop."""
+    return "<ul>" + "".join(f"<li>{escape(as_sentence(one))}</li>" for one in sentences) + "</ul>"
 
 
 def names_and_values(values: Mapping[str, str]) -> str:
-    """A table of two columns.
+    """Return a table of two columns.
 
     >>> names_and_values({"budget": "40"})
     '<table><tr><td>budget</td><td><code>40</code></td></tr></table>'
@@ -48,9 +49,16 @@ def names_and_values(values: Mapping[str, str]) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """With a capital letter and a full stop.
+    """Return a text with a capital letter and a full stop.
 
     >>> as_sentence("the budget is spent")
     'The budget is spent.'
     """
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def number_text(value: float) -> str:
+    """Return a score as pages print it; a dash if there is none."""
+    if isnan(value):
+        return "–"
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"

@@ -1,4 +1,4 @@
-"""A race on one page: while it is watched and, frozen, as a report in one self-contained file."""
+"""A race on one page: live while it runs and, frozen, as a report in one self-contained file."""
 
 from __future__ import annotations
 
@@ -7,55 +7,38 @@ from html import escape
 from math import isinf
 from time import localtime, strftime
 
-from latebloomer._util.text import short_seconds, span_of_time
+from latebloomer._util.text import short_seconds, shortened, span_of_time
+from latebloomer.page import race_sections as sections
+from latebloomer.page import svg
 from latebloomer.page.html_document import (
     html_document,
+    number_text,
+    page_file,
     section,
     sentence_list,
-    stylesheet,
 )
-from latebloomer.page.race_page import (
-    FINISHED,
-    RUNNING,
-    RacePage,
-)
-from latebloomer.page.race_sections import (
-    COLOURS,
-    about_html,
-    feed_html,
-    number_text,
-    others_html,
-    sure_html,
-    warnings_html,
-)
-from latebloomer.page.svg import (
-    View,
-    cut,
-    describe_curves,
-    draw_axes,
-    draw_curves,
-    draw_fans,
-    draw_marks,
-    view_of,
-)
+from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
-from latebloomer.session.learner_view import LearnerView
+from latebloomer.session.learner_view import DROPPED, LearnerView
 
-WITH_RAW = 24  # learners up to which the scores themselves can be shown too
-NO_ICON = '<link rel="icon" href="data:,">'  # or a browser asks the server for one
+COLORED = 12  # learners up to which each has a color; of more, the top ones have
+TOP = 10
+WITH_RAW = 24  # learners up to which individual scores can be shown too
+NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
 
 def race_html(page: RacePage) -> str:
-    """The report: the whole file."""
+    """Return the report: the whole file."""
     title = f"{page.best} · latebloomer race"
-    body = f"<main>\n{RaceDrawing(page).body()}\n</main>"
-    return html_document(title, stylesheet("race_page.css"), body, NO_ICON)
+    script = f"<script>{page_file('page.js')}</script>"
+    body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
+    return html_document(title, page_file("race_page.css"), body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
-    """What a notebook shows: the verdict, the curves and the learners, in a style of their own."""
-    style = stylesheet("race_page.css")
+    """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
+    style = page_file("race_page.css")
     own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
@@ -64,104 +47,121 @@ def race_cell(page: RacePage) -> str:
 
 
 class RaceDrawing:
-    """A race as pieces of HTML with names, so that a page that is open can be told what changed.
+    """A race as named pieces of HTML, so that an open page can be sent only what changed.
 
-    One that follows another keeps its axes and colours where they still fit.
+    A drawing that follows another keeps its axes and colors as long as they fit.
     """
 
     def __init__(
         self, page: RacePage, before: RaceDrawing | None = None, most_rows: int | None = None
     ) -> None:
         self.page = page
-        self.view: View = view_of(page, None if before is None else before.view)
+        self.view: svg.View = svg.view_of(page, None if before is None else before.view)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         self.looks = {one.arm: self._look(one) for one in page.learners}
         self.raw = len(page.learners) <= WITH_RAW
         self._most_rows = most_rows  # None: all
-        known = before is not None and before.page.certainty == page.certainty
-        self.sure: str = (
-            before.sure if before is not None and known else sure_html(page, self.looks)
-        )
+        if before is not None and before.page.certainty == page.certainty:
+            self.certainty: str = before.certainty
+        else:
+            self.certainty = sections.certainty_html(page, self.looks)
 
     def _look(self, one: LearnerView) -> str:
-        """The classes of a learner: its colour, and that it is the best."""
+        """The classes of a learner: its color, and whether it is the best."""
         slot = self.slots.get(one.arm)
-        colour = "grey" if slot is None else f"c{slot}"
-        return f"{colour} won" if one.name == self.page.best else colour
+        color = "grey" if slot is None else f"c{slot}"
+        return f"{color} won" if one.leads else color
 
     def body(self) -> str:
-        """All of the page."""
-        pieces = self.pieces()
-        around = {name: _place(name, text) for name, text in pieces.items()}
+        """Return the whole page."""
+        around = {name: _place(name, text) for name, text in self.pieces().items()}
         above = "".join(around[name] for name in ("when", "title", "why", "progress"))
-        below = "".join(around[name] for name in ("feed", "sure", "others", "warnings", "about"))
-        return f"{above}{self._curves()}{self._table()}{below}"
+        below = "".join(
+            around[name] for name in ("events", "certainty", "others", "warnings", "about")
+        )
+        return f"{above}{self.curves()}{self._table()}{around['settings']}{below}"
 
     def brief(self) -> str:
-        """The top, the curves and the table, without what a second one on a page would disturb."""
+        """Return the top, curves, table and settings: what can be on a page several times."""
         pieces = self.pieces()
         above = "".join(pieces[name] for name in ("when", "title", "why"))
-        return f"{above}{self._curves(switch=False)}{self._table()}"
+        return f"{above}{self.curves(switch=False)}{self._table()}{pieces['settings']}"
 
     def pieces(self) -> dict[str, str]:
-        """What stands in each named place, but for curves and rows."""
+        """Return what stands in each named place, except for curves and rows."""
         page = self.page
         return {
             "when": f'<p class="eyebrow">{escape(_when(page))}</p>',
             "title": f"<h1>{escape(_title(page))}</h1>",
             "why": _why(page),
             "progress": _progress(page),
-            "feed": feed_html(page.events, page.state == RUNNING),
-            "sure": self.sure,
-            "others": others_html(page),
-            "warnings": warnings_html(page),
-            "about": about_html(page),
+            "settings": sections.settings_html(page),
+            "events": sections.events_html(page.events, page.state == RUNNING),
+            "certainty": self.certainty,
+            "others": sections.others_html(page),
+            "warnings": sections.warnings_html(page),
+            "about": sections.about_html(page),
         }
 
     # --- the curves ---
 
-    def _curves(self, switch: bool = True) -> str:
-        checked = " checked" if self.page.state == RUNNING else ""
-        box = f'<input type="checkbox" id="raw"{checked}>'
+    def curves(self, switch: bool = True) -> str:
+        """Return the section with the learning curves."""
+        box = '<input type="checkbox" id="raw" checked>'
         raw = switch and self.raw
-        above = f'{box}<label for="raw">scores as they came</label>' if raw else ""
-        picture = draw_curves(self.page, self.view, self.looks, raw)
+        above = f'{box}<label for="raw">show individual scores</label>' if raw else ""
+        picture = svg.draw_curves(self.page, self.view, self.looks, raw)
         note = f'<p class="soft small" id="note">{self.note()}</p>'
-        return f"<section><h2>Learning curves</h2>{above}{picture}{note}</section>"
+        return (
+            f"<section><h2>Learning curves</h2>{above}{picture}"
+            f'<p class="legend small" id="legend">{self.legend()}</p>{note}</section>'
+        )
 
     def marks(self) -> dict[str, str]:
-        """What stands around the curves, in named places."""
+        """Return what stands around the curves, in named places."""
         page, view, looks = self.page, self.view, self.looks
         return {
-            "axes": draw_axes(view),
-            "fans": draw_fans(page, view, looks),
-            "marks": draw_marks(page, view, looks),
+            "axes": svg.draw_axes(view),
+            "fans": svg.draw_fans(page, view, looks),
+            "marks": svg.draw_marks(page, view, looks),
+            "legend": self.legend(),
             "note": self.note(),
         }
+
+    def legend(self) -> str:
+        """Return the names of colored learners, for a phone, which has no room next to curves."""
+        return " ".join(
+            f'<span class="name {self.looks[one.arm]}">'
+            f"{SWATCH.format(look=self.looks[one.arm])}{escape(shortened(one.name, 28))}</span>"
+            for one in self.page.learners
+            if one.arm in self.slots
+        )
 
     @property
     def label(self) -> str:
         """The picture in a sentence."""
-        return describe_curves(self.page)
+        return svg.describe_curves(self.page)
 
     def note(self) -> str:
-        """How to read the picture."""
+        """Return how to read the picture."""
         page = self.page
         better = "higher" if page.higher_is_better else "lower"
         texts = [
-            f"Score ({better} is better) against pulls of the learner: the mean of its newest "
-            "quarter. A cross marks where a learner was dropped or failed, a dot where it stands."
+            f"Score ({better} is better) by pulls of each learner, averaged over its latest "
+            "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull."
         ]
         if page.trained_further:
-            texts.append("A ring: from there on the winner was trained on.")
+            texts.append("A ring marks the selection: from there on, only the winner was trained.")
         if page.levels and page.state != FINISHED:
             texts.append(_levels(page))
-        if any(one.forecast for one in page.learners):
-            texts.append("Shaded: straight extrapolation. Dashed: the discounted forecast used "
-                         "for ranking.")  # fmt: skip
+        drawn = [one for one in page.learners if svg.has_fan(one) and one.arm in self.slots]
+        if any(one.state != DROPPED for one in drawn):
+            texts.append("Shaded: straight extrapolation.")
+        if drawn:
+            texts.append("Dashed: the discounted forecast used for ranking.")
         grey = len(page.learners) - len(self.slots)
         if grey:
-            texts.append(f"The {grey} lowest ranked are grey.")
+            texts.append(f"The {grey:,} learners that are ranked lower are gray.")
         return escape(" ".join([*texts, self._trust()]).strip())
 
     def _trust(self) -> str:
@@ -176,19 +176,21 @@ class RaceDrawing:
     # --- the table ---
 
     def _table(self) -> str:
-        columns = (("learner", ""), ("last score", "num"), ("estimate", "num"), ("pulls", "num"),
-                 ("seconds", "num"), ("when and why", ""))  # fmt: skip
+        rule = self.page.learners[0].rule if self.page.learners else ""
+        columns = (("learner", ""), ("score", "num"), ("trained", "num"),
+                   ("forecast (trust)", "num"), (f"estimate ({rule})", "num"), ("time", "num"),
+                   ("when and why", ""))  # fmt: skip
         head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
         rows = "".join(
             f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
             for arm, cells in self.rows().items()
         )
         hidden = len(self.page.learners) - len(self.shown)
-        more = f"<p class='soft small'>{hidden:,} more are in the report.</p>" if hidden else ""
+        more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
         return section(
-            "Who got the pulls, and why the others did not",
-            "The estimate is what the policy judged by.",
-            f'<table class="learners"><thead><tr>{head}</tr></thead>'
+            "How the budget was spent",
+            "The policy ranks learners by their estimate. Click a learner to highlight it.",
+            f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
             f'<tbody id="rows">{rows}</tbody></table>{more}',
         )
 
@@ -198,7 +200,7 @@ class RaceDrawing:
         return self.page.learners[: self._most_rows]
 
     def rows(self) -> dict[int, list[str]]:
-        """The cells of the table's rows, by the number of the learner, in order."""
+        """Return the cells of the table's rows, by the number of the learner, in order."""
         most = max([1, *(one.pulls for one in self.page.learners)])
         return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
 
@@ -209,12 +211,12 @@ def _place(name: str, text: str) -> str:
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
-    """The colours of the learners that have one; who had one keeps it."""
-    if len(learners) <= COLOURS:
+    """The colors of the learners that have one; a learner keeps its color."""
+    if len(learners) <= COLORED:
         return {one.arm: one.arm for one in learners}
-    top = [one.arm for one in learners[:COLOURS]]
+    top = [one.arm for one in learners[:TOP]]
     slots = {arm: before[arm] for arm in top if arm in before}
-    free = [slot for slot in range(COLOURS) if slot not in slots.values()]
+    free = [slot for slot in range(TOP) if slot not in slots.values()]
     return slots | dict(zip((arm for arm in top if arm not in slots), free, strict=False))
 
 
@@ -223,8 +225,9 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
 
 def _title(page: RacePage) -> str:
     if page.best is None:
-        return "No pull has ended yet"
-    return f"{'Keep' if page.final else 'Ahead so far:'} {page.best}"
+        waiting = "Waiting for the first score"
+        return "Every learner failed" if page.state == ALL_FAILED else waiting
+    return f"{'Keep' if page.final else 'Leading:'} {page.best}"
 
 
 def _why(page: RacePage) -> str:
@@ -239,7 +242,7 @@ def _when(page: RacePage) -> str:
         parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
     lasted = span_of_time(page.seconds)
     words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
-    return " · ".join([*parts, words.get(page.state, f"interrupted after {lasted}")])
+    return " · ".join([*parts, words.get(page.state, f"{page.state} after {lasted}")])
 
 
 def _progress(page: RacePage) -> str:
@@ -248,8 +251,8 @@ def _progress(page: RacePage) -> str:
     left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
     text = f"{page.spent:,} of {page.budget:,} pulls{left}"
     again = ""
-    if page.state != RUNNING and page.resume_code:
-        again = f'<p class="small">Go on with it:</p><pre>{escape(page.resume_code)}</pre>'
+    if page.state not in (RUNNING, ALL_FAILED) and page.resume_code:
+        again = f'<p class="small">Resume it with:</p><pre>{escape(page.resume_code)}</pre>'
     return (
         f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '
         f'aria-label="budget spent"></progress> {escape(text)}</p>{again}'
@@ -257,28 +260,33 @@ def _progress(page: RacePage) -> str:
 
 
 def _facts(page: RacePage) -> Iterable[str]:
+    if not page.learners or page.best is None:
+        return
+    best, made = page.learners[0], page.learners[0].forecast
+    word = "final score" if page.state == FINISHED else "score"
+    yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
+    if made is not None and svg.has_fan(best):
+        where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
+        trust = f"{100 * made.trust:.0f} % trust"
+        yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"
     if page.selected is not None:
         estimate, pulls = page.selected
         yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
-    if page.learners and page.state == FINISHED:
-        best = page.learners[0]
-        yield f"<b>{best.score:.5g}</b><span>final score ({best.pulls:,} pulls)</span>"
-    if page.learners and page.final:
-        own, cost = page.learners[0].pulls, sum(one.seconds for one in page.learners)
-        yield f"<b>{own:,}</b><span>of {page.spent:,} pulls were its own</span>"
-        yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
+    cost = sum(one.seconds for one in page.learners)
+    yield f"<b>{best.pulls:,}</b><span>of {page.spent:,} pulls were its own</span>"
+    yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     sure = page.certainty
     if sure is not None and page.final:
         bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
-        yield f"<b>{escape(cut(sure.half_time or '–', 40))}</b><span>{bloom}</span>"
+        yield f"<b>{escape(shortened(sure.half_time or '–', 24))}</b><span>{bloom}</span>"
         if sure.certified:
             yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
 
 
 def _levels(page: RacePage) -> str:
-    ahead = [f"the best {one.learners} to {one.pulls:,}" for one in page.levels[:4]]
+    ahead = [f"the best {one.learners} learners to {one.pulls:,}" for one in page.levels[:3]]
     more = len(page.levels) - len(ahead)
-    return f"To come: {', '.join(ahead)}{f' and {more} more phases' if more else ''} pulls."
+    return f"Next: train {', '.join(ahead)} pulls{f' and {more} more phases' if more else ''}."
 
 
 # --- one learner ---
@@ -287,13 +295,20 @@ def _levels(page: RacePage) -> str:
 def _row(one: LearnerView, look: str, most: int) -> list[str]:
     share = 5 * round(20 * one.pulls / most)
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
+    made, trust = one.forecast, ""
+    if made is not None and made.trust:
+        trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
+    ahead = "" if made is None or not made.trust else f'data-forecast="{made.score:.5g}" '
     bad = " bad" if one.state == FAILED else ""
     return [
         f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
-        f'<td class="num" data-is="last score">{number_text(one.score)}</td>',
+        f'<td class="num" data-is="score">{number_text(one.score)}</td>',
+        f'<td class="num" data-is="trained" data-sort="{one.pulls}"><span class="{look}">{bar}'
+        f"</span>{escape(one.trained)}</td>",
+        f'<td class="num" {ahead}data-is="forecast">{number_text(one.forecast_score)}{trust}</td>',
         f'<td class="num" data-is="estimate">{number_text(one.estimate)}</td>',
-        f'<td class="num" data-is="pulls"><span class="{look}">{bar}</span>{one.pulls:,}</td>',
-        f'<td class="num" data-is="seconds">{escape(short_seconds(one.seconds))}</td>',
+        f'<td class="num" data-is="time" data-sort="{one.seconds:.6g}">'
+        f"{escape(short_seconds(one.seconds))} s</td>",
         f'<td class="why{bad}">{escape(one.why)}{_more(one)}</td>',
     ]
 
@@ -301,9 +316,9 @@ def _row(one: LearnerView, look: str, most: int) -> list[str]:
 def _more(one: LearnerView) -> str:
     texts = [one.remark] if one.remark else []
     if one.pulls:
-        texts.append(f"{one.seconds / one.pulls:.2g} s a pull")
+        texts.append(f"{one.pulls:,} pulls, {one.seconds / one.pulls:.2g} s each")
     if one.steps is not None:
-        texts.append(f"{one.steps:,} steps of its own training")
+        texts.append(f"{one.steps:,} of its own training steps")
     if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
         texts.append(
             f"at the horizon between {number_text(one.lower)} and {number_text(one.upper)}"

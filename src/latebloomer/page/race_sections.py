@@ -1,37 +1,72 @@
-"""What stands below the curves and the table: what happened, how sure it is, the small print."""
+"""What stands below the curves and the table: settings, events, certainty, the small print."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from math import isinf, isnan
 
 from latebloomer.citation import cite
 from latebloomer.page.html_document import (
     as_sentence,
     names_and_values,
+    number_text,
     section,
     sentence_list,
 )
+from latebloomer.page.parallel_coordinates import draw_parallel, varying
 from latebloomer.page.race_page import Certainty, PageEvent, RacePage
 from latebloomer.page.svg import draw_interval, draw_interval_axis, interval_ends
 from latebloomer.session.learner_view import LearnerView
 
-COLOURS = 10  # learners with a colour of their own; the others are grey
-MOST_HAPPENINGS = 50  # on the page; who left, and why, is in the table as well
+INTERVALS = 20  # learners up to which each has an interval; of more, the top half of that
+MOST_EVENTS = 50  # on the page; why learners left is in the table as well
 
 
-def feed_html(happenings: Sequence[PageEvent], live: bool) -> str:
-    """Drops and failures, the newest first; open while a race runs."""
-    if not happenings:
+def settings_html(page: RacePage) -> str:
+    """Return the settings of candidates that differ: a picture and a sortable table."""
+    names = varying(page.learners)
+    if not names:
+        return ""
+    return section(
+        "Settings that differ",
+        "One line per candidate, colored by score: the darkest fifth has the best scores.",
+        f'<div class="wide">{draw_parallel(page, names)}</div>'
+        + settings_table(page.learners, names),
+    )
+
+
+def settings_table(
+    learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
+) -> str:
+    """Return a sortable table of some settings and the score of learners."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *names))
+    rows = "".join(
+        f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
+        + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
+        + f'<td class="num">{number_text(one.score)}</td></tr>'
+        for one in learners
+    )
+    return (
+        f'<div class="wide"><table class="sortable"><thead><tr>{head}<th scope="col" class="num">'
+        f"score</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _setting(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def events_html(events: Sequence[PageEvent], live: bool) -> str:
+    """Return drops and failures, the latest first; open while a race runs."""
+    if not events:
         return ""
     lines = "".join(
         f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
         f"{escape(one.text)}</li>"
-        for one in happenings[:MOST_HAPPENINGS]
+        for one in events[:MOST_EVENTS]
     )
-    items = f'<ol class="feed" reversed role="log" aria-label="what happened">{lines}</ol>'
-    return _folded("What happened", len(happenings), items, live)
+    items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
+    return _folded("Events", len(events), items, live)
 
 
 def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
@@ -42,27 +77,28 @@ def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
     )
 
 
-def sure_html(page: RacePage, looks: dict[int, str]) -> str:
-    """The certificate, its intervals, and whether the curves meet its assumptions."""
+def certainty_html(page: RacePage, looks: Mapping[int, str]) -> str:
+    """Return the certificate, its intervals, and whether the curves meet its assumptions."""
     sure = page.certainty
     if sure is None:
         return ""
     note = (
-        f"Below is where each learner's curve can be at {page.horizon:,} pulls: all intervals "
-        f"hold together with probability 95 % if curves {_shape(page)}. Dots are the last "
-        "scores seen; an arrow means that the interval goes on; a dot alone, that the curve "
-        "contradicts the assumption."
+        f"Each bar shows where the learner's curve can be at {page.horizon:,} pulls. All bars "
+        f"hold together with 95 % probability if curves {_shape(page)}. A dot is the last score. "
+        "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
+        "the scores contradict the assumption."
     )
     so_far = "" if page.final else f"<p class='soft small'>After {sure.as_of:,} pulls.</p>"
     return (
-        f"<section><h2>How sure is this?</h2>{so_far}<p>{escape(as_sentence(sure.certificate))}"
-        f'</p><p class="soft small">{escape(note)}</p>{_intervals(page, looks)}'
-        f"{_assumptions(sure)}</section>"
+        f"<section><h2>How certain is the result?</h2>{so_far}"
+        f'<p>{escape(as_sentence(sure.certificate))}</p><p class="soft small">{escape(note)}</p>'
+        f"{_intervals(page, looks)}{_assumptions(sure)}</section>"
     )
 
 
-def _intervals(page: RacePage, looks: dict[int, str]) -> str:
-    shown = page.learners[:COLOURS] if len(page.learners) > 2 * COLOURS else page.learners
+def _intervals(page: RacePage, looks: Mapping[int, str]) -> str:
+    few = len(page.learners) <= INTERVALS
+    shown = page.learners if few else page.learners[: INTERVALS // 2]
     low, high = interval_ends(shown)
     lines = "".join(
         f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
@@ -79,7 +115,7 @@ def _shape(page: RacePage) -> str:
 
 def _interval_text(one: LearnerView, page: RacePage) -> str:
     if one.lower > one.upper:
-        return f"{one.name}: no curves that {_shape(page)} fit what was seen"
+        return f"{one.name}: no curves that {_shape(page)} fit its scores"
     return f"{one.name}: {number_text(one.lower)} to {number_text(one.upper)}"
 
 
@@ -89,46 +125,41 @@ def _assumptions(sure: Certainty) -> str:
     text += sentence_list(sure.plateaus) if sure.plateaus else ""
     return (
         "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
-        f'<p class="soft small">A test that raises a false alarm in at most '
-        f"{sure.false_alarm:.0%} of races (docs/verdict.md).</p>{text}"
+        f'<p class="soft small">Tested with a false-alarm rate of at most {sure.false_alarm:.0%} '
+        f"per race.</p>{text}"
     )
 
 
 def others_html(page: RacePage) -> str:
-    """What other rules would have kept."""
+    """Return what other methods would have kept."""
     if page.certainty is None:
         return ""
     return section(
-        "What would others have kept?",
-        "Played on the recorded curves, as far as they are known.",
+        "What would other methods have kept?",
+        "Each is replayed on the recorded curves, with the largest budget they cover.",
         sentence_list(page.certainty.hindsight),
     )
 
 
 def warnings_html(page: RacePage) -> str:
-    """Warnings, folded, with their count."""
+    """Return the warnings, folded, with their count."""
     if not page.warnings:
         return ""
     return _folded("Warnings", len(page.warnings), sentence_list(page.warnings))
 
 
 def about_html(page: RacePage) -> str:
-    """Settings, versions, how to go on, whom to cite."""
-    record = "".join(f"<p>{escape(text)}</p>" for text in page.record)
+    """Return settings, versions, how to resume, and what to cite."""
+    record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
     columns = names_and_values(page.settings) + names_and_values(page.versions)
-    resume = "<p>This race had no journal; with journal=... it can be resumed.</p>"
+    resume = (
+        "<p>This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
+    )
     if page.resume_code is not None:
-        again = "Get the trained winner again, or go on after an interruption:"
+        again = "Get the trained winner again, or resume after an interruption:"
         resume = f"<p>{again}</p><pre>{escape(page.resume_code)}</pre>"
     return (
-        f'<section><details data-key="about"><summary><h2>For the record</h2></summary>{record}'
-        f'<div class="two">{columns}</div>{resume}<pre>{escape(cite("Mussi24").strip())}</pre>'
-        "</details></section>"
+        '<section><details data-key="about"><summary><h2>Settings and versions</h2></summary>'
+        f'{record}<div class="two">{columns}</div>{resume}'
+        f"<pre>{escape(cite('Mussi24').strip())}</pre></details></section>"
     )
-
-
-def number_text(value: float) -> str:
-    """A score as pages print it; a dash where there is none."""
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"

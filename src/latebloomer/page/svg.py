@@ -1,37 +1,38 @@
-"""Small pictures as inline SVG: no script, no font, nothing to load.
+"""Learning curves and intervals as inline SVG: no font, nothing to load.
 
 A picture is as wide as its place, and its text is as large on a phone as on a desk: curves are
-drawn in coordinates of their own, stretched by a view box, and all else stands at percentages of
-the picture. So a curve that grows is a path to which points are added, and an axis that moves
-changes one view box.
+drawn in separate coordinates, stretched by a view box, and everything else stands at percentages
+of the picture. So a curve that grows is a path to which points are added, an axis that moves
+changes one view box, and `page.js` zooms by placing what has a `data-at` again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
 
+from latebloomer._util.text import shortened
 from latebloomer.page.race_page import Level, RacePage
 from latebloomer.page.thinned_curve import Point, ThinnedCurve
-from latebloomer.session.learner_view import LEADING, RACING, ForecastView, LearnerView
+from latebloomer.session.learner_view import DROPPED, ForecastView, LearnerView
 
 HEIGHT = 340  # of the curves, in pixels
 LINE = 15  # pixels between two names
-ROOMY = 1.6  # a view this much wider than what is in it is made narrower
-MOST_LEVELS = 8
-APART = 0.09  # of the picture, at least, between the words of two levels
-NAME = 20  # characters of a name beside its curve
-MANY = 100  # learners: with more, only those with a colour have marks at their ends
+ROOMY = 1.6  # a view this much wider than its content is made narrower
+FAR = 4  # times the pulls made: a horizon beyond that is named, but not in the picture
+LEVELS = 6  # marked phases; of more, evenly chosen ones
+NAME = 20  # characters of a name next to its curve
+Looks = Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class View:
     """The part of the plane that is seen, and the coordinates that paths are written in.
 
-    Paths have scores as (origin - score) / unit, which never changes while a race is watched: a
-    picture's own numbers have seven digits, too few for 1,000,000.01 as it is.
+    Paths have scores as (origin - score) / unit, which does not change while a race is watched: a
+    picture's own numbers have seven digits, too few for 1,000,000.01.
     """
 
     origin: float
@@ -41,19 +42,15 @@ class View:
     high: float
 
     def x(self, pull: float) -> float:
-        """From 0 to 1."""
-        return pull / self.longest
+        """Return a place from 0 to 1."""
+        return min(1.0, pull / self.longest)
 
     def y(self, score: float) -> float:
-        """From 0, the top, to 1."""
-        return (self.high - score) / (self.high - self.low)
-
-    def within(self, score: float) -> float:
-        """The score, or the end of the view that it is beyond."""
-        return min(self.high, max(self.low, score))
+        """Return a place from 0, the top, to 1; scores beyond the view are at its edge."""
+        return (self.high - min(self.high, max(self.low, score))) / (self.high - self.low)
 
     def place(self, point: Point) -> str:
-        """A point in the coordinates of paths."""
+        """Return a point in the coordinates of paths."""
         return f"{point.pull:.7g} {(self.origin - point.score) / self.unit:.5g}"
 
     @property
@@ -64,7 +61,7 @@ class View:
 
 
 def view_of(page: RacePage, before: View | None = None) -> View:
-    """What to show of a race; the same as before as long as that fits."""
+    """Return what to show of a race; the same as before as long as everything fits."""
     scores = [score for one in page.learners for score in _scores(page, one)] or [0.0, 1.0]
     low, high = min(scores), max(scores)
     longest = float(_longest(page))
@@ -80,25 +77,24 @@ def view_of(page: RacePage, before: View | None = None) -> View:
 
 
 def _scores(page: RacePage, one: LearnerView) -> list[float]:
-    ahead = [one.forecast.score] if _has_fan(one) and one.forecast is not None else []
+    ahead = [one.forecast.score] if has_fan(one) and one.forecast is not None else []
     return [*(page.curves[one.arm].bounds() or ()), *ahead]
 
 
-def _has_fan(one: LearnerView) -> bool:
-    """Return whether a forecast of the learner is drawn: it can still be trained that far."""
-    seen = one.forecast
-    racing = one.state in (RACING, LEADING)
-    return racing and seen is not None and seen.trust > 0 and seen.at > one.pulls
+def has_fan(one: LearnerView) -> bool:
+    """Return whether the picture has a forecast of the learner."""
+    made = one.forecast
+    return made is not None and made.trust > 0 and made.at > one.pulls > 0
 
 
 def _longest(page: RacePage) -> int:
-    """The next level is seen from the start; the last one when curves have come half as far."""
+    """The horizon; if that is far, the pulls made and the levels that are near."""
     longest = max([1, *(one.pulls for one in page.learners)])
+    if page.horizon <= FAR * longest:
+        return max(page.horizon, longest)
     levels = [level.pulls for level in page.levels if level.pulls > longest]
-    if not levels:
-        return longest
     near = [pulls for pulls in levels if pulls <= 2 * longest] or levels[:1]
-    return max(near)
+    return max([longest, *near])
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
@@ -107,7 +103,7 @@ def _padded(low: float, high: float) -> tuple[float, float]:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two ends.
+    """Return round numbers between two ends.
 
     >>> ticks(0.03, 0.97)
     [0.2, 0.4, 0.6, 0.8]
@@ -125,25 +121,26 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 # --- curves ---
 
 
-def draw_curves(page: RacePage, view: View, looks: dict[int, str], raw: bool) -> str:
-    """Learning curves with all that belongs to them."""
+def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
+    """Draw the learning curves with everything that belongs to them."""
     shown = [one for one in reversed(page.learners) if len(page.curves[one.arm])]
     paths = "".join(
         curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw) for one in shown
     )
     label = escape(describe_curves(page))
     return (
-        f'<div class="plot"><svg class="frame" role="img" aria-label="{label}">'
+        f'<div class="plot" tabindex="0"><svg class="frame" role="img" aria-label="{label}">'
         f'<g id="axes">{draw_axes(view)}</g>'
-        f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none">'
+        f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none" '
+        f'data-origin="{view.origin!r}" data-unit="{view.unit!r}">'
         f'<g id="fans">{draw_fans(page, view, looks)}</g>{paths}</svg>'
         f'<g id="marks">{draw_marks(page, view, looks)}</g></svg></div>'
     )
 
 
 def describe_curves(page: RacePage) -> str:
-    """The picture in a sentence, for those who cannot see it."""
-    best = "" if page.best is None else f"; {page.best} is {'kept' if page.final else 'ahead'}"
+    """Return the picture in a sentence, for readers who cannot see it."""
+    best = "" if page.best is None else f"; {page.best} is {'kept' if page.final else 'leading'}"
     return f"Learning curves of {len(page.learners)} learners after {page.spent:,} pulls{best}"
 
 
@@ -151,12 +148,11 @@ def curve_paths(one: LearnerView, curve: ThinnedCurve, view: View, look: str, ra
     """Draw a learner's curve, below it the scores that it is the mean of."""
     strong = f'<path d="{path_of(curve.smoothed(), view)}"/>'
     faint = f'<path class="raw" d="{path_of(curve.raw(), view)}"/>' if raw else ""
-    title = f"<title>{escape(one.name)}: {escape(one.state)}</title>"
-    return f'<g id="c{one.arm}" class="curve {look}">{title}{faint}{strong}</g>'
+    return f'<g id="c{one.arm}" class="curve {look}">{faint}{strong}</g>'
 
 
 def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
-    """Points as a path, or as what follows one."""
+    """Return points as a path, or as what follows one."""
     if not points:
         return ""
     text = "L".join(view.place(point) for point in points)
@@ -165,7 +161,7 @@ def path_of(points: Sequence[Point], view: View, more: bool = False) -> str:
 
 
 def draw_axes(view: View) -> str:
-    """Grid, ticks and their numbers."""
+    """Draw grid, ticks and their numbers."""
     shapes = []
     for value in ticks(view.low, view.high, 6):
         y = _percent(view.y(value))
@@ -179,82 +175,99 @@ def draw_axes(view: View) -> str:
     return "".join(shapes)
 
 
-def draw_fans(page: RacePage, view: View, looks: dict[int, str]) -> str:
-    """What is forecast, in the coordinates of paths."""
+def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw the forecasts of colored learners, from the ends of their curves."""
     return "".join(
-        _fan(one, one.forecast, view, looks[one.arm])
-        for one in _marked(page.learners, looks)
-        if _has_fan(one) and one.forecast is not None
+        _fan(one, one.forecast, page.curves[one.arm], view, looks[one.arm])
+        for one in page.learners
+        if "grey" not in looks[one.arm] and has_fan(one) and one.forecast is not None
     )
 
 
-def _marked(learners: Sequence[LearnerView], looks: dict[int, str]) -> list[LearnerView]:
-    few = len(learners) <= MANY
-    return [one for one in learners if few or "grey" not in looks[one.arm]]
-
-
-def _fan(one: LearnerView, seen: ForecastView, view: View, look: str) -> str:
-    level, straight, discounted = (
-        view.place(Point(seen.at, score)) for score in (seen.level, seen.score, one.estimate)
+def _fan(one: LearnerView, made: ForecastView, curve: ThinnedCurve, view: View, look: str) -> str:
+    end = curve.end
+    if end is None:
+        return ""
+    start, flat, straight, discounted = (
+        view.place(point)
+        for point in (end, *(Point(made.at, y) for y in (end.score, made.score, one.estimate)))
     )
-    origin = view.place(Point(one.pulls, seen.level))
-    return (
-        f'<g class="fan {look}"><path class="area" d="M{origin}L{level}L{straight}Z"/>'
-        f'<path d="M{origin}L{discounted}"/></g>'
-    )
+    area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>' if one.state != DROPPED else ""
+    return f'<g id="f{one.arm}" class="fan {look}">{area}<path d="M{start}L{discounted}"/></g>'
 
 
-def draw_marks(page: RacePage, view: View, looks: dict[int, str]) -> str:
-    """Levels to come, the ends of curves, and the names of those that have a colour."""
-    shapes = list(_levels(page.levels, view))
-    shown = [one for one in _marked(page.learners, looks) if len(page.curves[one.arm])]
-    ends = {one.arm: point for one in shown if (point := page.curves[one.arm].end) is not None}
+def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
+    """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
+    shapes = [*_levels(page.levels, view), _horizon(page.horizon, view)]
+    ends = {one.arm: point for one in page.learners
+            if (point := page.curves[one.arm].end) is not None}  # fmt: skip
+    shown = [one for one in page.learners if one.arm in ends]
     shapes += [_end(one, ends[one.arm], view, looks[one.arm]) for one in reversed(shown)]
     if page.trained_further and page.selected is not None and shown:
         point = page.curves[shown[0].arm].at(page.selected[1])
         if point is not None:
-            at = f'cx="{_percent(view.x(point.pull))}" cy="{_at(view, point)}"'
-            ring = f'<circle class="ring" {at} r="5"/>'
-            shapes.append(f'<g class="{looks[shown[0].arm]}">{ring}</g>')
+            look = looks[shown[0].arm]
+            shapes.append(f'<circle class="ring {look}" {_at(view, point, "cx", "cy")} r="5"/>')
     named = [one for one in shown if "grey" not in looks[one.arm]]
-    return "".join([*shapes, *_names(named, ends, view, looks)])
+    tips = {one.arm: _tip(one, ends[one.arm]) for one in named}
+    return "".join([*shapes, *_names(named, tips, view, looks)])
+
+
+def _tip(one: LearnerView, end: Point) -> Point:
+    """Where the name of a learner belongs: the end of its forecast, or of its curve."""
+    made = one.forecast
+    return Point(made.at, one.estimate) if has_fan(one) and made is not None else end
 
 
 def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:
-    last = -1.0
-    for level in [one for one in levels if one.pulls <= view.longest][:MOST_LEVELS]:
-        x = view.x(level.pulls)
-        at = _percent(x)
-        yield f'<line class="level" x1="{at}" x2="{at}" y2="100%"/>'
-        if x - last > APART:
-            words = f"{level.learners} to {level.pulls:,}"
-            yield _text(at, "0", words, "level end", 'dx="-4" dy="11"')
-            last = x
+    seen = [one for one in levels if one.pulls <= view.longest]
+    step = ceil(len(seen) / LEVELS)
+    for k, level in enumerate(seen[::-step][::-1] if seen else ()):
+        at = _percent(view.x(level.pulls))
+        yield f'<line class="level" data-at="{level.pulls}" x1="{at}" x2="{at}" y2="100%"/>'
+        narrow = " wide" if k % 2 else ""  # left out on a phone
+        words = f"{level.learners} to {level.pulls:,}"
+        yield _text(at, "0", words, f"level end{narrow}",
+                    f'dx="-4" dy="{11 + 13 * (k % 2)}" data-at="{level.pulls}"')  # fmt: skip
+
+
+def _horizon(horizon: int, view: View) -> str:
+    if horizon > view.longest:
+        return _text("100%", "0", f"horizon {horizon:,} →", "horizon end", 'dy="-4"')
+    at = _percent(view.x(horizon))
+    return f'<line class="horizon" data-at="{horizon}" x1="{at}" x2="{at}" y2="100%"/>' + _text(
+        at, "0", f"horizon {horizon:,}", "horizon end", f'dy="-4" data-at="{horizon}"'
+    )
 
 
 def _end(one: LearnerView, point: Point, view: View, look: str) -> str:
-    x, y = _percent(view.x(point.pull)), _at(view, point)
     if one.left:
         cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/>'
-        return f'<svg class="{look}" x="{x}" y="{y}">{cross}</svg>'
-    return f'<circle class="dot {look}" cx="{x}" cy="{y}" r="3.5"/>'
+        return f'<svg class="mark {look}" {_at(view, point)} data-arm="{one.arm}">{cross}</svg>'
+    place = _at(view, point, "cx", "cy")
+    return f'<circle class="dot mark {look}" {place} data-arm="{one.arm}" r="3.5"/>'
+
+
+def _at(view: View, point: Point, x: str = "x", y: str = "y") -> str:
+    """A place as attributes; `page.js` moves what has `data-at`."""
+    across, down = _percent(view.x(point.pull)), _percent(view.y(point.score))
+    return f'{x}="{across}" {y}="{down}" data-at="{point.pull:g} {point.score:.7g}"'
 
 
 def _names(
-    learners: Sequence[LearnerView], at: dict[int, Point], view: View, looks: dict[int, str]
+    learners: Sequence[LearnerView], at: Mapping[int, Point], view: View, looks: Looks
 ) -> list[str]:
     """Draw names next to the ends of curves, pushed apart if they would overlap."""
     ends = [(at[one.arm], one) for one in learners]
-    ends.sort(key=lambda end: (view.y(view.within(end[0].score)), end[1].arm))
-    spots = _spread([HEIGHT * view.y(view.within(point.score)) for point, _ in ends])
+    ends.sort(key=lambda end: (view.y(end[0].score), end[1].arm))
+    spots = _spread([HEIGHT * view.y(point.score) for point, _ in ends])
     shapes = []
     for (point, one), spot in zip(ends, spots, strict=True):
-        y, look = _percent(spot / HEIGHT), looks[one.arm]
-        if view.x(point.pull) < 0.985 or abs(spot - HEIGHT * view.y(point.score)) > 4:
-            x1, y1 = _percent(view.x(point.pull)), _at(view, point)
-            line = f'x1="{x1}" y1="{y1}" x2="100%" y2="{y}"'
-            shapes.append(f'<line class="leader {look}" {line}/>')
-        shapes.append(_text("100%", y, cut(one.name), f"name {look}", 'dx="9" dy="4"'))
+        y, look, arm = _percent(spot / HEIGHT), looks[one.arm], f'data-arm="{one.arm}"'
+        start = _at(view, point, "x1", "y1")
+        shapes.append(f'<line class="leader {look}" {arm} {start} x2="100%" y2="{y}"/>')
+        name = shortened(one.name, NAME)
+        shapes.append(_text("100%", y, name, f"name {look}", f'{arm} dx="9" dy="4"'))
     return shapes
 
 
@@ -278,7 +291,7 @@ def _spread(wanted: Sequence[float]) -> list[float]:
 
 
 def interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
-    """The scores that a picture of intervals goes from and to; arrows point at what is beyond."""
+    """Return the scores between which intervals are drawn; arrows point at what is beyond."""
     seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
     whole = [one for one in learners if one.lower <= one.upper]
@@ -288,7 +301,7 @@ def interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
 
 
 def draw_interval(one: LearnerView, low: float, high: float, look: str, title: str) -> str:
-    """Where a learner's curve can be, and a dot at its last score."""
+    """Draw where a learner's curve can be, and a dot at its last score."""
 
     def x(value: float) -> str:
         return _percent((min(high, max(low, value)) - low) / (high - low))
@@ -308,16 +321,12 @@ def draw_interval(one: LearnerView, low: float, high: float, look: str, title: s
 
 
 def draw_interval_axis(low: float, high: float) -> str:
-    """The numbers below intervals."""
+    """Draw the numbers below intervals."""
     shapes = []
     for value in ticks(low, high, 4):
         at = _percent((value - low) / (high - low))
         shapes.append(_text(at, "12", f"{value:.6g}", "tick middle"))
     return f'<svg class="interval-axis" aria-hidden="true">{"".join(shapes)}</svg>'
-
-
-def _at(view: View, point: Point) -> str:
-    return _percent(view.y(view.within(point.score)))
 
 
 def _percent(share: float) -> str:
@@ -326,12 +335,3 @@ def _percent(share: float) -> str:
 
 def _text(x: str, y: str, text: str, css: str, more: str = "") -> str:
     return f'<text x="{x}" y="{y}" class="{css}" {more}>{escape(text)}</text>'
-
-
-def cut(name: str, most: int = NAME) -> str:
-    """A name that is not too long.
-
-    >>> cut("a long name", 8)
-    'a long …'
-    """
-    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""A curve in few points, however long it grows: the same while it is watched and in a report."""
+"""A curve in few points, however long it grows: equal on the live page and in a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 POINTS = 240  # of a curve, at least, once it is that long; at most twice as many
 FEWEST = 24  # of each curve where there are very many
 ALL = 6000  # points of all curves together, about
-NEWEST = 4  # a smoothed curve is the mean of the newest quarter, the window of most policies
+SMOOTHED = 16  # a smoothed curve is the mean of the latest sixteenth: it follows the scores
 
 
 class Point(NamedTuple):
@@ -19,7 +19,7 @@ class Point(NamedTuple):
 
 
 def points_for(learners: int) -> int:
-    """How many points a curve gets on a page with so many of them.
+    """Return how many points a curve gets on a page with that many curves.
 
     >>> points_for(9), points_for(100), points_for(1000)
     (240, 60, 24)
@@ -45,12 +45,12 @@ class ThinnedCurve:
         self.extend(scores)
 
     def extend(self, scores: Iterable[float]) -> None:
-        """More pulls."""
+        """Add the scores of more pulls."""
         for score in scores:
             self.add(score)
 
     def add(self, score: float) -> None:
-        """One more pull."""
+        """Add the score of one more pull."""
         self.pulls += 1
         self._sum += score
         if self.pulls % self.width == 0:
@@ -65,30 +65,30 @@ class ThinnedCurve:
         return len(self._means)
 
     def raw(self, after: int = 0) -> list[Point]:
-        """The means of the bins beyond the first `after`, each at the middle of its bin."""
+        """Return the means of the bins after the first `after`, each at the middle of its bin."""
         w = self.width
         return [Point((k + 0.5) * w + 0.5, self._means[k]) for k in range(after, len(self._means))]
 
     def smoothed(self, after: int = 0) -> list[Point]:
-        """The mean of the newest quarter of the pulls up to each bin's end."""
+        """Return the mean of the latest sixteenth of the pulls up to each bin's end."""
         return [self._smooth(k) for k in range(after + 1, len(self._means) + 1)]
 
     def _smooth(self, k: int) -> Point:
-        newest = self._means[k - max(1, k // NEWEST) : k]
+        newest = self._means[k - max(1, k // SMOOTHED) : k]
         return Point(float(k * self.width), sum(newest) / len(newest))
 
     @property
     def end(self) -> Point | None:
-        """Where the smoothed curve ends."""
+        """End of the smoothed curve."""
         return self._smooth(len(self._means)) if self._means else None
 
     def at(self, pull: int) -> Point | None:
-        """The smoothed curve at a pull."""
+        """Return the smoothed curve at a pull."""
         k = min(len(self._means), max(1, round(pull / self.width)))
         return self._smooth(k) if self._means else None
 
     def bounds(self) -> tuple[float, float] | None:
-        """The smoothed scores go from and to, but for its first fifth, which may be anywhere."""
+        """Return the smallest and largest smoothed score, without its first fifth (an outlier)."""
         now = self.width, len(self._means)
         if not self._means:
             return None

@@ -8,18 +8,13 @@ from typing import NamedTuple
 
 from latebloomer.core.statistics import share
 from latebloomer.errors import LatebloomerError
-from latebloomer.paper import (
-    AS_PUBLISHED,
-    AS_WRITTEN,
-    PUBLISHED_RUNS,
-    appendix_claims,
-    section_8_claims,
-    series,
-)
+from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS, series
+from latebloomer.paper.appendix_claims import CLAIMS as APPENDIX
 from latebloomer.paper.evidence import Claim, Evidence
+from latebloomer.paper.section_8_claims import CLAIMS as SECTION_8
 from latebloomer.paper.workbench import Figure, Row, Workbench, read_rows, write_rows
 
-CLAIMS: tuple[Claim, ...] = (*section_8_claims.CLAIMS, *appendix_claims.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (*SECTION_8, *APPENDIX)
 VERDICTS = REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = (
     "reproduced", "only as published", "not reproduced", "undecided",
 )  # fmt: skip

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 from latebloomer.paper.experiments import ALGORITHMS, Setting
 from latebloomer.paper.workbench import Row, select
 
+Rows: TypeAlias = Sequence[Row]
 OURS = ("R-UCBE", "R-SR")
 BASELINES = tuple(name for name in ALGORITHMS if name not in OURS)
 SMALL = 0.05  # an error below this is small: the text's own number for R-SR
@@ -141,26 +143,22 @@ def mean(quantities: Sequence[Quantity]) -> Quantity:
     return total(quantities, 1 / len(quantities))
 
 
-def mean_error(rows: Sequence[Row]) -> Quantity:
+def mean_error(rows: Rows) -> Quantity:
     """Return the mean error of rows."""
     return mean([measured(row) for row in rows])
 
 
-def at(rows: Sequence[Row], algorithm: str, budget: int, what: str = "error") -> Quantity:
+def at(rows: Rows, algorithm: str, budget: int, what: str = "error") -> Quantity:
     """Return the error, regret or pulls of an algorithm at a budget."""
     return measured(select(rows, algorithm=algorithm, T=budget)[0], what)
 
 
-def over(
-    rows: Sequence[Row], algorithm: str, first: float = 0, last: float = float("inf")
-) -> list[Row]:
+def over(rows: Rows, algorithm: str, first: float = 0, last: float = inf) -> list[Row]:
     """Return the rows of an algorithm at budgets from `first` to `last`."""
     return [row for row in select(rows, algorithm=algorithm) if first <= row.T <= last]
 
 
-def means(
-    rows: Sequence[Row], what: str = "error", last: float = float("inf")
-) -> dict[str, Quantity]:
+def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quantity]:
     """Return the mean of each algorithm over budgets, the smallest first."""
     found = {
         name: mean([measured(row, what) for row in over(rows, name, last=last)])
@@ -169,7 +167,7 @@ def means(
     return dict(sorted(found.items(), key=lambda item: item[1].value))
 
 
-def successes(rows: Sequence[Row], first: int = 0) -> dict[str, Quantity]:
+def successes(rows: Rows, first: int = 0) -> dict[str, Quantity]:
     """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
     right = {
         name: [
@@ -182,7 +180,7 @@ def successes(rows: Sequence[Row], first: int = 0) -> dict[str, Quantity]:
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
 
-def largest(rows: Sequence[Row]) -> Row:
+def largest(rows: Rows) -> Row:
     """Return the row with the largest error."""
     return max(rows, key=lambda row: row.error)
 
@@ -193,7 +191,7 @@ def least(values: dict[str, Quantity], names: Sequence[str]) -> str:
     return f"{values[name]} ({name})"
 
 
-def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
+def settles(rows: Rows, algorithm: str, limit: float) -> int | None:
     """Return the first budget from which the error stays below a limit."""
     start = None
     for row in over(rows, algorithm):
@@ -204,7 +202,7 @@ def settles(rows: Sequence[Row], algorithm: str, limit: float) -> int | None:
     return start
 
 
-def errors_below(limit: float, rows: Sequence[Row]) -> Finding:
+def errors_below(limit: float, rows: Rows) -> Finding:
     """Return whether every error is below a limit."""
     return all_of(measured(row) < limit for row in rows)
 
@@ -227,7 +225,7 @@ def values_of(quantities: dict[str, Quantity], digits: int = 3) -> str:
     return ", ".join(f"{name} {short(one.value, digits)}" for name, one in quantities.items())
 
 
-def largest_error(rows: Sequence[Row]) -> str:
+def largest_error(rows: Rows) -> str:
     """Return 'largest error .01 [.002, .054] (T = 200)'."""
     worst = largest(rows)
     return f"largest error {measured(worst)} (T = {worst.T})"
@@ -243,7 +241,6 @@ class Evidence(NamedTuple):
     numbers: str
 
 
-Rows: TypeAlias = Sequence[Row]
 Check: TypeAlias = Callable[[Rows], Evidence]
 
 

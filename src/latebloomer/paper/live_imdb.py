@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from math import nan, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,9 @@ class Reviews(NamedTuple):
     label: npt.NDArray[np.int64]
 
 
+Predictions: TypeAlias = Iterator[tuple[Floats, Any]]  # of each step, with the labels
+
+
 def load_reviews() -> Reviews:
     """Read the word counts; raise an error that says where they are expected."""
     folder = os.environ.get(DATA)
@@ -77,9 +80,7 @@ def orders_of(reviews: Reviews, runs: range, steps: int) -> Any:
     return np.array([np.random.default_rng(run).permutation(count)[:steps] for run in runs]).T
 
 
-def train_linear(
-    name: str, reviews: Reviews, runs: range, steps: int
-) -> Iterator[tuple[Floats, Any]]:
+def train_linear(name: str, reviews: Reviews, runs: range, steps: int) -> Predictions:
     """Yield, for each step, the predictions of all runs of LR or OGD, and the labels.
 
     Weights start at 1/1000; w <- w - rate (p - y) x. LR has a constant rate, OGD rate / sqrt(t)
@@ -97,9 +98,7 @@ def train_linear(
             np.clip(weights, -LARGEST_WEIGHT, LARGEST_WEIGHT, out=weights)
 
 
-def train_network(
-    name: str, reviews: Reviews, runs: range, steps: int
-) -> Iterator[tuple[Floats, Any]]:
+def train_network(name: str, reviews: Reviews, runs: range, steps: int) -> Predictions:
     """Yield, for each step, the predictions of all runs of a small network, and the labels.
 
     The networks are scikit-learn's `MLPClassifier`, fitted review by review: ReLU layers, a

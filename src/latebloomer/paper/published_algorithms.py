@@ -305,7 +305,7 @@ def rest_sure(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
         m, sure = budget + phase - t - 1, 2 * width(phase, arms, budget, rho)
         for j in range(arms):
             loss[j] = loss_at(fit, j, m, rho)
-        chosen = stop_exploring(fit, loss, len(active), m, sure, rho, uniforms[t])
+        chosen = stop_early(fit, loss, len(active), m, sure, rho, uniforms[t])
         if chosen < 0 and (t + 1) % COMPARE_EVERY == 0:
             active = compare(fit, active, phase, m, sure, rho)
             phase += 1
@@ -314,9 +314,7 @@ def rest_sure(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
 
 
 @kernel
-def stop_exploring(
-    fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, u: float
-) -> int:
+def stop_early(fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, u: float) -> int:
     """Return the sure winner, or any arm if one more sweep seems to cost too much, or -1."""
     winner = sure_winner(loss, sure)
     if winner >= 0:

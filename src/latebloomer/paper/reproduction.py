@@ -140,7 +140,6 @@ ABOUT = (
     "open is undecided.</p>"
 )
 MOST_ROWS = 600  # of a table on the page; the file has all
-DIGITS = 4
 
 
 def write_page(bench: Workbench, results: Sequence[claims.ClaimResult]) -> None:
@@ -209,6 +208,6 @@ def _short(cell: str) -> str:
     ('0.1235', '3200', 'R-SR')
     """
     try:
-        return f"{float(cell):.{DIGITS}g}" if "." in cell or "e" in cell else cell
+        return f"{float(cell):.4g}" if "." in cell or "e" in cell else cell
     except ValueError:
         return cell

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from latebloomer.simulation.counts import Histogram
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory.complexity import TIE, best_arms
 
+Policies: TypeAlias = Mapping[str, Policy]
+Algorithms: TypeAlias = Mapping[str, tuple[str, float]]  # series: (algorithm, factor of its a)
 MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # of R-UCBE's a
 FACTORS = {f"R-UCBE {factor:g}".removesuffix(" 1"): factor for factor in MULTIPLES}
 DETAIL = tuple(range(100, 251, 5))
@@ -44,12 +46,7 @@ RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Su
 
 
 def simulated_rows(
-    problem: Problem,
-    policies: Mapping[str, Policy],
-    budget: int,
-    runs: int,
-    jobs: int,
-    panel: str = "",
+    problem: Problem, policies: Policies, budget: int, runs: int, jobs: int, panel: str = ""
 ) -> list[Row]:
     """Return the tidy rows of the library's policies at one budget."""
     results = simulate(
@@ -103,12 +100,9 @@ def compiled(name: str) -> Any:
 
 
 def play_published(
-    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+    setting: Setting, algorithms: Algorithms, budget: int, trials: int
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the recommended arms (trials,) and the pulls (trials, arms) of each series.
-
-    A series is given as name: (algorithm, factor of its a); it runs trials 0, 1, ...
-    """
+    """Run trials 0, 1, ...; return recommended arms (trials,) and pulls (trials, arms)."""
     players = {
         series: (name, compiled(name), setup_of(setting, name, factor, budget))
         for series, (name, factor) in algorithms.items()
@@ -164,7 +158,7 @@ def random_draws(
 
 
 def published_rows(
-    setting: Setting, algorithms: dict[str, tuple[str, float]], budget: int, trials: int
+    setting: Setting, algorithms: Algorithms, budget: int, trials: int
 ) -> list[Row]:
     """Return the tidy rows of one budget, with the published intervals."""
     means = setting.published_means(budget)

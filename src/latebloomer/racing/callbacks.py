@@ -28,7 +28,7 @@ Callback: TypeAlias = Callable[[Event, "RaceView"], Any]
 
 
 class RaceView:
-    """A race as it stands, to be read; all it can do is `stop`.
+    """A race as it stands, to be read; it can also be stopped, or keep some of its time.
 
     Parameters
     ----------
@@ -41,6 +41,7 @@ class RaceView:
     def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
         self._race, self._events = race, events
         self._stop: str | None = None
+        self._reserved = 0.0
 
     @property
     def id(self) -> str:
@@ -89,6 +90,15 @@ class RaceView:
     def events(self) -> list[Event]:
         """All that has happened so far, in order, in earlier processes too."""
         return list(self._events())
+
+    def reserve(self, seconds: float) -> None:
+        """Keep this much of a time budget for what comes after the race; plan with the rest."""
+        self._reserved = seconds
+
+    @property
+    def reserved(self) -> float:
+        """Seconds of a time budget that a callback keeps for what comes after the race."""
+        return self._reserved
 
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict is by what is known then."""

@@ -216,6 +216,8 @@ class Driver:
     def _call_back(self, event: Event, callbacks: Callbacks) -> None:
         for note in callbacks.tell(event):
             self.record(note)
+        if self.clock is not None:
+            self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
             self.record(Stopped(str(self.view.stop_reason), final=True))
@@ -395,9 +397,9 @@ class Driver:
         self.save(self.session.racing)
         text = f"Stopped after pull {self.session.spent} of {self.session.budget}"
         if self.journal.path is None:
-            raise Interrupted(f"{text}; the race had no journal, so it cannot be resumed", None)
+            raise Interrupted(text, None, "; the race had no journal, so it cannot be resumed")
         call = resume_call(self.journal.path)
-        raise Interrupted(f"{text}; continue with {call}", str(self.journal.path))
+        raise Interrupted(text, str(self.journal.path), f"; continue with {call}")
 
     def winner(self) -> Any:
         """Return the recommended learner, restored if it is not live, and save it if possible.

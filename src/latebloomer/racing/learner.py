@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import isfinite
+from math import isclose, isfinite
 from numbers import Complex, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -222,6 +222,22 @@ def as_score(value: Any) -> float:
             f"pull() returned {score}, but a score must be a finite number of at most {LARGEST:g}"
         )
     return score
+
+
+def evaluation(learner: Any) -> float | None:
+    """Return the score of a learner's `evaluate()`, which is optional; None without one."""
+    evaluate = getattr(bare(learner), "evaluate", None)
+    try:
+        inspect.signature(evaluate).bind()  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # there is none, or the user's own method takes arguments
+        return None
+    value = evaluate()  # type: ignore[misc]
+    return as_score(value) if isinstance(value, Real) else None
+
+
+def same_evaluation(value: float, score: float) -> bool:
+    """Return whether an evaluation is a recorded score, apart from rounding on other machines."""
+    return isclose(value, score, rel_tol=1e-4, abs_tol=1e-6)
 
 
 def can_save(learner: Any) -> bool:

@@ -6,10 +6,23 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
+
+import numpy as np
 
 from latebloomer.errors import LearnerError, require
 from latebloomer.racing.checkpoints.storage import digest_of
-from latebloomer.racing.learner import Entry, Given, Learner, as_score, can_save, seed_of
+from latebloomer.racing.learner import (
+    Entry,
+    Given,
+    Learner,
+    as_score,
+    bare,
+    can_save,
+    evaluation,
+    same_evaluation,
+    seed_of,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,8 @@ class LearnerCheck:
     saves : bool
         It has save and load.
     exact : bool
-        Restored (or trained again), its next scores are the same bit for bit.
+        Restored (or trained again), its parameters and its evaluation are the same, as far as it
+        offers them, and its next scores are the same bit for bit.
     expected : tuple[float, ...]
         Scores of the learner that was never interrupted.
     resumed : tuple[float, ...]
@@ -84,15 +98,16 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
             "saved state is loaded into a second, fresh learner"
         )
     first = entry.build()
-    for _ in range(pulls):
-        _pull(first)
+    before = [_pull(first) for _ in range(pulls)]
+    parameters = _parameters(first)
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
         size, took = _save(first, Path(place))
         expected = tuple(_pull(first) for _ in range(pulls))
         second = _restored(entry, Path(place), pulls)
+        wrong = _wrong_state(second, parameters, before[-1])
         resumed = tuple(_pull(second) for _ in range(pulls))
-    exact, saves = expected == resumed, can_save(first)
-    sentence = _sentence(saves, exact, pulls, expected, resumed)
+    exact, saves = expected == resumed and not wrong, can_save(first)
+    sentence = wrong or _sentence(saves, exact, pulls, expected, resumed)
     return LearnerCheck(saves, exact, expected, resumed, size, took, sentence)
 
 
@@ -120,6 +135,40 @@ def _restored(entry: Entry, place: Path, pulls: int) -> Learner:
         for _ in range(pulls):
             _pull(learner)
     return learner
+
+
+def _parameters(learner: Learner) -> dict[str, Any]:
+    """Return copies of the parameters of a learner's model, if it is one of PyTorch or Keras."""
+    model: Any = getattr(bare(learner), "model", None)
+    if hasattr(model, "state_dict"):
+        found = {name: np.array(value.cpu()) for name, value in model.state_dict().items()
+                 if hasattr(value, "cpu")}  # fmt: skip
+    else:
+        weights = model.get_weights() if hasattr(model, "get_weights") else []
+        found = {f"weight {k}": np.array(value) for k, value in enumerate(weights)}
+    return found
+
+
+def _wrong_state(learner: Learner, parameters: dict[str, Any], score: float) -> str:
+    """Return how a restored learner differs from the one that was saved; empty if it does not."""
+    if not can_save(learner):
+        return ""
+    now = _parameters(learner)
+    differ = [
+        name for name in parameters if not np.array_equal(parameters[name], now.get(name, np.nan))
+    ]
+    if differ:
+        return (
+            f"loaded from its checkpoint, {len(differ)} of {len(parameters)} parameters are not "
+            f"those that were saved, {differ[0]!r} for one: save() or load() leaves them out"
+        )
+    value = evaluation(learner)
+    if value is None or same_evaluation(value, score) or evaluation(learner) != value:
+        return ""
+    return (
+        f"loaded from its checkpoint, it evaluates to {value:.6g} instead of {score:.6g}: load() "
+        "does not restore what save() wrote"
+    )
 
 
 def _sentence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,15 +20,21 @@ from latebloomer.racing.extension import Extension, plan_extension, with_new_lea
 from latebloomer.racing.journal import RESUME, Place, files
 from latebloomer.racing.journal.journal import EventLog, near
 from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
-from latebloomer.racing.learner import Entry, Given, entries_of, with_shares
+from latebloomer.racing.learner import Entry, Given, bare, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
 from latebloomer.racing.runners.memory_limit import check_memory_limit
-from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
+from latebloomer.racing.same_race import (
+    described,
+    holds_race,
+    need_same,
+    need_same_learners,
+    need_same_settings,
+)
 from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.time_budget import grace_of
-from latebloomer.racing.training_share import Units, units_of
+from latebloomer.racing.training_share import Units, declared, units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.load import LearnerLoader
 from latebloomer.racing.verdict.verdict import Verdict
@@ -38,6 +45,7 @@ __all__ = [
     "check_places",
     "continue_race",
     "declared_range",
+    "described",
     "entries_and_units",
     "look_at",
     "make_runner",
@@ -64,8 +72,28 @@ def entries_and_units(
 ) -> tuple[list[Entry], Units]:
     """Return the learners as they are raced, and what a pull is; `size` as for `units_of`."""
     given = entries_of(learners, seed)
-    units = units_of(learners, *size)
+    budget, horizon, trainings, full_steps, pulls_per_training = size
+    if trainings is not None or full_steps is not None:
+        full_steps = _with_asked(given, full_steps)
+    units = units_of(learners, budget, horizon, trainings, full_steps, pulls_per_training)
     return with_shares(given, units.shares), units
+
+
+def _with_asked(entries: Sequence[Entry], full_steps: Any) -> Any:
+    """Return `full_steps` with what learners say that are made by a function: each is built once.
+
+    A function may say it itself, which costs nothing; see `full_training`.
+    """
+    if full_steps is not None and not isinstance(full_steps, Mapping):
+        return full_steps
+    known = dict(full_steps or {})
+    for entry in entries:
+        silent = entry.name not in known and declared(entry.given) is None
+        if silent and entry.rebuilds and not inspect.isgeneratorfunction(entry.given):
+            with suppress(Exception):  # of the user's own function: the race reports it
+                known[entry.name] = declared(bare(entry.build()))
+    known = {name: steps for name, steps in known.items() if steps is not None}
+    return known or None
 
 
 def settings_of(policy: Policy | str, units: Units, **others: Any) -> Settings:
@@ -143,6 +171,7 @@ def continue_race(
         state = RaceState.replayed(opened.read_in_batches(), policy)
         made = recorded_runner(state.settings.runner) if made is None else made
         given = with_new_learners(learners, add, state)
+        need_same_learners(journal, state.settings.learner_settings or {}, described(given))
         extension = plan_extension(state, given, add=add, **more)
         names = state.names if extension is None else (*state.names, *extension.new_names)
         entries = _same(entries_of(given, state.settings.seed), names, journal)
@@ -158,7 +187,7 @@ def continue_race(
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     """Return the verdict of a journal as it stands."""
-    opened = files.read(journal_at(journal))
+    opened = files.read(journal_at(journal), brief=True)
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
     finally:

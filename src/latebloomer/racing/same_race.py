@@ -1,4 +1,4 @@
-"""Is the race that a journal holds the one that is asked for? One answer, which names what differs."""
+"""Is the race that a journal holds the one that is asked for? If not, what differs is named."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
 
-# The policy is compared when the settings are read; the others change no decision.
-NOT_COMPARED = ("policy", "auto", "runner")
+# The policy is compared when the settings are read, and so are learners; the others change no
+# decision.
+NOT_COMPARED = ("policy", "auto", "runner", "learner_settings")
 LARGER = ("trainings", "budget")  # a race can be extended by them
 
 
@@ -52,7 +53,10 @@ def need_same(
     journal: Place, recorded: Mapping[str, Any], asked: Mapping[str, Any], advice: str
 ) -> None:
     """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
-    found = differences(recorded, asked)
+    _need_none(journal, differences(recorded, asked), advice)
+
+
+def _need_none(journal: Place, found: list[str], advice: str) -> None:
     if found:
         place = near(Path(journal).absolute())
         raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(found)}. {advice}")
@@ -83,3 +87,30 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[s
 def _plain(value: Any) -> Any:
     """Return a value as a journal returns it."""
     return list(value) if isinstance(value, tuple) else value
+
+
+def described(learners: Any) -> dict[str, dict[str, Any]]:
+    """Return the attribute `settings` of each learner that has one, a dict of plain values."""
+    given = learners.items() if isinstance(learners, Mapping) else ()
+    found = {name: getattr(one, "settings", None) for name, one in given}
+    return {name: dict(value) for name, value in found.items() if isinstance(value, Mapping)}
+
+
+def need_same_learners(
+    journal: Place, recorded: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
+
+    What differs in the same way for all of them, such as the data, is named once.
+    """
+    both = [name for name in recorded if name in given]
+    found = {
+        name: differences(recorded[name], dict.fromkeys(recorded[name]) | given[name])
+        for name in both
+    }
+    common = (
+        [one for one in found[both[0]] if all(one in of for of in found.values())] if both else []
+    )
+    shared = common if len(both) > 1 else []
+    own = [f"{name}: {one}" for name in both for one in found[name] if one not in shared]
+    _need_none(journal, shared + own, "Give the same learners to resume it, or another journal.")

@@ -54,6 +54,7 @@ class Settings:
     )
     pulls_per_training: int | None = None
     stop: str | None = None  # "certified": end once the winner is
+    learner_settings: Mapping[str, Mapping[str, Any]] | None = None  # what each says of itself
 
     def __post_init__(self) -> None:
         if (self.budget is None) == (self.seconds is None):

@@ -66,6 +66,7 @@ class TimeBudget:
 
     def __init__(self, seconds: float, arms: int, watch: Elapsed, lanes: int = 1) -> None:
         self.seconds, self.watch = seconds, watch
+        self.reserved = 0.0  # seconds kept for what comes after the race
         self._lanes = lanes  # pulls that can be made at once
         self._length = [0.0] * arms
         self._count = [0] * arms
@@ -110,7 +111,7 @@ class TimeBudget:
 
     def left(self) -> float:
         """Seconds until the end."""
-        return self.seconds - self.watch.elapsed
+        return self.seconds - self.reserved - self.watch.elapsed
 
     def out_of_time(self, session: Session) -> bool:
         """Whether another pull would end further from the time given than stopping now.

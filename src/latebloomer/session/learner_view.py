@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
@@ -82,6 +82,8 @@ class LearnerView:
         Upper end; below `lower` if its scores contradict the assumptions.
     failures : tuple[str, ...]
         Pulls that failed, one sentence each.
+    settings : Mapping[str, Any]
+        Parameters of a candidate, if a search or another tool made it.
     """
 
     arm: int
@@ -101,6 +103,7 @@ class LearnerView:
     lower: float = -inf
     upper: float = inf
     failures: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def leads(self) -> bool:

@@ -1,4 +1,4 @@
-"""Connections to the live page: so many, and none that waits for the rest of a request for ever."""
+"""Connections to the live page: a limited number, and none that waits for a request for ever."""
 
 from __future__ import annotations
 

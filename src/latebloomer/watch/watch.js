@@ -13,6 +13,7 @@
     const keys = (state) =>
       new Set([...place.querySelectorAll(`details${state}`)].map((one) => one.dataset.key));
     const opened = keys("[open]"), closed = keys(":not([open])");
+    const checked = new Set([...place.querySelectorAll("input:checked")].map((one) => one.value));
     const scrolled = place.querySelector(".feed")?.scrollTop;
     const focus = place.contains(document.activeElement) &&
       document.activeElement.closest("details")?.dataset.key;
@@ -22,6 +23,7 @@
       else if (closed.has(one.dataset.key)) one.open = false;
       if (focus && one.dataset.key === focus) one.querySelector("summary").focus();
     }
+    for (const one of place.querySelectorAll("input[name]")) one.checked = checked.has(one.value);
     if (scrolled) place.querySelector(".feed")?.scrollTo(0, scrolled);
   }
 
@@ -49,6 +51,7 @@
   }
 
   function order(arms) {
+    if (at("rows").closest("table").dataset.sorted) return; // the reader's own order
     const rows = at("rows"), wanted = arms.map((arm) => at(`r${arm}`)).filter(Boolean);
     const focus = document.activeElement;
     for (const line of [...rows.children]) if (!wanted.includes(line)) line.remove();
@@ -74,9 +77,8 @@
   }
 
   function change(message) {
-    if (message.whole !== undefined) return whole(message.whole);
+    if (message.whole !== undefined) { whole(message.whole); return window.latebloomer.redrawn(); }
     const each = (values, f) => Object.entries(values || {}).forEach(([key, value]) => f(key, value));
-    if (message.box) at("curves").setAttribute("viewBox", message.box);
     each(message.draw, draw);
     each(message.grow, grow);
     each(message.look, (arm, look) => at(`c${arm}`)?.setAttribute("class", `curve ${look}`));
@@ -84,15 +86,16 @@
     if (message.order) order(message.order);
     each(message.html, (id, html) => at(id) && put(at(id), html));
     if (message.label) document.querySelector(".frame")?.setAttribute("aria-label", message.label);
+    window.latebloomer.redrawn(message.box);
   }
 
   function connect() {
-    if (source || document.hidden) return;
+    if (source || document.hidden || !page.dataset.events) return;
     source = new EventSource(`${page.dataset.events}?seen=${encodeURIComponent(seen)}`);
     source.onopen = () => { status.textContent = ""; page.dataset.connected = "yes"; };
     source.onerror = () => {
       page.dataset.connected = "no";
-      status.textContent = "Not connected: this is how it was last seen. It goes on by itself when latebloomer watch is there again.";
+      status.textContent = "Disconnected: this is the last known state. The page reconnects when latebloomer watch runs again.";
       if (source.readyState === EventSource.CLOSED) { disconnect(); setTimeout(connect, 2000); }
     };
     source.onmessage = (event) => { seen = event.lastEventId; change(JSON.parse(event.data)); };
@@ -108,13 +111,5 @@
   setInterval(() => document.hidden && fetch(page.dataset.alive).catch(() => {}), 60000);
   window.addEventListener("pagehide", disconnect);
   window.addEventListener("pageshow", connect);
-
-  // The curve of the row that one points at or has come to by the keyboard.
-  function light(event) {
-    const line = event.target.closest?.("#rows > tr");
-    document.querySelectorAll("#curves .lit").forEach((one) => one.classList.remove("lit"));
-    if (line) at(`c${line.id.slice(1)}`)?.classList.add("lit");
-  }
-  for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, light);
   connect();
 })();

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
@@ -16,15 +16,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from latebloomer.errors import AllFailed
+from latebloomer._util.text import span_of_time
+from latebloomer.errors import AllFailed, Interrupted, need_whole, require
 from latebloomer.integrations.sklearn.scoring import ONE, metrics_of
 from latebloomer.integrations.sklearn.search_race import (
+    OVERTIME,
+    RefitReserve,
     SearchBudget,
     SearchRace,
     refit_is_inside,
-    runner_for,
     search_budget,
+    train_in_time,
 )
+from latebloomer.integrations.sklearn.search_results import Table
+from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 from latebloomer.integrations.sklearn.splits import (
     RoutedParams,
     checked_data,
@@ -35,9 +40,8 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.live_display import print_aside
-from latebloomer.racing.training_share import Share
+from latebloomer.racing.same_race import need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
@@ -54,7 +58,9 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-RACE_SETTINGS = ("winner_share", "min_pulls", "stop")  # which a search passes on and compares
+PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes unchanged
+EXTENDS = ("budget", "trainings")  # a larger one extends the race of a journal
+TICK = 1e-9  # no step is shorter, in seconds
 
 
 class NoneLearns(AllFailed, ValueError, TypeError):
@@ -86,16 +92,17 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     horizon: int | None = None
     winner_share: float = 0.0
     min_pulls: int = 1
-    refit: bool | str = True
+    pulls_per_training: int | None = None
+    refit: bool | str | Callable[[Table], int] = True
     extra_refit: bool = False
     batch: int | None = None
     step: int = 1
+    return_train_score: bool = False
     random_state: Any = None
     n_jobs: int | None = None
     journal: Any = None
-    checkpoint_format: str = "pickle"
-    trusted: Any = None
     verbose: bool = False
+    watch: bool = False
     callbacks: Any = None
     stop: str | None = None
 
@@ -108,8 +115,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         """Return what races, by name, checked."""
 
     @abstractmethod
-    def _publish(self, verdict: Verdict, raced: SearchRace) -> None:
-        """Set the attributes that only this search has."""
+    def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
+        """Set the attributes that only this search has, and return its table of results."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,43 +152,48 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         splitter, and by metadata routing if that is switched on.
         """
         estimators, metrics = self._raced(), metrics_of(self.scoring, self.refit)
-        runner_for(self.n_jobs)  # raises an error before anything is trained
         X, y = checked_data(self, X, y)
         routed = self._routed(params, estimators, X)
         raced = SearchRace(self, estimators, metrics, X, y, routed)
-        budget = search_budget(self, raced.full_steps)
+        budget = search_budget(self, raced)
         if self.verbose and budget.announcement:
             print_aside(budget.announcement)
         tasks = FitTasks(self, X, y)
-        verdict = self._race(raced, budget, tasks)
-        best, self.refit_pulls_, self.refit_time_ = verdict.learner.model, 0, 0.0
-        if self.refit:
-            best = tasks.refit(lambda: self._refit(raced, verdict, budget))
-        self.best_estimator_, self.best_score_ = best, verdict.score
-        self.best_index_ = list(estimators).index(verdict.name)
-        self.n_splits_ = raced.n_splits
-        self.multimetric_ = metrics.leading != ONE
-        self.scorer_ = metrics.scorers(best)
-        self.verdict_ = replace(verdict, learner=None)
-        self._publish(verdict, raced)
+        try:
+            verdict = self._race(raced, budget, tasks)
+        except KeyboardInterrupt as stopped:
+            raise self._interrupted(stopped, raced) from None
+        self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != ONE
+        self.verdict_ = replace(verdict, learner=None, loader=None)  # it can be pickled then
+        table, names = self._publish(verdict, raced), list(estimators)
+        index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
+        self.best_index_ = _checked_index(index, len(names))
+        self.best_score_ = verdict[names[self.best_index_]].score
+        self._keep(names[self.best_index_], verdict, raced, budget, tasks)
+        self.scorer_ = metrics.scorers(self.best_estimator_)
         tasks.end()
         return self
 
     def _race(self, raced: SearchRace, budget: SearchBudget, tasks: FitTasks) -> Verdict:
-        made = raced.factories()
+        callbacks = tasks.listeners(self.callbacks)
+        if self.seconds is not None and refit_is_inside(self):
+            callbacks.append(RefitReserve(self.seconds, raced.refit_ratio))
         how: dict[str, Any] = {
-            "policy": self.policy, "runner": runner_for(self.n_jobs),
-            "progress": bool(self.verbose), "callbacks": tasks.listeners(self.callbacks),
+            "policy": self.policy, "runner": raced.runner, "progress": bool(self.verbose),
+            "callbacks": callbacks, "watch": self.watch,
         }  # fmt: skip
-        passed_on = {name: getattr(self, name) for name in RACE_SETTINGS}
-        named = self.journal is not None and not names_folder(self.journal)
-        if named and Path(self.journal).exists():
-            raced.need_own_journal(self.journal, budget.race | passed_on)
-            return resume(self.journal, made, **how)
+        made, passed_on = raced.factories(), {name: getattr(self, name) for name in PASSED_ON}
+        if raced.has_journal:
+            need_same(
+                self.journal, race_in(self.journal).settings, passed_on,
+                "Give the same settings to resume it, or another journal.",
+            )  # fmt: skip
+            asked = {name: budget.race[name] for name in EXTENDS if name in budget.race}
+            return resume(self.journal, made, **asked, **how)
         try:
             return race(
-                made, **budget.race, **passed_on, **how, journal=self.journal,
-                seed=raced.fingerprint, score_range=raced.score_range,
+                made, **budget.race, **passed_on, **how, journal=self.journal, seed=raced.seed,
+                score_range=raced.score_range,
             )  # fmt: skip
         except AllFailed as error:
             reasons = [notes.error for notes in raced.notes.values() if notes.error is not None]
@@ -189,23 +201,65 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
                 raise NoneLearns(str(error)) from next(iter(reasons), None)
             raise
 
-    def _refit(self, raced: SearchRace, verdict: Verdict, budget: SearchBudget) -> Any:
-        """Return a fresh clone of the winner, trained on all rows with what was reserved."""
-        timed = self.seconds is not None and refit_is_inside(self)
+    def _interrupted(self, stopped: KeyboardInterrupt, raced: SearchRace) -> Interrupted:
+        """Return what Ctrl-C ends `fit` with, and print it before the traceback."""
+        place = getattr(stopped, "journal", self.journal if raced.has_journal else None)
+        text = "Stopped. The search had no journal, so it cannot be continued."
+        if place is not None:
+            text = f"Stopped. Call fit again with journal={str(place)!r} to continue."
+        print_aside(text)
+        return Interrupted(text, None if place is None else str(place))
+
+    # --- the refit ---
+
+    def _keep(
+        self,
+        name: str,
+        verdict: Verdict,
+        raced: SearchRace,
+        budget: SearchBudget,
+        tasks: FitTasks,
+    ) -> None:
+        """Set the best estimator: the winner of the race, trained again on all rows by `refit`."""
         started = perf_counter()
-        made = raced.refit(
-            verdict.name,
-            budget.refit_steps(self, verdict),
-            budget.reserved if timed else inf,
-        )
-        self.refit_time_ = perf_counter() - started
-        self.refit_pulls_ = made.steps
-        if "full_steps" in budget.race:
-            share = Share(made.full_steps, verdict.settings["pulls_per_training"])
-            self.refit_pulls_ = round(made.steps * share.pulls / share.full_steps)
-        if self.verbose and self.extra_refit:
-            print_aside(f"refitted {verdict.name} on all rows: {self.refit_pulls_} pulls")
-        return made.model
+        made = None
+        if self.refit:
+            made = tasks.refit(lambda: self._refit(name, verdict, raced, budget))
+        self.refit_kind_ = "race" if made is None else "refit"
+        self.refit_time_ = 0.0 if made is None else perf_counter() - started
+        self.refit_pulls_ = 0
+        self.best_estimator_ = verdict.learner.model if made is None else made.model
+        if made is not None:
+            whole = budget.race.get("pulls_per_training", made.full_steps)
+            self.refit_pulls_ = round(made.steps * whole / made.full_steps)
+
+    def _refit(
+        self, name: str, verdict: Verdict, raced: SearchRace, budget: SearchBudget
+    ) -> SklearnLearner | None:
+        """Return a fresh clone of an estimator, trained on all rows, or None if time is short."""
+        one, learner = verdict[name], raced.on_all_rows(name)
+        made = one.pulls if one.steps is None else one.steps
+        pace = raced.refit_ratio * one.seconds / max(1, made)
+        steps, least, seconds = budget.refit_steps(self, verdict, name), 0, inf
+        steps = learner.full_steps if steps == inf else int(steps)
+        if self.seconds is not None and refit_is_inside(self) and name == verdict.name:
+            left = self.seconds - verdict.seconds
+            steps, least = min(steps, max(made, int(left / max(pace, TICK)))), made
+            seconds = OVERTIME * left
+        if self.verbose:
+            about = span_of_time(steps * pace)
+            print_aside(f"refitting {name} on all {raced.rows:,} rows, about {about}")
+        if steps * pace <= seconds:
+            train_in_time(learner, steps, seconds)
+        if learner.finished or learner.steps >= max(1, least):
+            return learner
+        warnings.warn(
+            f"The time left was too short to refit {name}: best_estimator_ is the model of the "
+            f"race, trained on the training rows only ({made} steps). Give more seconds, or set "
+            "refit=False or extra_refit=True.",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+        return None
 
     # --- the best estimator's methods ---
 
@@ -232,6 +286,12 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         """Return the best estimator's decision function."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
+
+    @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
+    def transform(self, X: Any) -> Any:
+        """Transform with the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
@@ -267,6 +327,14 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(f"{name} is known after fit: call fit(X, y) first")
         return getattr(self.best_estimator_, name)
+
+
+def _checked_index(index: Any, count: int) -> int:
+    """Return what a function `refit` returned, or raise a `SettingError`."""
+    number = need_whole("refit(results)", index)
+    require(0 <= number < count, "refit(results)", index, f"from 0 to {count - 1}",
+            "it is the row of the results to refit")  # fmt: skip
+    return number
 
 
 class FitTasks:

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import LearnerError
-from latebloomer.integrations import catboost, lightgbm, xgboost
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.integrations import boosters, catboost, lightgbm, xgboost
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.splits import Fold
 from latebloomer.integrations.sklearn.training import FoldModel, TrainingSettings, last_step
-
-STOPPING = ("early_stopping_rounds", *lightgbm.STOPPING)
 
 
 def booster_model(model: Any) -> type[FoldModel] | None:
@@ -32,7 +30,7 @@ def booster_model(model: Any) -> type[FoldModel] | None:
     if found is None or any(name.startswith("xgboost.XGBRF") for name in names):
         return None  # the trees of a forest are one round
     params = model.get_params()
-    early = next((name for name in STOPPING if params.get(name) is not None), None)
+    early = next((name for name in boosters.STOPPING if params.get(name) is not None), None)
     if early is not None and found is not CatBoostModel:  # which has it only with an eval_set
         raise LearnerError(
             f"{type(model).__name__} has {early}={params[early]}, but in a race the race decides "
@@ -112,7 +110,7 @@ class LightGBMModel(ContinuedModel):
 class CatBoostModel(BoosterModel):
     """Trains `CatBoostClassifier` and `CatBoostRegressor`: snapshots keep all random states."""
 
-    names, usual = catboost.ITERATIONS, catboost.MOST
+    names, usual = boosters.ROUNDS, catboost.MOST
 
     def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
         super().__init__(estimator, fold, settings)
@@ -131,7 +129,7 @@ class CatBoostModel(BoosterModel):
         last = self._settings.step * (self.steps + steps)
         self._call(
             self._model.fit, self._X, self._fold.y, **self._params,
-            callbacks=[catboost.StopAt(last)], save_snapshot=True,
+            callbacks=[StopAt(last)], save_snapshot=True,
             snapshot_file=str(self._snapshot), snapshot_interval=catboost.NEVER,
         )  # fmt: skip
         self.steps += steps
@@ -147,6 +145,17 @@ class CatBoostModel(BoosterModel):
         place = self._model.get_params().get("train_dir")  # of the process that saved it
         if place not in (None, str(self._folder)):
             weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+
+
+class StopAt:
+    """Ends a training after a number of rounds, including those of earlier pulls."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+
+    def after_iteration(self, info: Any) -> bool:
+        """Return whether to continue; CatBoost calls this after each round."""
+        return bool(info.iteration < self._rounds)
 
 
 MODELS: dict[str, type[FoldModel]] = {

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import NAME, brief
 from latebloomer.errors import LearnerError, SettingError, need_whole, require, unknown
 from latebloomer.integrations.sklearn.sklearn_learner import model_class
 
 ALL = "all"  # candidates of a grid
-LONGEST = 48  # characters of a candidate's name
 
 # --- estimators as a dict, a list of pairs or a bare list, and their names ---
 
@@ -102,37 +102,36 @@ def _kind(estimator: Any) -> str:
 # --- settings of one estimator ---
 
 
-def drawn_candidates(
-    estimator: Any, distributions: Any, n_candidates: Any, random_state: Any
+def drawn_iter(
+    estimator: Any, distributions: Any, n_iter: Any, random_state: Any
 ) -> list[dict[str, Any]]:
     """Return the settings that race: drawn as scikit-learn draws them, or a whole grid."""
     spaces = _checked_spaces(distributions, estimator)
     size = None
     if all(not hasattr(values, "rvs") for space in spaces for values in space.values()):
         size = len(ParameterGrid(spaces))
-    wanted = size if n_candidates == ALL and size is not None else _whole(n_candidates)
-    require(wanted >= 2, "n_candidates", wanted, "at least 2",
+    wanted = size if n_iter == ALL and size is not None else _whole(n_iter)
+    require(wanted >= 2, "n_iter", wanted, "at least 2",
             "with one there is nothing to choose")  # fmt: skip
     if size is not None and wanted > size:
         raise SettingError(
-            f"n_candidates={wanted}, but there are {size} settings in total: give "
-            "n_candidates='all', more values, or a distribution to draw from"
+            f"n_iter={wanted}, but there are {size} settings in total: give "
+            "n_iter='all', more values, or a distribution to draw from"
         )
     return list(ParameterSampler(spaces, wanted, random_state=random_state))
 
 
-def _whole(n_candidates: Any) -> int:
-    if n_candidates == ALL:
+def _whole(n_iter: Any) -> int:
+    if n_iter == ALL:
         raise SettingError(
-            "n_candidates='all', but param_distributions has a distribution, which has no end: "
+            "n_iter='all', but param_distributions has a distribution, which has no end: "
             "give a number, or lists of values alone"
         )
-    if isinstance(n_candidates, str):
+    if isinstance(n_iter, str):
         raise SettingError(
-            f"n_candidates={n_candidates!r}, but n_candidates must be an integer, or 'all' "
-            "for a grid"
+            f"n_iter={n_iter!r}, but n_iter must be an integer, or 'all' for a grid"
         )
-    return need_whole("n_candidates", n_candidates)
+    return need_whole("n_iter", n_iter)
 
 
 def _checked_spaces(distributions: Any, estimator: Any) -> list[dict[str, Any]]:
@@ -182,17 +181,43 @@ def _need_values(name: str, values: Any) -> None:
         )
 
 
-def candidate_name(number: int, params: Mapping[str, Any]) -> str:
-    """Return the name of a candidate in the race, its journal and its report.
+def candidate_names(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each candidate: its number, and the settings that vary, to 3 digits.
 
-    >>> candidate_name(3, {"alpha": 0.00123456, "net__solver": "adam"})
-    "3 alpha=0.00123 solver='adam'"
+    A long name is shortened in its settings' names, never in their values.
+
+    >>> candidate_names([{"net__alpha": 0.00123456, "net__beta": 1}, {"net__alpha": 1.0}])
+    ['#0 alpha=0.00123 beta=1', '#1 alpha=1']
     """
-    values = [
-        f"{name.rpartition('__')[2]}={value:.3g}"
-        if isinstance(value, float)
-        else f"{name.rpartition('__')[2]}={brief(value)}"
-        for name, value in params.items()
+    settings = list(dict.fromkeys(name for one in candidates for name in one))
+    varying = [
+        name for name in settings if len({brief(one.get(name, ALL)) for one in candidates}) > 1
     ]
-    text = " ".join([str(number), *values])
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    last_parts = Counter(name.rpartition("__")[2] for name in varying)
+    labels = {
+        name: last if last_parts[last := name.rpartition("__")[2]] == 1 else name
+        for name in varying
+    }
+    return [
+        _fitted(f"#{k}", [(labels[name], _value(one[name])) for name in varying if name in one])
+        for k, one in enumerate(candidates)
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return f"{float(value):.3g}"
+    if hasattr(value, "get_params"):  # a step of a pipeline
+        return type(value).__name__
+    return value if isinstance(value, str) else brief(value)
+
+
+def _fitted(number: str, pairs: list[tuple[str, str]]) -> str:
+    """Return a name with labels as long as there is room for, and at least 3 characters."""
+    for room in range(max((len(label) for label, _ in pairs), default=0), 2, -1):
+        short = (label if len(label) <= room else f"{label[: room - 1]}…" for label, _ in pairs)
+        values = (value for _, value in pairs)
+        text = " ".join([number, *map("=".join, zip(short, values, strict=True))])
+        if len(text) <= NAME:
+            break
+    return text if pairs else number

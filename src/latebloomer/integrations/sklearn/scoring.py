@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,10 +13,10 @@ from sklearn.metrics import check_scoring, get_scorer_names
 
 from latebloomer._util.text import brief
 from latebloomer.errors import SettingError, require, unknown
-from latebloomer.integrations.sklearn.training import Scorer, last_step
+from latebloomer.integrations.sklearn.training import FoldModel, Scorer, last_step
 
 ONE = "score"  # what a metric is called if there is no other
-FoldScores: TypeAlias = dict[str, list[float]]  # the scores of each metric, by fold
+FoldScores: TypeAlias = dict[str, list[float]]  # by fold, of "test_accuracy" and others
 Range: TypeAlias = tuple[float | None, float | None]
 
 
@@ -38,11 +38,21 @@ def need_scoring(scoring: Any) -> None:
         )
 
 
-SHARES = ("accuracy", "precision", "recall", "f1", "jaccard", "roc_auc")  # metrics from 0 to 1
+# Lowest and highest values of scikit-learn's metrics, by how their names begin.
+RANGES: dict[tuple[str, ...], Range] = {
+    ("accuracy", "average_precision", "balanced_accuracy", "completeness", "f1", "fowlkes_mallows",
+     "homogeneity", "jaccard", "normalized_mutual_info", "precision", "rand_score", "recall",
+     "roc_auc", "top_k_accuracy", "v_measure"): (0, 1),
+    ("r2", "explained_variance", "d2_", "adjusted_mutual_info"): (None, 1),
+    ("neg_",): (None, 0),
+    ("mutual_info", "positive_likelihood_ratio"): (0, None),
+    ("matthews_corrcoef",): (-1, 1),
+    ("adjusted_rand",): (-0.5, 1),
+}  # fmt: skip
 
 
 def score_range_of(estimator: Any, scoring: Any) -> Range | None:
-    """Return the lowest and highest possible score; None if not known, or for an open end.
+    """Return the lowest and highest possible score (None: an open end); None if not known.
 
     >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
     >>> score_range_of(SGDClassifier(), None), score_range_of(SGDRegressor(), "r2")
@@ -51,15 +61,42 @@ def score_range_of(estimator: Any, scoring: Any) -> Range | None:
     if scoring is None:
         own = getattr(type(last_step(estimator)), "score", None)
         if own is ClassifierMixin.score:
-            return 0, 1
-        return (None, 1) if own is RegressorMixin.score else None
+            scoring = "accuracy"
+        elif own is RegressorMixin.score:
+            scoring = "r2"
     if not isinstance(scoring, str):
         return None
-    if scoring.startswith("neg_"):
-        return None, 0
-    if any(name in scoring for name in SHARES):
-        return 0, 1
-    return (None, 1) if scoring in ("r2", "explained_variance") else None
+    return next((found for names, found in RANGES.items() if scoring.startswith(names)), None)
+
+
+class FoldScorer(NamedTuple):
+    """Scores the models of a learner, one on each fold."""
+
+    scorer: Scorer
+    leading: str = ONE  # the metric that decides the race
+    train: bool = False  # whether training rows are scored too
+
+    def scores(self, models: Sequence[FoldModel]) -> FoldScores:
+        """Return the scores of each metric by fold."""
+        found = self._by_metric("test", [model.score(self.scorer) for model in models])
+        if self.train:
+            scored = [model.score(self.scorer, on_training_rows=True) for model in models]
+            found |= self._by_metric("train", scored)
+        return found
+
+    def leading_score(self, scores: FoldScores) -> float:
+        """Return what the race is told: the mean over folds."""
+        return float(np.mean(scores[f"test_{self.leading}"]))
+
+    def _by_metric(self, rows: str, scored: list[Any]) -> FoldScores:
+        if not isinstance(scored[0], Mapping):
+            return {f"{rows}_{ONE}": [float(one) for one in scored]}
+        if self.leading not in scored[0]:
+            raise SettingError(
+                f"scoring returns {', '.join(map(repr, scored[0]))}, but one of them must decide "
+                f"the race: name it, as refit={next(iter(scored[0]), 'accuracy')!r}"
+            )
+        return {f"{rows}_{name}": [float(one[name]) for one in scored] for name in scored[0]}
 
 
 class Metrics(NamedTuple):
@@ -90,20 +127,11 @@ class Metrics(NamedTuple):
         leading = self.scoring[self.leading] if self.several else self.scoring
         return score_range_of(estimator, leading)
 
-    def by_fold(self, scored: list[Any]) -> FoldScores:
-        """Return the scores by metric, from what a scorer returned for each fold."""
-        if not isinstance(scored[0], Mapping):
-            return {ONE: [float(one) for one in scored]}
-        if self.leading not in scored[0]:
-            raise SettingError(
-                f"scoring returns {', '.join(map(repr, scored[0]))}, but one of them must decide "
-                f"the race: name it, as refit={next(iter(scored[0]), 'accuracy')!r}"
-            )
-        return {name: [float(one[name]) for one in scored] for name in scored[0]}
-
 
 def metrics_of(scoring: Any, refit: Any) -> Metrics:
     """Return the metrics of a search by its settings, checked.
+
+    If `refit` is a function, the first of several metrics decides the race.
 
     >>> metrics_of(["accuracy", "f1"], "f1")
     Metrics(scoring={'accuracy': 'accuracy', 'f1': 'f1'}, leading='f1')
@@ -115,7 +143,9 @@ def metrics_of(scoring: Any, refit: Any) -> Metrics:
         named = dict(scoring) if isinstance(scoring, Mapping) else _named(scoring)
         for one in named.values():
             need_scoring(one)
-        if refit not in named or isinstance(refit, bool):
+        if callable(refit) and named:
+            return Metrics(named, next(iter(named)))
+        if isinstance(refit, bool) or refit not in named:
             raise SettingError(
                 f"refit={brief(refit)} with {len(named)} metrics, but one of them must decide the "
                 f"race: refit must be {' or '.join(map(repr, named)) or 'the name of one'}"
@@ -125,7 +155,8 @@ def metrics_of(scoring: Any, refit: Any) -> Metrics:
         need_scoring(scoring)
     if isinstance(refit, str) and callable(scoring):  # it may return a dict
         return Metrics(scoring, refit)
-    require(isinstance(refit, bool | np.bool_), "refit", refit, "True or False",
+    require(isinstance(refit, bool | np.bool_) or callable(refit), "refit", refit,
+            "True, False or a function of the results that returns the best index",
             "a name is for several metrics, as scoring=['accuracy', 'f1'], refit='f1'; "
             "extra_refit=True spends the refit on top of the budget")  # fmt: skip
     return Metrics(scoring, ONE)

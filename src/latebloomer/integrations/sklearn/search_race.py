@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,16 +15,10 @@ import joblib  # type: ignore[import-untyped]
 from sklearn.base import is_classifier
 
 from latebloomer.core.ledger import ANY
-from latebloomer.errors import (
-    BudgetError,
-    SettingError,
-    need_number,
-    need_whole,
-    require,
-)
-from latebloomer.integrations.full_training import own_folder
+from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
+from latebloomer.integrations.library_learner import own_folder
 from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
-from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range
+from latebloomer.integrations.sklearn.scoring import FoldScorer, Metrics, Notes, Range
 from latebloomer.integrations.sklearn.sklearn_learner import (
     SklearnLearner,
     batch_rows,
@@ -40,17 +36,26 @@ from latebloomer.integrations.sklearn.splits import (
 )
 from latebloomer.integrations.sklearn.training import TrainingSettings, last_step
 from latebloomer.policies.registry import policy_for
+from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.journal import JournalFile
+from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import need_same, race_in
+from latebloomer.racing.same_race import race_in
+from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import Event, ScoreReported
 from latebloomer.simulation.local_runs import cores
 
 BATCH = 64  # rows of a pull, if pulls are counted
 FOLDS = 5  # of cv=None, as in scikit-learn
 LEAST = 2.0  # full trainings of a race by default, or half of one for each estimator
-REFIT_SHARE = 1 / 3  # of the time, or of the pulls of a policy that plans none
+PULLS = 25, 100  # of a full training, at least and at most
+EACH = 10  # pulls of each estimator that the budget is to be good for
+REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
+CHUNKS = 10  # parts of a refit that has to end in time
+OVERTIME = 1.2  # times the time reserved for it that a refit may take
 
 
 class SearchRace:
@@ -67,14 +72,15 @@ class SearchRace:
     ) -> None:
         self.estimators, self.metrics, self._params = estimators, metrics, params
         self._search, self._X, self._y = search, X, y
-        self._seed = seed_from(search.random_state)
+        self.seed = seed_from(search.random_state)
         batch = BATCH if search.batch is None and search.budget is not None else search.batch
         self._batch, self._step = batch_rows(batch), need_positive("step", search.step)
-        self._format = checkpoint_format_for(search.checkpoint_format, search.trusted)
+        journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
+        self._format = checkpoint_format_for(journal.checkpoint_format, journal.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
-        self._scorers = {name: metrics.scorer(last_step(one)) for name, one in estimators.items()}
+        self._scorers = {name: self._scorer(last_step(one)) for name, one in estimators.items()}
         cv = FOLDS if search.cv is None else search.cv
-        self._splits = split_rows(X, y, cv, is_classifier(search), self._seed, params=params.split)
+        self._splits = split_rows(X, y, cv, is_classifier(search), self.seed, params=params.split)
         self._folds = folds_of(X, y, self._splits, score_params=params.score)
         folder = self._scores_folder()
         self.notes = {
@@ -82,64 +88,143 @@ class SearchRace:
             for k, name in enumerate(estimators)
         }
 
+    def _scorer(self, estimator: Any) -> FoldScorer:
+        scorer = self.metrics.scorer(estimator)
+        return FoldScorer(scorer, self.metrics.leading, bool(self._search.return_train_score))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return row_count(self._y)
+
     @property
     def n_splits(self) -> int:
         """Number of models that each estimator has in the race."""
         return len(self._splits)
 
+    @property
+    def has_journal(self) -> bool:
+        """True if the race of a journal is resumed."""
+        journal = self._search.journal
+        return journal is not None and not names_folder(journal) and Path(journal).exists()
+
+    @cached_property
+    def _recorded(self) -> Mapping[str, Any]:
+        """The settings of the race in the journal; empty for a new race."""
+        return race_in(self._search.journal).settings if self.has_journal else {}
+
     def _scores_folder(self) -> Path | None:
         """Return where scores are kept: next to the journal, or for as long as processes run."""
         if self._search.journal is not None:
-            return Path(f"{self._search.journal}.scores")
-        here = isinstance(runner_for(self._search.n_jobs), LocalRunner)
-        return None if here else own_folder(self)
+            return Path(f"{os.fspath(self._search.journal)}.scores")
+        return None if self.runner.name == "local" else own_folder(self)
 
     @cached_property
-    def fingerprint(self) -> int:
-        """The race's seed: another one for other data, estimators or settings."""
-        s = self._search
-        named = isinstance(s.cv, int | float) or hasattr(s.cv, "split")
-        cv = repr(s.cv) if named else self._splits
-        what = (self._X, self._y, repr(self.estimators), repr(s.scoring), cv)
-        sizes = {"batch": self._batch, "step": self._step, "refit": s.refit}
-        given = [dict(self._params.fit[name]) for name in self.estimators]
-        if any(given) or self._params.score or self._params.split:
-            sizes["params"] = (given[0], dict(self._params.score), dict(self._params.split))
-        return int(joblib.hash((what, sizes, self._seed))[:8], 16)
+    def runner(self) -> Runner:
+        """Where pulls run: here for one job, on Ray for several; -1 means all cores."""
+        n_jobs = self._search.n_jobs
+        jobs = 1 if n_jobs is None else need_whole("n_jobs", n_jobs)
+        found = jobs if jobs > 0 else cores() + 1 + jobs
+        require(jobs != 0 and found >= 1, "n_jobs", n_jobs,
+                f"at least 1, or from -{cores()} to -1", "it is how many estimators train at the "
+                "same time; -1 means all cores")  # fmt: skip
+        if found == 1:
+            return LocalRunner(retries=0)
+        from latebloomer.racing.runners.ray import RayRunner
+
+        return RayRunner(cores=found, retries=0)
 
     def factories(self) -> dict[str, Callable[[], Any]]:
-        """Return a function for each estimator that makes its learner."""
-        return {name: self._factory(name) for name in self.estimators}
+        """Return a function for each estimator that makes its learner and says what it is."""
+        made = {name: self._factory(name) for name in self.estimators}
+        for name, factory in made.items():
+            factory.settings = self._settings_of(name)  # type: ignore[attr-defined]
+            factory.full_steps = self.full_steps[name]  # type: ignore[attr-defined]
+        return made
 
     def _factory(self, name: str) -> Callable[[], Any]:
         return lambda: self._learner(name, self._folds_for(name), self.notes[name])
 
+    def _settings_of(self, name: str) -> dict[str, Any]:
+        """Return what the journal keeps of a learner, to name what differs in another `fit`."""
+        estimator = self.estimators[name]
+        return {key: _plain(value) for key, value in estimator.get_params().items()} | {
+            "estimator": type(estimator).__name__,
+            "data": self._data_digest, "random_state": self.seed, "cv": self._cv_text,
+            "scoring": _plain(self._search.scoring), "decided by": self.metrics.leading,
+            "batch": self._batch, "step": self._step,
+        }  # fmt: skip
+
+    @cached_property
+    def _data_digest(self) -> str:
+        """A digest of the rows, and of what goes with them."""
+        given = [{k: v for k, v in dict(one).items()} for one in self._params.fit.values()]
+        with_rows = (given[0], dict(self._params.score), dict(self._params.split))
+        return str(joblib.hash((self._X, self._y, with_rows)))[:12]
+
+    @property
+    def _cv_text(self) -> str:
+        cv = self._search.cv
+        named = cv is None or isinstance(cv, int | float) or hasattr(cv, "split")
+        return repr(cv) if named else f"splits {str(joblib.hash(self._splits))[:12]}"
+
     def _folds_for(self, name: str) -> list[Fold]:
         """Return the folds, whose rows all estimators share, with what this one takes as well."""
-        params, count = self._params.fit[name], row_count(self._y)
+        params = self._params.fit[name]
         return [
-            fold._replace(fit_params=take_params(params, train, count))
+            fold._replace(fit_params=take_params(params, train, self.rows))
             for fold, (train, _) in zip(self._folds, self._splits, strict=True)
         ]
 
-    def _learner(self, name: str, folds: list[Fold], notes: Notes | None = None) -> SklearnLearner:
+    def _learner(self, name: str, folds: list[Fold], notes: Notes) -> SklearnLearner:
         settings = TrainingSettings(
-            self._classes[name], self._batch, self._step, seed_of(self._seed, name)
+            self._classes[name], self._batch, self._step, seed_of(self.seed, name)
         )
         return SklearnLearner.on_folds(
-            self.estimators[name], folds, settings, self._scorers[name], self.metrics,
-            self._format, notes,
-        )  # fmt: skip
+            self.estimators[name], folds, settings, self._scorers[name], self._format, notes
+        )
 
     @cached_property
     def examples(self) -> dict[str, SklearnLearner]:
         """A learner of each estimator that is not trained, to ask what its steps are."""
-        return {name: self._learner(name, self._folds) for name in self.estimators}
+        return {name: self._learner(name, self._folds, Notes()) for name in self.estimators}
+
+    @cached_property
+    def in_one_step(self) -> list[str]:
+        """The estimators that are trained in one step."""
+        return [name for name, one in self.examples.items() if one.in_one_step]
+
+    @cached_property
+    def pulls_per_training(self) -> int:
+        """Number of pulls in a full training."""
+        given = self._search.pulls_per_training
+        if given is not None:
+            return need_positive("pulls_per_training", given)
+        recorded = self._recorded.get("pulls_per_training")
+        if recorded is not None:
+            return int(recorded)
+        # Few: a call of `fit` with warm_start may cost as much as several trees.
+        (few, most), trainings = PULLS, self._search.trainings or inf
+        wanted = (
+            most if self._search.seconds is not None else EACH * len(self.examples) / trainings
+        )
+        pulls = min(most, max(few, ceil(wanted)))
+        steps = [one.full_steps for one in self.examples.values() if not one.in_one_step]
+        shortest = min(steps, default=pulls)
+        return shortest if FEWEST <= shortest < pulls else pulls
 
     @cached_property
     def full_steps(self) -> dict[str, int]:
-        """Number of steps in each estimator's full training, by what it declares."""
-        return {name: one.full_steps for name, one in self.examples.items()}
+        """Number of steps in each estimator's full training, by what it declares.
+
+        Each pull of an estimator that is trained in one step asks for a step: it has finished
+        after the first.
+        """
+        pulls = self.pulls_per_training
+        return {
+            name: pulls if one.in_one_step else one.full_steps
+            for name, one in self.examples.items()
+        }
 
     @property
     def score_range(self) -> Range | None:
@@ -147,38 +232,83 @@ class SearchRace:
         ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
         return ranges.pop() if len(ranges) == 1 else None
 
-    def refit(self, name: str, steps: int, seconds: float = inf) -> SklearnLearner:
-        """Return a fresh clone of an estimator, trained on all rows for some steps or time."""
-        learner = self._learner(name, [Fold(self._X, self._y, fit_params=self._params.fit[name])])
-        until = perf_counter() + seconds
-        if seconds == inf:
-            learner.train(steps)
-        while learner.steps < steps and not learner.finished and perf_counter() < until:
-            learner.train()
-        return learner
+    # --- the refit ---
 
-    def need_own_journal(self, journal: Any, asked: dict[str, Any]) -> None:
-        """Raise `JournalMismatch` unless a journal is of this search on these rows."""
-        need_same(
-            journal, race_in(journal).settings, {"seed": self.fingerprint} | asked,
-            "With the same estimators, data, settings and a number as random_state, fit resumes "
-            "it; otherwise give another journal.",
-        )  # fmt: skip
+    @property
+    def refit_ratio(self) -> float:
+        """Rows of the refit compared with the rows that a step of the race trains on."""
+        return self.rows / sum(train.size for train, _ in self._splits)
+
+    def on_all_rows(self, name: str) -> SklearnLearner:
+        """Return a learner of an estimator that trains on all rows."""
+        fold = Fold(self._X, self._y, fit_params=self._params.fit[name])
+        return self._learner(name, [fold], Notes())
 
 
-def runner_for(n_jobs: Any) -> Runner:
-    """Return where pulls run: here for one job, on Ray for several; -1 means all cores."""
-    if n_jobs is None:
-        return LocalRunner(retries=0)
-    jobs = need_whole("n_jobs", n_jobs)
-    found = jobs if jobs > 0 else cores() + 1 + jobs
-    require(jobs != 0 and found >= 1, "n_jobs", n_jobs, f"at least 1, or from -{cores()} to -1",
-            "it is how many estimators train at the same time; -1 means all cores")  # fmt: skip
-    if found == 1:
-        return LocalRunner(retries=0)
-    from latebloomer.racing.runners.ray import RayRunner
+def _plain(value: Any) -> Any:
+    """Return a value as JSON gives it back, without addresses in memory."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
-    return RayRunner(cores=found, retries=0)
+
+def train_in_time(learner: SklearnLearner, steps: int, seconds: float) -> None:
+    """Train a learner for some steps, or for as many as fit into a time."""
+    until = perf_counter() + seconds
+    chunk = steps if seconds == inf else -(-steps // CHUNKS)
+    while learner.steps < steps and not learner.finished and perf_counter() < until:
+        learner.train(min(chunk, steps - learner.steps))
+
+
+class RefitReserve:
+    """Keeps time of a race to refit its leader, by the pace that was measured.
+
+    The race of `seconds` is planned for R seconds less. Let the winner end with a fraction f of
+    the T pulls, each of p seconds, and a pull take q seconds on average; then R = r p f T with r
+    rows of the refit for a row of the race, and T = spent + (time left - R) / q.
+    """
+
+    def __init__(self, seconds: float, ratio: float) -> None:
+        self._seconds, self._ratio = seconds, ratio
+        self._time: dict[int, float] = {}
+        self._count: dict[int, int] = {}
+        self._looked_at = -inf
+
+    def __call__(self, event: Event, view: RaceView) -> None:
+        """Take note of a pull, and reserve time."""
+        if not isinstance(event, ScoreReported):
+            return
+        self._time[event.arm] = self._time.get(event.arm, 0.0) + event.seconds
+        self._count[event.arm] = self._count.get(event.arm, 0) + 1
+        if view.elapsed - self._looked_at >= self._seconds / 100:
+            view.reserve(self._needed(view))
+            self._looked_at = view.elapsed
+
+    def _needed(self, view: RaceView) -> float:
+        leader = view.standings()[0].arm
+        count = sum(self._count.values())
+        mean = sum(self._time.values()) / count
+        pace = self._time[leader] / self._count[leader] if leader in self._count else mean
+        left = self._seconds - view.elapsed
+        share = self._winners_share(view, round(view.spent + left / max(mean, 1e-9) / 1.5))
+        weight = self._ratio * share * pace / max(mean, 1e-9)
+        needed = (self._ratio * pace * share * view.spent + weight * left) / (1 + weight)
+        most = self._ratio * pace * (view.settings.pulls_per_training or inf)
+        return min(most, max(needed, self._ratio * pace * view.pulls[leader]))
+
+    def _winners_share(self, view: RaceView, pulls: int) -> float:
+        """Return the winner's share of the pulls, by the policy's plan for so many."""
+        arms, horizon = len(view.names), view.settings.pulls_per_training or pulls
+        level = _last_level(view.settings.policy, arms, pulls, horizon)
+        return level / pulls if level else REFIT_SHARE
+
+
+def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int:
+    """Return the pulls that the winner has at the end; 0 if the policy does not plan them."""
+    try:
+        plan = policy_for(policy, arms, pulls, horizon).plan(arms, pulls, horizon)
+    except BudgetError:
+        return 0
+    return 0 if ANY in plan.keep else int(plan.upto[-1])
 
 
 # --- the budget: what the race may spend, and what is reserved to refit the winner ---
@@ -191,20 +321,17 @@ class SearchBudget(NamedTuple):
     reserved: float  # of the budget for the refit, in its unit
     announcement: str  # about the refit, printed before anything is spent; empty without one
 
-    def refit_steps(self, search: Any, verdict: Verdict) -> int:
-        """Return the steps of the refit: a full training, or as many pulls as were reserved."""
+    def refit_steps(self, search: Any, verdict: Verdict, name: str) -> float:
+        """Return the steps of the refit: as many pulls as were reserved; inf: a full training."""
         if "full_steps" in self.race:
-            return int(self.race["full_steps"][verdict.name])
+            return inf
         if search.extra_refit:
-            return verdict.horizon if search.horizon is not None else verdict[verdict.name].pulls
-        return int(self.reserved)
+            return verdict.horizon if search.horizon is not None else verdict[name].pulls
+        return self.reserved
 
 
-def search_budget(search: Any, full_steps: dict[str, int]) -> SearchBudget:
-    """Return how the budget of a search is shared out, by its settings.
-
-    `full_steps` is each estimator's full training, in its own steps.
-    """
+def search_budget(search: Any, raced: SearchRace) -> SearchBudget:
+    """Return how the budget of a search is shared out, by its settings."""
     require(search.extra_refit in (True, False), "extra_refit", search.extra_refit,
             "True or False", "True spends the refit on top of the budget")  # fmt: skip
     if search.extra_refit and not search.refit:
@@ -220,15 +347,17 @@ def search_budget(search: Any, full_steps: dict[str, int]) -> SearchBudget:
             "budget=2000 (pulls) or seconds=600 (time)"
         )
     if search.budget is not None:
-        return _in_pulls(search, len(full_steps))
+        return _in_pulls(search, len(raced.estimators))
     if search.horizon is not None:
         raise SettingError(
             f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
             "learners are compared at one full training"
         )
-    if search.seconds is not None:
-        return _in_seconds(search, full_steps)
-    return _in_trainings(search, full_steps)
+    asked, reserved, text = (_in_trainings if search.seconds is None else _in_seconds)(
+        search, raced
+    )
+    units = {"full_steps": raced.full_steps, "pulls_per_training": raced.pulls_per_training}
+    return SearchBudget(asked | units, reserved, text)
 
 
 def refit_is_inside(search: Any) -> bool:
@@ -242,36 +371,48 @@ def _announced(search: Any, inside: str, on_top: str) -> str:
     return on_top if search.extra_refit else inside
 
 
-def _in_trainings(search: Any, full_steps: dict[str, int]) -> SearchBudget:
+def _in_trainings(search: Any, raced: SearchRace) -> SearchBudget:
     trainings, reserved = search.trainings, int(refit_is_inside(search))
+    whole = len(raced.in_one_step)  # each costs a full training, and is one pull of the race
+    others = len(raced.estimators) - whole
     if trainings is None:
-        trainings = reserved + max(LEAST, len(full_steps) / 2)
+        trainings = reserved + whole + (max(LEAST, others / 2) if others else 0)
     need_number("trainings", trainings)
-    if reserved and not trainings > 1:
-        raise BudgetError(
-            f"trainings={trainings:g} leaves nothing for the race: refit=True reserves one "
-            "training to refit the winner. Give more, set refit=False, or set extra_refit=True to "
-            "refit on top of the budget."
-        )
+    left = trainings - reserved - whole
+    if left < 0 or (others and not left > 0):
+        raise BudgetError(_nothing_left(trainings, reserved, raced.in_one_step, others))
     text = _announced(
         search,
         f"1 of {trainings:g} full trainings is reserved to refit the winner on all rows",
         "one full training on top of the budget will refit the winner on all rows",
     )
-    asked = {"trainings": trainings - reserved, "full_steps": full_steps}
-    return SearchBudget(asked, reserved, text)
+    return SearchBudget({"trainings": left + whole / raced.pulls_per_training}, reserved, text)
 
 
-def _in_seconds(search: Any, full_steps: dict[str, int]) -> SearchBudget:
+def _nothing_left(trainings: float, reserved: int, whole: list[str], others: int) -> str:
+    costs = []
+    if reserved:
+        costs.append("refit=True reserves one training to refit the winner")
+    if whole:
+        cost = f"{len(whole)} estimators train in one step and cost one training each"
+        costs.append(f"{cost} ({', '.join(whole)})")
+    needed = reserved + len(whole)
+    return (
+        f"trainings={trainings:g} leaves nothing for the race: {', and '.join(costs)}. Give "
+        f"{f'more than {needed}' if others else needed}, set refit=False, or set extra_refit=True "
+        "to refit on top of the budget."
+    )
+
+
+def _in_seconds(search: Any, raced: SearchRace) -> SearchBudget:
     need_number("seconds", search.seconds)
-    reserved = REFIT_SHARE * search.seconds if refit_is_inside(search) else 0.0
     text = _announced(
         search,
-        f"{reserved:.3g} of {search.seconds:g} s are reserved to refit the winner on all rows",
+        f"of {search.seconds:g} s the time that it takes is reserved to refit the winner on all "
+        "rows",
         "one full training after that time will refit the winner on all rows",
     )
-    asked = {"seconds": search.seconds - reserved, "full_steps": full_steps}
-    return SearchBudget(asked, reserved, text)
+    return SearchBudget({"seconds": search.seconds}, 0, text)
 
 
 def _in_pulls(search: Any, arms: int) -> SearchBudget:
@@ -291,27 +432,24 @@ def _in_pulls(search: Any, arms: int) -> SearchBudget:
         f"{reserved} of {budget} pulls are reserved to refit the winner on all rows",
         f"pulls on top of the budget will refit the winner on all rows: {many}",
     )
-    return SearchBudget({"budget": budget - reserved, "horizon": horizon}, reserved, text)
+    # No learner is trained further than the refit, and all are compared where that ends.
+    asked: dict[str, Any] = {"budget": budget - reserved, "horizon": horizon or reserved or None}
+    if search.pulls_per_training is not None:
+        asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
+    return SearchBudget(asked, reserved, text)
 
 
 def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
     """Return the pulls to reserve so that the refit can have as many as the winner had."""
-
-    def last_level(pulls: int) -> int:
-        plan = policy_for(policy, arms, pulls, pulls).plan(arms, pulls, pulls)
-        return 0 if ANY in plan.keep else int(plan.upto[-1])
-
     try:
-        if not last_level(budget):  # any arm may have any number: there is no level to know
-            return round(REFIT_SHARE * budget)
+        policy_for(policy, arms, budget, budget).plan(arms, budget, budget)
     except BudgetError:
         return 0  # too little for the race itself, which raises the error
+    if not _last_level(policy, arms, budget, budget):  # any arm may have any number of pulls
+        return round(REFIT_SHARE * budget)
     low, high = 1, budget  # pulls of the race
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            fits = middle + last_level(middle) <= budget
-        except BudgetError:
-            fits = True  # too little to plan with: more are needed
+        fits = middle + _last_level(policy, arms, middle, middle) <= budget
         low, high = (middle, high) if fits else (low, middle)
     return budget - low

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from latebloomer.integrations.sklearn.scoring import ONE
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED
 
-Table = dict[str, Any]
+Table: TypeAlias = dict[str, Any]
 COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "left_at", "why", "seconds"]
 
 
@@ -27,9 +26,7 @@ def results_table(verdict: Verdict, raced: SearchRace) -> Table:
     table["rank"] = _ranks(verdict, list(estimators))
     table["how"] = np.array([raced.examples[name].how for name in estimators], dtype=object)
     table["params"] = np.array([e.get_params() for e in estimators.values()], dtype=object)
-    if raced.metrics.leading != ONE:
-        table |= _score_columns(verdict, raced)
-    return table
+    return table | _score_columns(verdict, raced)
 
 
 def cv_results_table(verdict: Verdict, raced: SearchRace, params: list[dict[str, Any]]) -> Table:
@@ -69,18 +66,18 @@ def _param_columns(params: list[dict[str, Any]]) -> Table:
 
 def _score_columns(verdict: Verdict, raced: SearchRace) -> Table:
     """Return the latest score by fold, their mean and spread for each metric; nan without any."""
-    names, leading = list(raced.estimators), raced.metrics.leading
+    names, leading = list(raced.estimators), f"test_{raced.metrics.leading}"
     noted = [raced.notes[name].scores for name in names]
+    nothing = [np.nan] * raced.n_splits
     columns: Table = {}
     for metric in dict.fromkeys([leading, *(metric for one in noted for metric in one)]):
-        nothing = [np.nan] * raced.n_splits
         folds = np.array([one.get(metric, nothing) for one in noted])
         for number, scores in enumerate(folds.T):
-            columns[f"split{number}_test_{metric}"] = scores
-        columns[f"mean_test_{metric}"] = folds.mean(axis=1)
-        columns[f"std_test_{metric}"] = folds.std(axis=1)
+            columns[f"split{number}_{metric}"] = scores
+        columns[f"mean_{metric}"] = folds.mean(axis=1)
+        columns[f"std_{metric}"] = folds.std(axis=1)
     # The score that decided the race, whatever became of the folder in which scores are kept.
-    columns[f"mean_test_{leading}"] = np.array([verdict[name].score for name in names])
+    columns[f"mean_{leading}"] = np.array([verdict[name].score for name in names])
     return columns
 
 

@@ -9,15 +9,15 @@ from sklearn.base import clone
 
 from latebloomer.integrations.sklearn.base_search import BaseRaceSearch
 from latebloomer.integrations.sklearn.candidates import (
-    candidate_name,
+    candidate_names,
     checked_estimators,
-    drawn_candidates,
+    drawn_iter,
     named_estimators,
     need_trainable,
     with_replaced,
 )
 from latebloomer.integrations.sklearn.search_race import SearchRace
-from latebloomer.integrations.sklearn.search_results import cv_results_table, results_table
+from latebloomer.integrations.sklearn.search_results import Table, cv_results_table, results_table
 from latebloomer.racing.verdict.verdict import Verdict
 
 
@@ -34,11 +34,19 @@ class RaceSearchCV(BaseRaceSearch):
     or `step` trees. Default: half a training for each estimator, at least 2, and one for the
     refit.
 
+    An estimator that trains in one step (k-nearest neighbors, a tree, a kernel machine) has one
+    pull and has finished then. With `trainings` each costs one, which is deducted first.
+
     `refit=True` trains a fresh clone of the winner on all rows, as in scikit-learn. The budget
-    pays for it, and its cost is reserved first: one full training, a third of the time, or as many
-    pulls as the winner had (`horizon`, if given). `extra_refit=True` spends it on top of the
-    budget, and `refit_pulls_` is its cost. With `refit=False` the winner stays as the race trained
-    it: `winner_share=0.3` reserves that share of the budget for it.
+    pays for it, and its cost is reserved first: one full training, the time that the winner's
+    steps take by the measured pace, or as many pulls as the winner had (`horizon`, if given).
+    `extra_refit=True` spends it on top of the budget, and `refit_pulls_` is its cost. If the time
+    is too short after all, the search warns and keeps the model of the race; `refit_kind_` is
+    "refit" or "race". With `refit=False` the winner stays as the race trained it:
+    `winner_share=0.3` reserves that share of the budget for it.
+
+    With a journal, `fit` resumes the race that the file holds; a larger budget extends it, and
+    more estimators join it.
 
     Parameters
     ----------
@@ -62,27 +70,31 @@ class RaceSearchCV(BaseRaceSearch):
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int
         Number of pulls every estimator gets before any can be dropped.
-    refit : bool | str
+    pulls_per_training : int | None
+        Number of pulls in a full training. Default: 25, or the shortest training's steps if these
+        are 10 to 24.
+    refit : bool | str | Callable[[Table], int]
         Whether to train the winner again on all rows; with several metrics, the name of the one
-        that decides the race.
+        that decides the race; or a function of the table of results that returns the row to keep.
     extra_refit : bool
         Whether the refit is on top of the budget.
     batch : int | None
         Rows of a step, for estimators with `partial_fit`.
     step : int
         Trees or iterations of a step, for the others.
+    return_train_score : bool
+        Whether to score the training rows as well, for the tables.
     random_state : Any
         Seed for data splits, row order and estimators.
     n_jobs : int | None
         Number of estimators trained at the same time, with Ray; -1 means all cores.
     journal : Any
-        File that records every pull; `fit` resumes the race that it holds.
-    checkpoint_format : str
-        "pickle" or "skops", as in `SklearnLearner`.
-    trusted : Any
-        Types that skops may load, as in `SklearnLearner`.
+        File that records every pull; `fit` resumes or extends the race that it holds. A
+        `JournalFile` also says how checkpoints are written.
     verbose : bool
         Whether to show the race.
+    watch : bool
+        Whether to serve a live page of the race; needs a journal.
     callbacks : Any
         Functions called with every event, as in `race`.
     stop : str | None
@@ -91,7 +103,7 @@ class RaceSearchCV(BaseRaceSearch):
     Raises
     ------
     LearnerError
-        An estimator has no way to be trained step by step.
+        An estimator is a class, has no `fit`, or stops its training itself.
     NoneLearns
         In `fit`: every estimator refuses the data.
 
@@ -136,9 +148,19 @@ class RaceSearchCV(BaseRaceSearch):
     def _raced(self) -> dict[str, Any]:
         return checked_estimators(self.estimators, set(self.get_params(deep=False)))
 
-    def _publish(self, verdict: Verdict, raced: SearchRace) -> None:
-        self.best_name_ = verdict.name
+    def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
         self.results_ = results_table(verdict, raced)
+        return self.results_
+
+    @property
+    def best_name_(self) -> str:
+        """Name of the best estimator."""
+        return str(self.results_["name"][self.best_index_])
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """Name of the best estimator, and its settings."""
+        return {"name": self.best_name_, **self.results_["params"][self.best_index_]}
 
 
 @dataclass(eq=False, repr=False)
@@ -147,7 +169,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
 
     As scikit-learn's `RandomizedSearchCV` and `HalvingRandomSearchCV`, but by iterations, and each
     candidate continues from where it was instead of starting again. From lists alone candidates
-    are drawn without repetition, and `n_candidates="all"` is the whole grid.
+    are drawn without repetition, and `n_iter="all"` is the whole grid.
 
     The budget and the refit are as in `RaceSearchCV`. `cv_results_` has a row for each candidate:
     `rank_test_score` (1 for the winner, then the candidates that stayed to the end, then by the
@@ -161,7 +183,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
         A scikit-learn estimator or pipeline.
     param_distributions : Any
         A dict of settings and lists or distributions, or a list of such dicts.
-    n_candidates : int | str
+    n_iter : int | str
         Number of candidates to draw, or "all" of a grid.
     trainings : float | None
         Budget in full trainings.
@@ -181,27 +203,31 @@ class RaceRandomSearchCV(BaseRaceSearch):
         Fraction of the race's budget reserved for training the winner after it is selected.
     min_pulls : int
         Number of pulls every candidate gets before any can be dropped.
-    refit : bool | str
+    pulls_per_training : int | None
+        Number of pulls in a full training. Default: 25, or the shortest training's steps if these
+        are 10 to 24.
+    refit : bool | str | Callable[[Table], int]
         Whether to train the winner again on all rows; with several metrics, the name of the one
-        that decides the race.
+        that decides the race; or a function of the table of results that returns the row to keep.
     extra_refit : bool
         Whether the refit is on top of the budget.
     batch : int | None
         Rows of a step, for estimators with `partial_fit`.
     step : int
         Trees or iterations of a step, for the others.
+    return_train_score : bool
+        Whether to score the training rows as well, for the tables.
     random_state : Any
         Seed for candidates, data splits, row order and estimators.
     n_jobs : int | None
         Number of candidates trained at the same time, with Ray; -1 means all cores.
     journal : Any
-        File that records every pull; `fit` resumes the race that it holds.
-    checkpoint_format : str
-        "pickle" or "skops", as in `SklearnLearner`.
-    trusted : Any
-        Types that skops may load, as in `SklearnLearner`.
+        File that records every pull; `fit` resumes or extends the race that it holds. A
+        `JournalFile` also says how checkpoints are written.
     verbose : bool
         Whether to show the race.
+    watch : bool
+        Whether to serve a live page of the race; needs a journal.
     callbacks : Any
         Functions called with every event, as in `race`.
     stop : str | None
@@ -210,7 +236,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     Raises
     ------
     LearnerError
-        The estimator has no way to be trained step by step.
+        The estimator is a class, has no `fit`, or stops its training itself.
     NoneLearns
         In `fit`: every candidate refuses the data.
 
@@ -221,7 +247,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     >>> X, y = load_iris(return_X_y=True)
     >>> grid = {"alpha": [1e-4, 1e-2, 100], "penalty": ["l2", "l1"]}
     >>> search = RaceRandomSearchCV(
-    ...     SGDClassifier(max_iter=50), grid, n_candidates="all", trainings=3, random_state=0
+    ...     SGDClassifier(max_iter=50), grid, n_iter="all", trainings=3, random_state=0
     ... ).fit(X, y)
     >>> search.best_params_["alpha"] < 100, search.cv_results_["rank_test_score"].min()
     (True, np.int64(1))
@@ -229,23 +255,27 @@ class RaceRandomSearchCV(BaseRaceSearch):
 
     estimator: Any
     param_distributions: Any
-    n_candidates: int | str
+    n_iter: int | str = 10
 
     def _given(self) -> dict[str, Any]:
         return {"estimator": self.estimator}
 
     def _raced(self) -> dict[str, Any]:
         need_trainable("estimator", self.estimator)
-        self._candidates = drawn_candidates(
-            self.estimator, self.param_distributions, self.n_candidates, self.random_state
+        self._candidates = drawn_iter(
+            self.estimator, self.param_distributions, self.n_iter, self.random_state
         )
-        return {
-            candidate_name(k, params): clone(self.estimator).set_params(
-                **clone(params, safe=False)
-            )
-            for k, params in enumerate(self._candidates)
-        }
+        made = [
+            clone(self.estimator).set_params(**clone(params, safe=False))
+            for params in self._candidates
+        ]
+        return dict(zip(candidate_names(self._candidates), made, strict=True))
 
-    def _publish(self, verdict: Verdict, raced: SearchRace) -> None:
+    def _publish(self, verdict: Verdict, raced: SearchRace) -> Table:
         self.cv_results_ = cv_results_table(verdict, raced, self._candidates)
-        self.best_params_ = self._candidates[self.best_index_]
+        return self.cv_results_
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """Settings of the best candidate."""
+        return dict(self.cv_results_["params"][self.best_index_])

@@ -13,6 +13,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
+from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.sklearn.booster_training import booster_model
 from latebloomer.integrations.sklearn.checkpoint_formats import (
@@ -20,7 +21,13 @@ from latebloomer.integrations.sklearn.checkpoint_formats import (
     LearnerState,
     checkpoint_format_for,
 )
-from latebloomer.integrations.sklearn.scoring import ONE, Metrics, Notes, scorer_for
+from latebloomer.integrations.sklearn.scoring import (
+    FoldScorer,
+    Notes,
+    Range,
+    score_range_of,
+    scorer_for,
+)
 from latebloomer.integrations.sklearn.splits import (
     Fold,
     fold_with,
@@ -33,14 +40,13 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import (
     BatchModel,
     FoldModel,
-    Scorer,
+    OneStepModel,
     TrainingSettings,
     WarmStartModel,
     grows_by,
     has_head,
     last_step,
 )
-from latebloomer.racing.learner import adapter_for
 
 
 class SklearnLearner:
@@ -49,9 +55,10 @@ class SklearnLearner:
     A step is one `partial_fit` batch of `batch` rows (epochs wrap around, each in a new order);
     with `batch=None` one epoch, or a hundredth of the rows for an estimator without `max_iter`.
     For an estimator without `partial_fit` a step is `step` more trees or iterations with
-    `warm_start`; `how` tells which. `full_steps` is the number of steps that the estimator itself
-    declares: `max_iter` epochs, `n_estimators` trees, or one pass over the rows. An estimator that
-    meets its own rule to stop (`tol`, `n_iter_no_change`) has finished.
+    `warm_start`, or a booster's rounds; any other estimator is trained in one step. `how` tells
+    which. `full_steps` is the number of steps that the estimator itself declares: `max_iter`
+    epochs, `n_estimators` trees, or one pass over the rows. An estimator that meets its own rule
+    to stop (`tol`, `n_iter_no_change`) has finished.
 
     The given estimator is not changed; `model` is the trained clone.
 
@@ -84,7 +91,7 @@ class SklearnLearner:
     Raises
     ------
     LearnerError
-        The estimator has no way to be trained step by step.
+        The estimator is a class, has no `fit`, or stops its training itself.
 
     Examples
     --------
@@ -129,7 +136,8 @@ class SklearnLearner:
             splits = split_rows(X, y, validation, is_classifier(estimator), seed, "validation")
             folds = folds_of(X, y, splits, weights, weights)
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
-        self._set_up(estimator, folds, settings, scorer, Metrics(scoring, ONE), checkpoints)
+        self._set_up(estimator, folds, settings, FoldScorer(scorer), checkpoints, Notes())
+        self.score_range: Range | None = score_range_of(estimator, scoring)
 
     @classmethod
     def on_folds(
@@ -137,14 +145,13 @@ class SklearnLearner:
         estimator: Any,
         folds: list[Fold],
         settings: TrainingSettings,
-        scorer: Scorer,
-        metrics: Metrics,
+        scorer: FoldScorer,
         checkpoints: CheckpointFormat,
-        notes: Notes | None = None,
+        notes: Notes,
     ) -> SklearnLearner:
         """Return a learner on rows that have been split already; `notes` gets what comes of it."""
         self = cls.__new__(cls)
-        self._set_up(estimator, folds, settings, scorer, metrics, checkpoints, notes)
+        self._set_up(estimator, folds, settings, scorer, checkpoints, notes)
         return self
 
     def _set_up(
@@ -152,13 +159,12 @@ class SklearnLearner:
         estimator: Any,
         folds: list[Fold],
         settings: TrainingSettings,
-        scorer: Scorer,
-        metrics: Metrics,
+        scorer: FoldScorer,
         checkpoints: CheckpointFormat,
-        notes: Notes | None = None,
+        notes: Notes,
     ) -> None:
-        self.estimator, self._scorer, self._metrics = estimator, scorer, metrics
-        self._checkpoints, self._notes = checkpoints, Notes() if notes is None else notes
+        self.estimator, self._scorer = estimator, scorer
+        self._checkpoints, self._notes = checkpoints, notes
         self._rows = [row_count(fold.X) for fold in folds]
         kind = model_class(estimator)
         self._models = [kind(estimator, fold, settings) for fold in folds]
@@ -172,12 +178,12 @@ class SklearnLearner:
             raise StopIteration
         try:
             self.train(steps)
-            scores = self._metrics.by_fold([one.score(self._scorer) for one in self._models])
+            scores = self._scorer.scores(self._models)
         except Exception as error:
             self._notes.error = error
             raise
         self._notes.note(scores)
-        return float(np.mean(scores[self._metrics.leading]))
+        return self._scorer.leading_score(scores)
 
     def train(self, steps: int = 1) -> None:
         """Train up to `steps` more steps, without a score."""
@@ -193,6 +199,11 @@ class SklearnLearner:
     def full_steps(self) -> int:
         """Number of steps in a full training, by what the estimator declares."""
         return self._models[0].full_steps
+
+    @property
+    def in_one_step(self) -> bool:
+        """True if the estimator is trained in one step, by `fit`."""
+        return isinstance(self._models[0], OneStepModel)
 
     @property
     def model(self) -> Any:
@@ -238,12 +249,12 @@ class SklearnLearner:
 
 
 def model_class(estimator: Any) -> type[FoldModel]:
-    """Return how an estimator is trained step by step; a `LearnerError` if it cannot be.
+    """Return how an estimator is trained; a `LearnerError` if it is not an estimator.
 
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.svm import SVC
-    >>> model_class(SVC())
-    Traceback (most recent call last):
-    latebloomer.errors.LearnerError: SVC() cannot be trained a little at a time: it has no ...
+    >>> model_class(GaussianNB()).__name__, model_class(SVC()).__name__
+    ('BatchModel', 'OneStepModel')
     """
     if inspect.isclass(estimator):
         raise LearnerError(
@@ -255,26 +266,12 @@ def model_class(estimator: Any) -> type[FoldModel]:
         return BatchModel
     if grows_by(model) is not None:
         return WarmStartModel
-    found = booster_model(model) if hasattr(model, "get_params") else None
-    if found is not None:
-        return found
-    raise LearnerError(_not_incremental(estimator, model))
-
-
-def _not_incremental(estimator: Any, model: Any) -> str:
-    what = "the last step of the pipeline, " if model is not estimator else ""
-    kind, home = type(model).__name__, type(model).__module__.partition(".")[0]
-    if home in ("xgboost", "lightgbm", "catboost"):
-        return f"{what}{kind} cannot be trained by rounds. {adapter_for(model)}"
-    if hasattr(model, "warm_start"):
-        lacks = "no partial_fit, and a warm_start without n_estimators or max_iter to grow"
-    else:
-        lacks = "no partial_fit and no warm_start"
-    return (
-        f"{what}{model!r} cannot be trained a little at a time: it has {lacks}. SGDClassifier, "
-        "MLPClassifier, naive Bayes, forests, gradient boosting and their regressors can; for a "
-        "kernel machine, make_pipeline(Nystroem(), SGDClassifier()) comes near"
-    )
+    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
+        raise LearnerError(
+            f"{brief(estimator)} cannot be trained: it has no methods fit and get_params, as an "
+            "estimator of scikit-learn has"
+        )
+    return booster_model(model) or OneStepModel
 
 
 def classes_of(estimator: Any, y: Any) -> Any:

@@ -38,6 +38,7 @@ class Fold(NamedTuple):
     y_val: Any = None
     fit_params: Params = NOTHING  # what training takes next to the rows: sample_weight
     score_params: Params = NOTHING  # what the scorer takes next to the held-out rows
+    train_score_params: Params = NOTHING  # and next to the training rows
 
 
 def folds_of(
@@ -53,6 +54,7 @@ def folds_of(
             take_rows(X, train), take_rows(y, train), take_rows(X, held), take_rows(y, held),
             take_params(fit_params, train, row_count(y)),
             take_params(score_params, held, row_count(y)),
+            take_params(score_params, train, row_count(y)),
         )
         for train, held in splits
     ]  # fmt: skip

@@ -59,7 +59,7 @@ class FoldModel(ABC):
         self._estimator, self._fold = seeded(estimator, settings.seed), fold
         self._settings, self._rows = settings, row_count(fold.X)
         self._head_params, self._params = step_params(self._estimator, fold.fit_params)
-        self._score_params = fold.score_params
+        self._scores_by_weight = True  # until the scorer refuses weights
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
         self._checked: set[str] = set()  # what was called here: then settings have been checked
@@ -112,17 +112,22 @@ class FoldModel(ABC):
         self._checked.add(name)
         return result
 
-    def score(self, scorer: Scorer) -> Any:
+    def score(self, scorer: Scorer, on_training_rows: bool = False) -> Any:
         """Return the score on the held-out rows; a dict if there are several metrics."""
         if self._fold.y_val is None:
             raise LearnerError("no rows are held out: call train() instead of pull()")
-        given = self._model, self._X_val, self._fold.y_val
+        fold, params = self._fold, self._fold.score_params
+        given = self._model, self._X_val, fold.y_val
+        if on_training_rows:
+            given, params = (self._model, self._X, fold.y), fold.train_score_params
+        if not params or not self._scores_by_weight:
+            return self._call(scorer, *given)
         try:
-            return self._call(scorer, *given, **self._score_params)
+            return self._call(scorer, *given, **params)
         except TypeError:
-            if not self._score_params or routing_enabled():
+            if routing_enabled():
                 raise
-            self._score_params = {}  # the scorer takes no weights
+            self._scores_by_weight = False  # the scorer takes no weights
             return self._call(scorer, *given)
 
     @property
@@ -243,6 +248,21 @@ class WarmStartModel(FoldModel):
         names = ("n_estimators_", "n_iter_") if self._counts else ("n_iter_",)
         found = (getattr(self._model, name) for name in names if hasattr(self._model, name))
         return float(np.max(next(found, inf)))
+
+
+class OneStepModel(FoldModel):
+    """Trains by one `fit`: one step, and then it has finished."""
+
+    @property
+    def full_steps(self) -> int:
+        return 1
+
+    def describe(self) -> str:
+        return f"fit: trained in one step on all {self._rows} rows"
+
+    def _train(self, steps: int) -> None:
+        self._call(self._model.fit, self._X, self._fold.y, **self._params)
+        self.steps, self.finished = 1, True
 
 
 def grows_by(model: Any) -> str | None:

@@ -9,7 +9,15 @@ from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.pickled import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.learner import Entry, Learner, as_score, can_save, stand_at
+from latebloomer.racing.learner import (
+    Entry,
+    Learner,
+    as_score,
+    can_save,
+    evaluation,
+    same_evaluation,
+    stand_at,
+)
 from latebloomer.session.events import Saved
 
 
@@ -65,6 +73,7 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
         learner: Any = target.entry.build()
         if folder is not None and can_save(learner):
             learner.load(folder)
+            _need_same_evaluation(learner, saved.n, target.recorded[saved.n - 1])
             return learner, saved.n
     if folder is None:
         notes.append(
@@ -72,6 +81,17 @@ def _from_checkpoint(target: Target, notes: list[str]) -> tuple[Any, int | None]
             "that were saved (their digest differs from the journal's)"
         )
     return learner, None
+
+
+def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
+    """Raise a `LearnerError` if a restored learner is not the one that was scored."""
+    value = evaluation(learner)
+    if value is None or same_evaluation(value, recorded) or evaluation(learner) != value:
+        return  # the last: the evaluation is not deterministic
+    raise LearnerError(
+        f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
+        "load() does not restore what save() wrote. check_learner(...) shows the difference"
+    )
 
 
 def _not_unpickled(n: int, error: Exception) -> str:

@@ -1,6 +1,7 @@
 """The events of a race on disk."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from latebloomer.errors import require
@@ -22,6 +23,11 @@ class JournalFile:
     durability : str
         "normal" survives a killed process; "full" also survives a power failure, by syncing to disk
         after every pull.
+    checkpoint_format : str
+        How a scikit-learn search writes its checkpoints: "pickle", or "skops" for files that are
+        loaded without running any code. (`SklearnLearner` has its own setting.)
+    trusted : Sequence[str | type] | None
+        Types that skops may load, in addition to those that it trusts itself.
 
     Raises
     ------
@@ -30,12 +36,14 @@ class JournalFile:
 
     Examples
     --------
-    >>> JournalFile("races/", durability="full")
-    JournalFile(path='races/', durability='full')
+    >>> JournalFile("races/", durability="full").durability
+    'full'
     """
 
     path: Place
     durability: str = "normal"
+    checkpoint_format: str = "pickle"
+    trusted: Sequence[str | type] | None = None
 
     def __post_init__(self) -> None:
         require(

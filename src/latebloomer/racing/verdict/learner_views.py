@@ -26,6 +26,7 @@ def learner_views(race: RaceState, intervals: Intervals) -> list[LearnerView]:
                 steps=race.steps[view.arm] if race.shares else None,
                 full_pulls=race.settings.pulls_per_training,
                 failures=tuple(failures.get(view.arm, ())),
+                settings=race.trials[view.arm].config if view.arm in race.trials else {},
             )
         )  # fmt: skip
     return views

@@ -7,6 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from latebloomer.page.html_document import as_sentence
 from latebloomer.page.race_page import (
     FINISHED as OVER,
 )
@@ -19,6 +20,7 @@ from latebloomer.page.race_page import (
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.curve_tests import ALARM
+from latebloomer.racing.verdict.higher_scores import explanation, standing
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import ranked
@@ -58,20 +60,22 @@ def page_data(
 
 
 def _why(verdict: Verdict) -> str:
-    """What the best learner leads by, over which other one, and how many are still in the race."""
+    """Score and forecast of the best learner, what it is ahead of, and learners with more."""
     best, sign = verdict[verdict.name], verdict.history.sign
+    told = [as_sentence(standing(best, verdict.horizon))]
     rivals = [one for one in verdict.learners
               if not one.leads and one.state != FAILED and not isnan(one.estimate)]  # fmt: skip
     text = f"{'Selected' if verdict.selected.final else 'Leads'} with estimate {best.estimate:.4g}"
     if rivals:
         rival = max(rivals, key=lambda one: sign * one.estimate)
         text += f", ahead of {rival.name} with {rival.estimate:.4g}"
-    if verdict.selected.final:
-        bloom = f" {verdict.half_time} led at half-time: a late bloomer won."
-        pulls = f", after {verdict.selected.pulls:,} of {verdict.selected.at:,} pulls."
-        return f"{text}{pulls}{bloom if verdict.late_bloomer else ''}"
-    racing = sum(not one.left for one in verdict.learners)
-    return f"{text}. {racing:,} of {len(verdict.learners):,} learners are still in the race."
+    told.append(f"{text}.")
+    if verdict.late_bloomer and verdict.selected.final:
+        told.append(f"Late bloomer: {verdict.half_time} led at half-time.")
+    if not verdict.selected.final:
+        racing = sum(not one.left for one in verdict.learners)
+        told.append(f"{racing:,} of {len(verdict.learners):,} learners are still in the race.")
+    return " ".join([*told, *(explanation(verdict) if verdict.selected.final else ())])
 
 
 def _certainty(verdict: Verdict) -> Certainty:

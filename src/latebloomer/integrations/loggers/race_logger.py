@@ -1,4 +1,4 @@
-"""What loggers have in common: a race's events, sorted into what people look at."""
+"""What loggers share: the events of a race, sorted into what people look at."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["RaceLogger"]
 class RaceLogger(ABC):
     """A callback that writes a race elsewhere: `race(..., callbacks=[logger])`.
 
-    A logger of your own has `begin`, `score` and `decide`, and may have `note` and `end`. One that
-    fails is not called again in this race, which goes on and mentions it: a server that is gone
-    would cost its time-out at every pull.
+    Your own logger has `begin`, `score` and `decide`, and may have `note` and `end`. If a logger
+    fails, the race notes a warning and does not call it again: a server that is gone would cost
+    its time-out at every pull.
 
     Examples
     --------
@@ -74,24 +74,24 @@ class RaceLogger(ABC):
 
     @abstractmethod
     def begin(self, view: RaceView) -> None:
-        """A process takes the race up, at its beginning or after a kill."""
+        """Prepare for a race, at its start or when it is resumed."""
 
     @abstractmethod
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
-        """A learner has made its pull of this number."""
+        """Log the score of a learner's pull, by the number of the pull."""
 
     def note(self, arm: int | None, text: str, view: RaceView) -> None:  # noqa: B027
-        """Something happened to a learner, or to the race."""
+        """Log what happened to a learner, or to the race if `arm` is None."""
 
     @abstractmethod
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
-        """The race is over, with this verdict."""
+        """Log the verdict of a race that has finished."""
 
     def end(self, view: RaceView) -> None:  # noqa: B027
-        """This process lets go of the race; it may not be over."""
+        """Release what `begin` opened; the race may not have finished."""
 
 
 def settings_in_words(view: RaceView) -> dict[str, str]:
-    """What the race was asked to do, as text by name."""
+    """Return the settings of a race as text, by name."""
     asked = view.settings.as_dict() | {"policy": view.settings.rule, "race": view.id}
     return {name: str(value) for name, value in asked.items() if value is not None}

@@ -1,7 +1,7 @@
-"""A race as the driver of an Optuna study: its sampler proposes, our policy decides who trains on.
+"""A race as the driver of an Optuna study: its sampler proposes, our policy picks and drops.
 
-Optuna cannot suspend a trial; so all trials of the race stay RUNNING while it goes on, whoever is
-dropped ends as PRUNED with the values it has shown, and the winner as COMPLETE.
+Optuna cannot suspend a trial, so all trials of a race stay RUNNING until they are dropped. A
+dropped trial ends as PRUNED with its values so far, and the winner as COMPLETE.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import SettingError, need_whole, require
-from latebloomer.integrations.full_training import library
+from latebloomer.integrations.library_learner import library
 from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
@@ -43,7 +44,7 @@ from latebloomer.session.learner_view import DROPPED
 
 __all__ = ["race_study"]
 
-KEY = "latebloomer"  # of what a race keeps in the attributes of a study and of its trials
+KEY = "latebloomer"  # prefix of attributes that a race keeps in a study and its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
 OURS = {  # settings of a race that are not the caller's here, and why
     "maximize": "follows from the study's direction",
@@ -64,41 +65,41 @@ def race_study(
 ) -> Verdict:
     """Race configurations that a study's sampler proposes; the winner is the study's best trial.
 
-    Called again after a kill, with a study from the same storage, it goes on: by its journal, or
-    by what the storage has where that is gone.
+    Called again after a kill, with a study from the same storage, it continues from its journal,
+    or from the values in the storage if the journal is gone.
 
     Parameters
     ----------
     study : Any
-        An Optuna study with one direction, which says whether values are to be low or high.
+        An Optuna study with one direction, which says whether lower or higher values are better.
     objective : Callable[[Any], Any]
-        A function of a trial that asks it for settings as usual and then yields a value for each
-        step of its training, or returns an object with `pull()`.
+        Function of a trial that asks for settings as usual and then yields a value for each step
+        of its training, or returns an object with `pull()`.
     n_configs : int
-        Configurations that race.
+        Number of configurations that race.
     trainings : float | None
-        A budget worth so many full trainings, of `full_steps` steps each; or give `budget` or `seconds`.
+        Budget in full trainings of `full_steps` steps each; or give `budget` or `seconds`.
     name : str
-        Tells several races of a study apart.
+        Name of the race, which tells several races of one study apart.
     journal : Place | None
-        Where every pull is recorded, as in `race`.
+        Journal that records every pull, as in `race`.
     callbacks : Sequence[Callback] | None
-        Functions, called as `f(event, view)` with all that happens.
+        Functions that are called as `f(event, view)` with every event.
     settings : Any
         All other settings are those of `race`: `budget`, `full_steps`, `policy`, `seed`.
 
     Returns
     -------
     Verdict
-        Who is to be kept, and why.
+        The trial to keep, and why.
 
     Raises
     ------
     MissingExtra
         Optuna is not installed, or too old.
     SettingError
-        The study has several directions, the objective is no function, or a setting is given that
-        follows from the study.
+        The study has several directions, the objective is not a function or returns a number, or
+        a setting is given that follows from the study.
     JournalMismatch
         The journal holds another race.
 
@@ -107,7 +108,7 @@ def race_study(
     ::
 
         import optuna
-        from latebloomer.integrations.optuna_study import race_study
+        from latebloomer.integrations.hosts.optuna_study import race_study
 
         def objective(trial):
             slow = trial.suggest_float("slow", 1, 50)
@@ -122,7 +123,8 @@ def race_study(
     optuna = library("optuna", "studies", "optuna")
     _check(study, objective, n_configs, settings)
     key = f"{KEY}:{name}"
-    trials = _trials_of_race(optuna, study, key, n_configs)
+    builders = _trials_of_race(optuna, study, objective, key, n_configs)
+    trials = [builder.trial for builder in builders]
     check_journal_options(journal, RESUME)
     place = _file_of(journal, study, name)
     known = study.user_attrs.get(key)
@@ -130,7 +132,7 @@ def race_study(
         _need_journal(study, trials, known, place, settings.get("policy"))
     mirror = StudyMirror(optuna, study, trials, key)
     return race(
-        {_name_of(trial): TrialBuilder(objective, trial) for trial in trials},
+        {_name_of(builder.trial): builder for builder in builders},
         trainings=trainings, journal=place, maximize=study.direction.name == "MAXIMIZE",
         if_exists="error" if known is None else RESUME,
         callbacks=[mirror, *check_callbacks(callbacks)], **settings,
@@ -147,7 +149,7 @@ def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, An
             "with one there is nothing to choose")  # fmt: skip
     given = [one for one in OURS if one in settings]
     if given:
-        raise SettingError(f"{given[0]} is given, but it {OURS[given[0]]}: leave it out")
+        raise SettingError(f"{given[0]} is given, but it {OURS[given[0]]}: remove it")
     runner = make_runner(settings.get("runner", "local"))
     if not isinstance(runner, LocalRunner) or runner.isolate:
         raise SettingError(
@@ -157,32 +159,53 @@ def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, An
 
 
 class TrialBuilder:
-    """Makes the learner of a trial; the settings that it was given once are given again."""
+    """Builds the learner of a trial; Optuna gives a trial the same settings again."""
 
     def __init__(self, objective: Callable[[Any], Any], trial: Any) -> None:
-        self._objective, self._trial = objective, trial
+        self._objective, self.trial = objective, trial
+        self._built: Any = None
         self.full_steps = declared(objective)
 
     def __call__(self) -> Any:
-        return self._objective(self._trial)
+        built, self._built = self._built, None
+        return self._objective(self.trial) if built is None else built
+
+    def build_first(self, study: Any, failed: Any) -> None:
+        """Build the learner for the first call; refuse an objective that trains to the end."""
+        built = self._objective(self.trial)
+        if isinstance(built, Real):
+            study.tell(self.trial, state=failed)
+            raise SettingError(
+                f"The objective returned {built}, but race_study needs one that can pause after "
+                "each step. In the training loop, write `yield value` in place of "
+                "`trial.report(value, step)`, and remove should_prune() and the return."
+            )
+        self._built = built
 
 
 # --- the trials of a race ---
 
 
-def _trials_of_race(optuna: Any, study: Any, key: str, n_configs: int) -> list[Any]:
-    """Those that a killed process asked for, and new ones for the rest."""
+def _trials_of_race(
+    optuna: Any, study: Any, objective: Callable[[Any], Any], key: str, n_configs: int
+) -> list[TrialBuilder]:
+    """Return the trials that a killed process asked for, and new ones for the rest."""
     frozen = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
     if len(frozen) > n_configs or (key in study.user_attrs and len(frozen) < n_configs):
         raise SettingError(
             f"n_configs={n_configs}, but {key.partition(':')[2]!r} of this study has "
-            f"{len(frozen)} trials: give as many to go on with it, or another name="
+            f"{len(frozen)} trials: give that number to resume it, or another name="
         )
+    # Optuna has no public way to continue a trial that another process asked for.
     trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
-    while len(trials) < n_configs:
-        trials.append(study.ask())
-        trials[-1].set_user_attr(KEY, key)
-    return trials
+    builders = [TrialBuilder(objective, trial) for trial in trials]
+    while len(builders) < n_configs:
+        builder = TrialBuilder(objective, study.ask())
+        if not builders:
+            builder.build_first(study, optuna.trial.TrialState.FAIL)
+        builder.trial.set_user_attr(KEY, key)
+        builders.append(builder)
+    return builders
 
 
 def _name_of(trial: Any) -> str:
@@ -203,13 +226,17 @@ class StudyMirror:
     def __call__(self, event: Event, view: RaceView) -> None:
         if isinstance(event, Began):
             self._begin(view)
-        else:
+        elif not (isinstance(event, ScoreReported) and self._has(event, view)):
             self._show(event)
         if isinstance(event, Began | ScoreReported | LearnerLeft):
             self._end_dropped(view)
 
+    def _has(self, event: ScoreReported, view: RaceView) -> bool:
+        """Return whether a score is shown already: a resumed race repeats the latest."""
+        return self._pulls[event.arm] >= view.pulls[event.arm]
+
     def _begin(self, view: RaceView) -> None:
-        """Keep what a race is made of; make up for what a kill has left out."""
+        """Record what the race is made of, and report what a kill has left out."""
         if self._key not in self._study.user_attrs:
             settings = json.loads(json.dumps(view.settings.as_dict()))
             kept = {"race": view.id, "settings": settings, "names": list(view.names)}
@@ -245,7 +272,7 @@ class StudyMirror:
 
 
 def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
-    """The trials as the storage has them."""
+    """Return the trials as the storage has them."""
     found = {one.number: one for one in study.get_trials(deepcopy=False)}
     return [found[trial.number] for trial in trials]
 
@@ -254,7 +281,7 @@ def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
 
 
 def _file_of(journal: Place | None, study: Any, name: str) -> Path | None:
-    """The journal's file; in a folder it is named after the study and the race."""
+    """Return the journal's file; in a folder it is named after the study and the race."""
     if journal is None or not names_folder(journal):
         return None if journal is None else Path(journal)
     words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
@@ -264,11 +291,11 @@ def _file_of(journal: Place | None, study: Any, name: str) -> Path | None:
 def _need_journal(
     study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Path | None, policy: Any
 ) -> None:
-    """Make the journal anew from what the storage has, where it is gone."""
+    """Rebuild the journal from the values in the storage, if it is gone."""
     if place is None:
         raise SettingError(
-            "journal=None, but the study has a race that has begun: name a file to go on with "
-            "it, or give another name="
+            "journal=None, but the study has a race that has started: name a file to resume it, "
+            "or give another name="
         )
     if holds_race(place):
         own, studys = {"race": race_in(place).race}, {"race": known["race"]}
@@ -283,7 +310,7 @@ def _need_journal(
 
 
 def _next_event(state: RaceState, curves: Sequence[Any]) -> ScoreReported | LearnerLeft | None:
-    """What came next in a race, by the values that its trials have reported."""
+    """Return what came next in a race, by the values that its trials have reported."""
     if state.session.over:
         return None
     arm = state.session.ask()

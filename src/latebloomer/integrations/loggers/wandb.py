@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from latebloomer.integrations.full_training import library
-from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
+from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.loggers.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
 __all__ = ["WandbLogger"]
@@ -15,12 +15,12 @@ __all__ = ["WandbLogger"]
 class WandbLogger(RaceLogger):
     """A group per race with a run per learner: `score`, whose step is the learner's pull.
 
-    A race that is resumed goes on in its runs.
+    A race that is resumed continues in its runs.
 
     Parameters
     ----------
     project : str
-        Its name.
+        Name of the project.
     settings : Any
         All other settings go to `wandb.init`: `mode="offline"`, `entity`, `dir`, `tags`.
 
@@ -35,7 +35,7 @@ class WandbLogger(RaceLogger):
 
         from itertools import count
         from latebloomer import race
-        from latebloomer.integrations.wandb import WandbLogger
+        from latebloomer.integrations.loggers.wandb import WandbLogger
 
         learners = {
             "late": lambda: (n / (n + 9) for n in count(1)),

@@ -1,7 +1,7 @@
-"""Our policies as a scheduler of Ray Tune: trials pause at our levels and go on, or are stopped.
+"""Our policies as a scheduler of Ray Tune: trials pause at our levels, then continue or stop.
 
-Ray Tune does not save its schedulers. The journal is this one's state: after a killed driver,
-`Tuner.restore` makes the scheduler again, and it reads there where it was.
+Ray Tune does not save its schedulers. The journal is the state of this one: after a killed driver,
+`Tuner.restore` makes the scheduler again, and it reads its state there.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.integrations.full_training import library
-from latebloomer.integrations.hosted_race import (
+from latebloomer.integrations.hosts.hosted_race import (
     END,
     WAIT,
     HostedRace,
@@ -20,6 +19,7 @@ from latebloomer.integrations.hosted_race import (
     need_maximize,
     need_reported,
 )
+from latebloomer.integrations.library_learner import library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
@@ -28,7 +28,7 @@ __all__ = ["RaceScheduler"]
 
 try:
     Base: Any = import_module("ray.tune.schedulers").FIFOScheduler
-except ImportError:  # said by the first scheduler that is made
+except ImportError:  # the first scheduler that is made raises the error
     Base = object
 
 COUNTER = "training_iteration"
@@ -36,26 +36,27 @@ GONE = "its trial is gone"
 
 
 class RaceScheduler(Base):  # type: ignore[misc]
-    """Trials race: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
+    """Race trials: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
 
     A pull is one result of a trial. A trainable must save and load its state, since paused trials
-    leave their process. The journal is the state: after a kill `Tuner.restore` goes on with it.
+    leave their process. The journal is the state: after a kill `Tuner.restore` continues the
+    race, and `latebloomer.read_verdict(journal)` returns its verdict.
 
     Parameters
     ----------
     n_trials : int
-        How many trials there are in all.
+        Total number of trials.
     journal : Place
-        The file in which every result is recorded.
+        File in which every result is recorded.
     metric : str | None
-        The score among what a trial reports; that of the `TuneConfig` if None.
+        Name under which a trial reports its score. Default: that of the `TuneConfig`.
     mode : str | None
-        "max" or "min"; that of the `TuneConfig` if None.
+        "max" or "min". Default: that of the `TuneConfig`.
     time_attr : str
         The trial's own counter of results: 1, 2, 3, ...
     settings : Any
-        The budget, as `budget=` results in all or `trainings=8, full_steps=81`; and `policy`, `horizon`,
-        `min_pulls` and `seed` as in `race`.
+        The budget, as `budget=` (total results) or `trainings=8, full_steps=81`; and `policy`,
+        `horizon`, `min_pulls` and `seed` as in `race`.
 
     Raises
     ------
@@ -70,7 +71,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
 
         from pathlib import Path
 
-        from latebloomer.integrations.ray_tune import RaceScheduler
+        from latebloomer.integrations.hosts.ray_tune import RaceScheduler
         from ray import tune
 
         class Curve(tune.Trainable):
@@ -117,14 +118,14 @@ class RaceScheduler(Base):  # type: ignore[misc]
         self._asked: dict[str, Any] = {"n_trials": n_trials, "journal": journal, **settings}
         self._arms: dict[str, int | None] = {}  # by trial, in this process
         self._race: HostedRace | None = None
-        self._make_race(mode or "max")  # says what is wrong before anything is started
+        self._make_race(mode or "max")  # raises errors before anything is started
 
     def _make_race(self, mode: str) -> HostedRace:
         return HostedRace(**self._asked, maximize=need_maximize(mode))
 
     @property
     def race(self) -> HostedRace:
-        """The race, as its journal has it."""
+        """The race in the journal."""
         if self._race is None:
             if self._mode is None:
                 raise SettingError("mode=None, but a race needs one: TuneConfig(mode='max')")
@@ -132,18 +133,18 @@ class RaceScheduler(Base):  # type: ignore[misc]
         return self._race
 
     def verdict(self) -> Verdict:
-        """Who is to be kept, and why."""
+        """Return which trial to keep, and why."""
         return self.race.verdict()
 
     def best_result(self, results: Any) -> Any:
-        """The winner's result among those that `Tuner.fit` returns."""
+        """Return the winner's result among those that `Tuner.fit` returns."""
         trial = self.race.state.trials[self.race.session.best_arm].trial
         return next(one for one in results if one.metrics and one.metrics["trial_id"] == trial)
 
     # --- what Ray Tune asks ---
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
-        """Take metric and mode from the `TuneConfig`; False where they are given twice."""
+        """Take metric and mode from the `TuneConfig`; return False if they are given twice."""
         if (self._metric and metric) or (self._mode and mode):
             return False
         self._metric, self._mode = self._metric or metric, self._mode or mode
@@ -152,15 +153,16 @@ class RaceScheduler(Base):  # type: ignore[misc]
         return bool(self.race)
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """Find the trial's arm; one that may not train now waits, or is ended at once."""
+        """Find the trial's arm; a trial that may not train now waits, or is ended."""
         again = trial.trial_id in self._arms  # after a failure, it is in the controller's lists
         if not again:
             self._arms[trial.trial_id] = self.race.assign(trial.trial_id, trial.config)
         status = {END: trial.TERMINATED, WAIT: trial.PAUSED}.get(self._next_of(trial))
         if trial.status == trial.PENDING and status is not None:
             if again:
+                # Schedulers are given no public method that also moves the trial in its lists.
                 tune_controller._set_trial_status(trial, status)
-            else:  # the controller enters it by the status that it finds
+            else:  # the controller files it by the status that it finds
                 trial.set_status(status)
 
     def _next_of(self, trial: Any) -> str:
@@ -168,7 +170,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
         return END if arm is None else self.race.next_of(arm)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> str:
-        """Count a result; the trial goes on, is paused at its level, or is stopped."""
+        """Count a result; the trial continues, is paused at its level, or is stopped."""
         arm = self._arms.get(trial.trial_id)
         if arm is None:
             return str(self.STOP)
@@ -178,19 +180,19 @@ class RaceScheduler(Base):  # type: ignore[misc]
         return str({END: self.STOP, WAIT: self.PAUSE}.get(now, self.CONTINUE))
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:
-        """A trial that ends by itself keeps its place by what it has shown."""
+        """Let a trial that has finished keep its place by its scores."""
         told = {self._time_attr, self._metric} <= set(result)
         if told and self._next_of(trial) != END:  # the last one, where a stopper ended it
             self.on_trial_result(tune_controller, trial, result)
         self._leave(trial, FINISHED, "finished")
 
     def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
-        """One that will not be tried again is out."""
+        """Record a trial that will not be tried again as failed."""
         if trial.status != trial.ERROR:  # with that it is put back into the queue
             self._leave(trial, FAILED, "its trial failed")
 
     def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
-        """A paused trial was stopped, by us or by the user."""
+        """Record that a paused trial was stopped, by us or by the user."""
         self._leave(trial, FAILED, "its trial was stopped")
 
     def _leave(self, trial: Any, how: str, why: str) -> None:
@@ -199,7 +201,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
             self.race.leave(arm, how, why)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """A trial that may train; paused ones that are out are stopped on the way."""
+        """Return a trial that may train, and stop paused trials that were dropped."""
         trials = list(tune_controller.get_trials())
         for trial in trials:
             if trial.status == trial.PAUSED and self._next_of(trial) == END:
@@ -213,7 +215,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
         return None
 
     def _give_up_lost(self, trials: list[Any]) -> None:
-        """Arms whose trials never came, or were lost with a driver, take no more pulls."""
+        """Record arms as failed if their trials never came, or were lost with a driver."""
         met = {self._arms.get(trial.trial_id) for trial in trials if not trial.is_finished()}
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
@@ -221,9 +223,9 @@ class RaceScheduler(Base):  # type: ignore[misc]
                 self.race.leave(arm, FAILED, GONE if came else "no trial came for it")
 
     def debug_string(self) -> str:
-        """How far the race is."""
+        """Return the progress of the race in one line."""
         return str(self.race)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a scheduler is made of; where it was is in the journal."""
+        """Return the attributes without the race, which is in the journal."""
         return {**vars(self), "_race": None, "_arms": {}, "_tune": None}

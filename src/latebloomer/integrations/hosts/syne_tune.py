@@ -1,7 +1,7 @@
 """Our policies as a scheduler of Syne Tune: trials are paused at our levels and resumed.
 
-The journal is the state: after a kill a new tuner, with the same arguments, goes on where it was.
-A trial's number is that of its arm.
+The journal is the state: after a kill a new tuner, with the same arguments, continues the race.
+A trial and its arm have the same number.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.integrations.full_training import library
-from latebloomer.integrations.hosted_race import (
+from latebloomer.integrations.hosts.hosted_race import (
     END,
     GO_ON,
     WAIT,
@@ -21,6 +20,7 @@ from latebloomer.integrations.hosted_race import (
     need_count,
     need_reported,
 )
+from latebloomer.integrations.library_learner import library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
@@ -31,47 +31,48 @@ __all__ = ["RaceCallback", "RaceScheduler"]
 def _base(module: str, name: str) -> Any:
     try:
         return getattr(import_module(f"syne_tune.{module}"), name)
-    except ImportError:  # said by the first scheduler that is made
+    except ImportError:  # the first scheduler that is made raises the error
         return object
 
 
 Scheduler: Any = _base("optimizer.scheduler", "TrialScheduler")
 Callback: Any = _base("tuner_callback", "TunerCallback")
-STALE = ("pause", "stop", "end")  # what a local back end leaves beside a trial
+STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
+WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
 
 
 class RaceScheduler(Scheduler):  # type: ignore[misc]
-    """`n_trials` configurations race, drawn by `searcher` in the first phase.
+    """Race `n_trials` configurations, which `searcher` proposes in the first phase.
 
-    A pull is one result of a trial. The configuration says under `max_resource_attr` up to which
-    one the script may train now; there it saves and ends. With several workers the tuner needs
-    `callbacks=[RaceCallback(), ...]`.
+    A pull is one result of a trial. The configuration has under `max_resource_attr` the result up
+    to which the script may train now; there it saves and ends. With several workers the tuner
+    needs `callbacks=[RaceCallback(), ...]`.
 
     Parameters
     ----------
     config_space : dict[str, Any]
-        Settings and what they are drawn from, in Syne Tune's words.
+        Settings and the spaces that they are drawn from, as for Syne Tune.
     n_trials : int
-        Configurations that race.
+        Number of configurations that race.
     journal : Place
-        The file in which every result is recorded.
+        File in which every result is recorded.
     metric : str
-        The score among what a script reports.
+        Name under which a script reports its score.
     do_minimize : bool
-        Whether the metric is to be low.
+        Whether lower values of the metric are better.
     time_attr : str
-        The script's own counter of results: 1, 2, 3, ...
+        Name of the script's own counter of results: 1, 2, 3, ...
     max_resource_attr : str
-        The setting by which a script is told up to which result it trains.
+        Name of the setting with the result up to which a script trains.
     searcher : Any
-        A name of Syne Tune's, or an object with `suggest()`.
+        Name of one of Syne Tune's searchers, or an object with `suggest()`.
     searcher_kwargs : Mapping[str, Any] | None
         Settings of a searcher that is named.
     seed : int
-        Of the searcher and of the race.
+        Seed of the searcher and of the race.
     settings : Any
-        The budget, as `budget=` results in all or `trainings=8, full_steps=81`; and `policy`, `horizon`
-        and `min_pulls` as in `race`.
+        The budget, as `budget=` (total results) or `trainings=8, full_steps=81`; and `policy`,
+        `horizon` and `min_pulls` as in `race`.
 
     Raises
     ------
@@ -84,7 +85,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
     --------
     ::
 
-        from latebloomer.integrations.syne_tune import RaceScheduler
+        from latebloomer.integrations.hosts.syne_tune import RaceScheduler
         from syne_tune.config_space import uniform
 
         scheduler = RaceScheduler(
@@ -119,6 +120,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         self._started = 0  # trials, in this process
         self._caps: dict[int, int] = {}  # the result up to which each running trial trains
         self._paused: set[int] = set()
+        self._worker_times: dict[int, float] = {}  # of each trial's last result
         self._tuner: Any = None  # by the callback
         self._workers = 1
 
@@ -129,21 +131,21 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         return factory.searcher_factory(searcher, self.config_space, **options)
 
     def verdict(self) -> Verdict:
-        """Who is to be kept, and why."""
+        """Return which trial to keep, and why."""
         return self.race.verdict()
 
     def best_config(self) -> dict[str, Any]:
-        """The winner's configuration."""
+        """Return the winner's configuration."""
         return dict(self.race.state.trials[self.race.session.best_arm].config)
 
     def is_over(self, status: Any = None) -> bool:
-        """Whether the race is over: a tuner's `stop_criterion`."""
+        """Return whether the race has finished: a tuner's `stop_criterion`."""
         return self.race.over
 
     # --- what Syne Tune asks ---
 
     def suggest(self) -> Any:
-        """Start the next trial, or resume one that is wanted; None once the race is over."""
+        """Start the next trial, or resume one that may train; None if the race has finished."""
         suggestion = None
         while not self.race.over and suggestion is None:
             if self._started < len(self.race.names):
@@ -161,7 +163,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         return self._suggestion().start_suggestion(self._capped(arm, config))
 
     def _config(self, arm: int) -> dict[str, Any] | None:
-        """What a trial was given before a kill, or what the searcher proposes."""
+        """Return the configuration of a trial: that before a kill, or the searcher's proposal."""
         if arm in self.race.state.trials:
             return dict(self.race.state.trials[arm].config)
         config = self._searcher.suggest()
@@ -174,7 +176,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         return dict(self.race.state.trials[arm].config)
 
     def _capped(self, arm: int, config: dict[str, Any]) -> dict[str, Any]:
-        """With the result at which it ends; who may not train now only shows what it has."""
+        """Add the result at which a trial ends; one that may not train repeats its results."""
         self._caps[arm] = (
             self.race.level(arm)
             if self.race.next_of(arm) == GO_ON
@@ -201,10 +203,11 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         return import_module("syne_tune.optimizer.scheduler").TrialSuggestion
 
     def on_trial_result(self, trial: Any, result: Mapping[str, Any]) -> str:
-        """Count a result; at its level a trial is paused, and stopped when it is out."""
+        """Count a result; a trial is paused at its level, and stopped if it was dropped."""
         arm = int(trial.trial_id)
         n = need_count(need_reported(self.time_attr, result), self.time_attr)
-        now = self.race.on_event(arm, n, need_reported(self.metric, result))
+        seconds = self._seconds(arm, float(result.get(WORKER_TIME, 0.0)))
+        now = self.race.on_event(arm, n, need_reported(self.metric, result), seconds)
         if now == GO_ON and n >= self._caps[arm]:
             now = WAIT  # its script ends here, and is started again for the next phase
         if now != GO_ON:
@@ -214,12 +217,18 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         self.fit_workers()
         return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[now]
 
+    def _seconds(self, arm: int, worker_time: float) -> float:
+        """Return the time of a result, from the time since the trial's script was started."""
+        before = self._worker_times.get(arm, 0.0)
+        self._worker_times[arm] = worker_time
+        return worker_time - before if worker_time >= before else worker_time  # a new script
+
     def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
-        """A script that ends before its level keeps its place by what it has shown."""
+        """Let a script that ended before its level keep its place by its scores."""
         self._gone(int(trial.trial_id), FINISHED, "finished")
 
     def on_trial_error(self, trial: Any) -> None:
-        """A trial that fails is out."""
+        """Record a trial as failed."""
         self._gone(int(trial.trial_id), FAILED, "its trial failed")
 
     def _gone(self, arm: int, how: str, why: str) -> None:
@@ -229,15 +238,15 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         self.fit_workers()
 
     def metric_names(self) -> list[str]:
-        """The metric that decides."""
+        """Return the metric that decides, in a list."""
         return [self.metric]
 
     def metric_mode(self) -> str:
-        """Whether it is to be low or high."""
+        """Return "min" or "max"."""
         return "min" if self.do_minimize else "max"
 
     def metadata(self) -> dict[str, Any]:
-        """What is kept with the results."""
+        """Return what Syne Tune keeps with the results."""
         return {
             "scheduler_name": type(self).__name__,
             "scheduler_kwargs": {"policy": repr(self.race.settings.policy),
@@ -248,12 +257,12 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
     # --- several workers ---
 
     def attend(self, tuner: Any) -> None:
-        """Let a tuner have no more workers than trials may train now: it cannot wait otherwise."""
+        """Limit a tuner's workers to the trials that may train: it cannot wait otherwise."""
         self._tuner, self._workers = tuner, tuner.n_workers
         self.fit_workers()
 
     def fit_workers(self) -> None:
-        """As many workers as trials run or may be started."""
+        """Set as many workers as trials run or may be started."""
         if self._tuner is not None:
             waiting = len(self.race.names) - self._started + len(self._wanted())
             self._tuner.n_workers = max(1, min(self._workers, len(self._caps) + waiting))
@@ -263,20 +272,20 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
 
 class RaceCallback(Callback):  # type: ignore[misc]
-    """For a tuner with several workers, or one that goes on in the folder of a killed one.
+    """Let a tuner have several workers, or continue in the folder of a killed one.
 
     Examples
     --------
     ::
 
-        from latebloomer.integrations.syne_tune import RaceCallback
+        from latebloomer.integrations.hosts.syne_tune import RaceCallback
         from syne_tune.results_callback import StoreResultsCallback
 
         callbacks = [RaceCallback(), StoreResultsCallback()]  # of a `Tuner`
     """
 
     def on_tuning_start(self, tuner: Any) -> None:
-        """Meet the tuner; marks of a killed one would hide what its trials do now."""
+        """Remove the marks that a killed tuner left, and limit the workers."""
         for arm in range(len(tuner.scheduler.race.names)):
             for name in STALE if hasattr(tuner.trial_backend, "trial_path") else ():
                 with suppress(OSError):

@@ -1,8 +1,8 @@
-"""A race whose learners another tool trains: which trials may go on, and what became of them.
+"""A race whose learners another tool trains: which trials may continue, and how each ended.
 
-The tool's scheduler asks and tells; the policy's phases say up to which level a trial trains
+The tool's scheduler asks and reports; the policy's phases say up to which level a trial trains
 before it waits for the others. The journal is the state: after a kill a new process reads it and
-goes on, whatever the tool itself has forgotten.
+continues, whatever the tool itself has kept.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from latebloomer.session.events import (
 )
 from latebloomer.session.session import Session
 
-GO_ON, WAIT, END = "go on", "wait", "end"  # what a trial is to do now
+GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
 
 
 class HostedRace:
     """The race of `n_trials` trials that another tool makes and trains.
 
-    A pull is one result of a trial. `budget` counts them; `trainings=8, full_steps=81` is a budget worth
-    eight full trainings of 81 results. The journal is opened when the first trial comes, so that
-    schedulers can be copied and pickled before.
+    A pull is one result of a trial. `budget` counts them; `trainings=8, full_steps=81` is a
+    budget of eight full trainings of 81 results. The journal is opened when the first trial
+    comes, so that schedulers can be copied and pickled before.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class HostedRace:
                 "with one there is nothing to choose")  # fmt: skip
         if trainings is not None and full_steps is None:
             raise SettingError(
-                f"trainings={trainings}, but full_steps= must say how long one is: the results that a "
-                "trial reports when it is trained whole"
+                f"trainings={trainings} also needs full_steps=, the number of results that a "
+                "trial reports in a full training"
             )
         self.place = _file(journal)
         self.names = tuple(f"trial {k}" for k in range(n_trials))
@@ -104,7 +104,7 @@ class HostedRace:
 
     @property
     def state(self) -> RaceState:
-        """The race as it stands; the journal is read, or made, at the first look."""
+        """The race so far; the journal is read, or made, at the first use."""
         if self._state is None:
             self._state = self._taken_up()
             self._clock = Stopwatch(self._state.elapsed)
@@ -138,7 +138,7 @@ class HostedRace:
         return self.state.session
 
     def record(self, *events: Event) -> None:
-        """Let events happen: first in the journal, then in the race."""
+        """Write events to the journal, then apply them to the race."""
         state = self.state
         if self._journal is not None:
             self._journal.append(*events, elapsed=self._clock.elapsed)
@@ -147,13 +147,13 @@ class HostedRace:
             state.apply(event)
 
     def close(self) -> None:
-        """Let go of the journal; what is known stays."""
+        """Close the journal; what is known stays."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the race, which is in the journal."""
+        """Return the attributes without the race, which is in the journal."""
         fresh: dict[str, Any] = {
             "_state": None,
             "_journal": None,
@@ -165,7 +165,7 @@ class HostedRace:
     # --- trials ---
 
     def assign(self, trial: str, config: Mapping[str, Any]) -> int | None:
-        """The arm of a trial: the one it was before a kill, else the next; None: none is free."""
+        """Return the arm of a trial: its arm before a kill, else the next, or None."""
         known, plain = self.state.trials, plain_config(config)
         same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
         named = [arm for arm in same if known[arm].trial == trial]
@@ -183,7 +183,7 @@ class HostedRace:
         return arm
 
     def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
-        """A trial reports its n-th result; what it is to do now."""
+        """Take the n-th result of a trial and return what the trial does next."""
         known = self.session.pulls_of(arm)
         try:
             value = as_score(score)
@@ -196,7 +196,7 @@ class HostedRace:
         if n > known + 1:
             raise LearnerError(
                 f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
-                "report 1, 2, 3, ... and go on from the checkpoint after a pause"
+                "report 1, 2, 3, ... and continue from the checkpoint after a pause"
             )
         if self.session.accepts(arm):
             self.record(ScoreReported(arm, value, seconds))
@@ -211,13 +211,13 @@ class HostedRace:
             self.record(WarningNoted(arm, text))
 
     def next_of(self, arm: int) -> str:
-        """What a trial is to do: go on, wait for the others of its phase, or end."""
+        """Return what a trial does next: continue, wait for others of its phase, or end."""
         if self.session.over or arm not in self.session.racing:
             return END
         return GO_ON if self.session.accepts(arm) else WAIT
 
     def leave(self, arm: int, how: str, why: str) -> None:
-        """A trial takes no more pulls: it FAILED, or it FINISHED and keeps its place."""
+        """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
         if self.session.over or self.session.departure(arm) is not None:
             return
         if how == FINISHED and not self.session.pulls_of(arm):
@@ -226,14 +226,14 @@ class HostedRace:
         self._end_if_over()
 
     def level(self, arm: int) -> int:
-        """Pulls up to which a trial may train now."""
+        """Return the number of pulls up to which a trial may train now."""
         return self.session.pulls_of(arm) + self.session.ask_phase().get(arm, 0)
 
     # --- the end ---
 
     @property
     def over(self) -> bool:
-        """Whether no trial is to train any more."""
+        """True if no trial trains any more."""
         return self.session.over
 
     def _end_if_over(self) -> None:
@@ -244,7 +244,7 @@ class HostedRace:
             self.close()
 
     def verdict(self) -> Verdict:
-        """Who is to be kept and why; the standings, while the race is not over."""
+        """Return which trial to keep and why, or the standings so far."""
         return build_verdict(self.state, self.place)
 
     def __str__(self) -> str:
@@ -254,7 +254,7 @@ class HostedRace:
 
 
 def need_phases(session: Session) -> None:
-    """Raise a `SettingError` where a policy has no levels at which trials could wait."""
+    """Raise a `SettingError` if a policy has no levels at which trials could wait."""
     if session.decides_every_pull or session.policy.decides_after_sweeps():
         raise SettingError(
             f"policy={session.policy.name!r} decides after every pull or sweep, but another "
@@ -264,7 +264,7 @@ def need_phases(session: Session) -> None:
 
 
 def need_maximize(mode: Any, name: str = "mode") -> bool:
-    """Whether higher is better, from "max" or "min"."""
+    """Return whether higher is better, from "max" or "min"."""
     require(
         mode in ("max", "min"), name, mode, "'max' or 'min'", "it says which scores are better"
     )
@@ -272,18 +272,18 @@ def need_maximize(mode: Any, name: str = "mode") -> bool:
 
 
 def need_count(value: Any, name: str) -> int:
-    """A trial's own counter as a whole number."""
+    """Return a trial's own counter as an integer."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = inf
-    require(number.is_integer() and number >= 1, name, value, "a whole number from 1 on",
+    require(number.is_integer() and number >= 1, name, value, "an integer >= 1",
             "it counts a trial's results")  # fmt: skip
     return int(number)
 
 
 def need_reported(name: str, result: Mapping[str, Any]) -> Any:
-    """What a trial reports under a name, or a `LearnerError` that says what it does report."""
+    """Return what a trial reports under a name, or raise a `LearnerError` with the names."""
     if name not in result:
         raise LearnerError(
             f"{name!r} is not reported: a trial's results have {', '.join(sorted(result)[:12])}"
@@ -292,7 +292,7 @@ def need_reported(name: str, result: Mapping[str, Any]) -> Any:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as a journal gives it back, the same in every process.
+    """Return a configuration as a journal gives it back, the same in every process.
 
     >>> plain_config({"lr": 0.1, "size": (2, 3), "act": len})
     {'lr': 0.1, 'size': [2, 3], 'act': '<built-in function len>'}
@@ -309,7 +309,7 @@ def _text(value: Any) -> Any:
 def _file(journal: Any) -> Path:
     if not isinstance(journal, str | os.PathLike) or not str(journal) or names_folder(journal):
         raise SettingError(
-            f"journal={journal!r}, but journal must name a file: after a kill it is what the race "
-            "goes on from"
+            f"journal={journal!r}, but journal must name a file: after a kill the race continues "
+            "from it"
         )
     return Path(journal).absolute()

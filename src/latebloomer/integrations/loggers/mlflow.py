@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from latebloomer.integrations.full_training import library
-from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
+from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.loggers.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
+from latebloomer.session.events import FAILED
 
 __all__ = ["MLflowLogger"]
 
@@ -18,14 +19,14 @@ MOST = 500  # characters of a parameter that MLflow takes
 class MLflowLogger(RaceLogger):
     """A parent run per race and a child run per learner: metric `score`, whose step is the pull.
 
-    A race that is resumed goes on in its runs.
+    A race that is resumed continues in its runs.
 
     Parameters
     ----------
     experiment : str
-        Its name; made where there is none.
+        Name of the experiment; it is created if it does not exist.
     tracking_uri : str | None
-        Where MLflow keeps runs; MLflow's own setting if None.
+        Where MLflow keeps runs. Default: MLflow's own setting.
 
     Raises
     ------
@@ -38,7 +39,7 @@ class MLflowLogger(RaceLogger):
 
         from itertools import count
         from latebloomer import race
-        from latebloomer.integrations.mlflow import MLflowLogger
+        from latebloomer.integrations.loggers.mlflow import MLflowLogger
 
         learners = {
             "late": lambda: (n / (n + 9) for n in count(1)),
@@ -80,19 +81,20 @@ class MLflowLogger(RaceLogger):
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         self._client.set_tag(self._runs[None], "kept", summary["name"])
         self._client.log_metric(self._runs[None], "spent", view.spent, step=view.spent)
+        failed = {row.arm for row in view.standings() if row.state == FAILED}
         for arm, name in enumerate(view.names):
             self._client.set_tag(self._run(arm, view), "kept", str(name == summary["name"]))
-        for run in self._runs.values():
-            self._client.set_terminated(run)
+        for owner, run in self._runs.items():
+            self._client.set_terminated(run, "FAILED" if owner in failed else "FINISHED")
 
     def end(self, view: RaceView) -> None:
-        """Leave what is not decided as it is seen from outside: ended, to be taken up again."""
+        """Mark runs of an unfinished race as killed; a resume continues them."""
         for run in self._runs.values():
             if self._client.get_run(run).info.status == "RUNNING":
                 self._client.set_terminated(run, status="KILLED")
 
     def _run(self, arm: int, view: RaceView) -> str:
-        """The run of a learner, made at its first pull."""
+        """Return the run of a learner, made at its first pull."""
         if arm not in self._runs:
             tags = {"mlflow.parentRunId": self._runs[None], LEARNER: str(arm)}
             self._runs[arm] = self._create(view, view.names[arm], tags)
@@ -103,7 +105,7 @@ class MLflowLogger(RaceLogger):
         return str(self._client.create_run(self._experiment, tags=own, run_name=name).info.run_id)
 
     def _find_earlier(self, view: RaceView) -> None:
-        """The runs that an earlier process made for this race."""
+        """Find the runs that an earlier process made for this race."""
         for run in self._client.search_runs([self._experiment], f"tags.`{RACE}` = '{view.id}'"):
             arm = run.data.tags.get(LEARNER)
             self._runs[None if arm is None else int(arm)] = run.info.run_id

@@ -6,21 +6,21 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from latebloomer.integrations.race_logger import RaceLogger, settings_in_words
+from latebloomer.integrations.loggers.race_logger import RaceLogger, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
 __all__ = ["LoggingLogger"]
 
 
 class LoggingLogger(RaceLogger):
-    """Writes a line for each pull (at `level`), note (warning) and verdict (info).
+    """Write a line for each pull (at `level`), note (warning) and verdict (info).
 
     Parameters
     ----------
     logger : logging.Logger | str
-        The one to write to, or its name.
+        Logger to write to, or its name.
     level : int
-        Of the lines about pulls.
+        Level of the lines about pulls.
 
     Examples
     --------

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from latebloomer.integrations.full_training import library
-from latebloomer.integrations.race_logger import RaceLogger
+from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.loggers.race_logger import RaceLogger
 from latebloomer.racing.callbacks import RaceView
 
 __all__ = ["TensorBoardLogger"]
 
 
 class TensorBoardLogger(RaceLogger):
-    """A folder for each race with one for each learner, whose curves then lie over each other.
+    """A folder for each race, with one for each learner; TensorBoard overlays their curves.
 
     The tag is `score`, the step the learner's pull; `kept` is 1 for the learner that is kept.
 
     Parameters
     ----------
     folder : str | os.PathLike[str]
-        In which `tensorboard --logdir` looks.
+        Folder to pass to `tensorboard --logdir`.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class TensorBoardLogger(RaceLogger):
 
         from itertools import count
         from latebloomer import race
-        from latebloomer.integrations.tensorboard import TensorBoardLogger
+        from latebloomer.integrations.loggers.tensorboard import TensorBoardLogger
 
         learners = {
             "late": lambda: (n / (n + 9) for n in count(1)),

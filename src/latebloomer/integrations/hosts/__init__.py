@@ -1,0 +1,1 @@
+"""Races inside Optuna, Ray Tune and Syne Tune."""

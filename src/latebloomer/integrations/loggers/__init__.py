@@ -1,0 +1,1 @@
+"""Callbacks that write a race to MLflow, Weights & Biases, TensorBoard or `logging`."""

@@ -1,0 +1,353 @@
+// What a reader can do with a page: point at a curve, zoom, highlight a learner everywhere, sort tables.
+// The page is complete without it. The live page calls `redrawn` when the server has changed something.
+"use strict";
+(() => {
+  const GAP = 15; // pixels between two names
+  const at = (id) => document.getElementById(id);
+  const all = (query, root = document) => [...root.querySelectorAll(query)];
+  const lit = new Set(); // learners that were clicked
+  let zoom = null; // part of the plane in the coordinates of paths; null: all of it
+  let box = null; // all of it
+  let cursor = null; // { arm, k }: the point that the reader looks at
+
+  // --- the plane ---
+
+  function readBox() {
+    const curves = at("curves");
+    if (!curves) return;
+    const text = curves.dataset.box || curves.getAttribute("viewBox");
+    const [x, y, w, h] = text.split(" ").map(Number);
+    box = { x, y, w, h };
+    curves.dataset.box = text;
+  }
+  const shown = () => zoom || box;
+  const scoreOf = (y) => at("curves").dataset.origin - y * at("curves").dataset.unit;
+  const depthOf = (score) => (at("curves").dataset.origin - score) / at("curves").dataset.unit;
+  const percent = (share) => `${(100 * share).toPrecision(4)}%`;
+  const number = (value, digits = 5) => String(Number(value.toPrecision(digits)));
+  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+  function ticks(low, high, about) {
+    const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((one) => one >= raw * 0.999);
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k += 1)
+      found.push(Number((k * step).toPrecision(12)));
+    return found;
+  }
+
+  function drawAxes(view) {
+    const low = scoreOf(view.y + view.h), high = scoreOf(view.y), shapes = [];
+    for (const value of ticks(low, high, 6)) {
+      const y = percent((depthOf(value) - view.y) / view.h);
+      shapes.push(`<line class="grid" x2="100%" y1="${y}" y2="${y}"/>`,
+        `<text x="0" y="${y}" class="tick end" dx="-8" dy="4">${number(value, 6)}</text>`);
+    }
+    for (const value of ticks(view.x, view.x + view.w, 5))
+      if (Number.isInteger(value))
+        shapes.push(`<text x="${percent((value - view.x) / view.w)}" y="100%" class="tick middle" ` +
+          `dy="18">${value.toLocaleString("en-US")}</text>`);
+    shapes.push('<line class="axis" x2="100%" y1="100%" y2="100%"/>');
+    at("axes").innerHTML = shapes.join("");
+  }
+
+  // Puts everything with a place of its own where the shown part of the plane has it.
+  function layout() {
+    const view = shown(), frame = document.querySelector(".frame");
+    if (!view || !frame) return;
+    at("curves").setAttribute("viewBox", [view.x, view.y, view.w, view.h].map((v) => number(v, 9)).join(" "));
+    if (zoom || at("axes").dataset.zoomed) drawAxes(view);
+    at("axes").dataset.zoomed = zoom ? "yes" : "";
+    addNames();
+    for (const one of all("#marks [data-at]")) {
+      const [pull, score] = one.dataset.at.split(" ").map(Number);
+      const x = (pull - view.x) / view.w;
+      const y = score === undefined ? 0 : (depthOf(score) - view.y) / view.h;
+      const outside = x < -0.001 || x > 1.001 || (zoom && (y < -0.001 || y > 1.001));
+      one.classList.toggle("off", Boolean(outside));
+      const put = { circle: ["cx", "cy"], line: ["x1", "y1"] }[one.tagName] || ["x", "y"];
+      one.setAttribute(put[0], percent(x));
+      if (one.tagName === "line" && score === undefined) one.setAttribute("x2", percent(x));
+      else if (score !== undefined) one.setAttribute(put[1], percent(clamp(y, 0, 1)));
+    }
+    spread(frame.clientHeight || frame.getBoundingClientRect().height);
+  }
+
+  // Names next to the ends of curves, at least a line apart.
+  function spread(height) {
+    const ends = all("#marks text.name").map((name) => {
+      const leader = document.querySelector(`#marks .leader[data-arm="${name.dataset.arm}"]`);
+      const y = leader.classList.contains("off") ? edge(name.dataset.arm) : parseFloat(leader.getAttribute("y1")) / 100;
+      return { name, leader, y: y * height };
+    });
+    ends.sort((a, b) => a.y - b.y);
+    ends.forEach((one, k) => { if (k) one.y = Math.max(one.y, ends[k - 1].y + GAP); });
+    let room = height;
+    for (const one of ends.reverse()) {
+      one.y = Math.min(one.y, room);
+      room = one.y - GAP;
+    }
+    for (const { name, leader, y } of ends) {
+      name.setAttribute("y", percent(y / height));
+      leader.setAttribute("y2", percent(y / height));
+      name.classList.toggle("off", y < 0);
+      leader.classList.toggle("off", y < 0 || leader.classList.contains("off"));
+    }
+  }
+
+  // Where a curve leaves the shown part of the plane on the right, or is last seen.
+  function edge(arm) {
+    const view = shown(), path = at(`c${arm}`)?.querySelector("path:not(.raw)");
+    const inside = path ? points(path).filter(([pull]) => pull <= view.x + view.w) : [];
+    return inside.length ? clamp((inside.at(-1)[1] - view.y) / view.h, 0, 1) : 1;
+  }
+
+  // A highlighted learner has a name, also if it is gray.
+  function addNames() {
+    all("#marks .added").forEach((one) => one.remove());
+    for (const arm of lit) {
+      const mark = document.querySelector(`#marks .mark[data-arm="${arm}"]`);
+      if (!mark || document.querySelector(`#marks text.name[data-arm="${arm}"]`)) continue;
+      const make = (tag, values) => {
+        const one = document.createElementNS("http://www.w3.org/2000/svg", tag);
+        Object.entries(values).forEach(([key, value]) => one.setAttribute(key, value));
+        at("marks").append(one);
+        return one;
+      };
+      const own = { "data-arm": arm, class: "added lit" };
+      make("line", { ...own, class: "leader added lit", x2: "100%", "data-at": mark.dataset.at });
+      const name = nameOf(arm), text = make("text", { ...own, class: "name added lit", x: "100%", dx: 9, dy: 4 });
+      text.textContent = name.length > 20 ? `${name.slice(0, 9)}…${name.slice(-10)}` : name;
+    }
+  }
+  const nameOf = (arm) => at(`r${arm}`)?.querySelector("th").textContent ?? `learner ${arm}`;
+
+  // --- pointing ---
+
+  const known = new WeakMap(); // the points of a path, as long as the path is the same
+  function points(path) {
+    const text = path.getAttribute("d");
+    if (known.get(path)?.text !== text) {
+      const found = text.slice(1).replace("h0", "").split("L").map((one) => one.split(" ").map(Number));
+      known.set(path, { text, found });
+    }
+    return known.get(path).found;
+  }
+  const curves = () => all("#curves .curve").map((one) => ({
+    arm: one.id.slice(1), points: points(one.querySelector("path:not(.raw)")),
+  }));
+
+  function nearest(x, y, width, height) {
+    const view = shown();
+    let best = null;
+    for (const one of curves()) {
+      const wanted = view.x + x * view.w;
+      let low = 0, high = one.points.length - 1;
+      while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (one.points[middle][0] < wanted) low = middle; else high = middle;
+      }
+      for (const k of [low, high]) {
+        const [pull, depth] = one.points[k];
+        const far = Math.hypot(((pull - view.x) / view.w - x) * width, ((depth - view.y) / view.h - y) * height);
+        if (!best || far < best.far) best = { arm: one.arm, k, far };
+      }
+    }
+    return best;
+  }
+
+  function tell() {
+    const plot = document.querySelector(".plot"), view = shown();
+    let tip = plot.querySelector(".tooltip");
+    if (!tip) {
+      tip = Object.assign(document.createElement("div"), { className: "tooltip" });
+      tip.setAttribute("role", "status");
+      plot.append(tip);
+    }
+    const one = cursor && curves().find((curve) => curve.arm === cursor.arm);
+    hot(one ? one.arm : null);
+    tip.hidden = !one;
+    if (!one) return;
+    cursor.k = clamp(cursor.k, 0, one.points.length - 1);
+    const [pull, depth] = one.points[cursor.k];
+    const forecast = at(`r${one.arm}`)?.querySelector("[data-forecast]")?.textContent;
+    const lines = [nameOf(one.arm), `pull ${Math.round(pull).toLocaleString("en-US")}: score ${number(scoreOf(depth))}`,
+      ...(forecast ? [`forecast ${forecast}`] : [])];
+    tip.replaceChildren(...lines.map((text) => Object.assign(document.createElement("div"), { textContent: text })));
+    const frame = document.querySelector(".frame").getBoundingClientRect(), outer = plot.getBoundingClientRect();
+    const x = frame.left - outer.left + clamp((pull - view.x) / view.w, 0, 1) * frame.width;
+    const y = frame.top - outer.top + clamp((depth - view.y) / view.h, 0, 1) * frame.height;
+    tip.style.left = `${clamp(x + 12, 0, outer.width - tip.offsetWidth)}px`;
+    tip.style.top = `${Math.max(0, y - tip.offsetHeight - 10)}px`;
+  }
+
+  // --- highlights ---
+
+  function mark(arm, css, on) {
+    for (const one of [at(`c${arm}`), at(`f${arm}`), at(`r${arm}`),
+      ...all(`[data-arm="${arm}"], [data-row="${arm}"]`)]) one?.classList.toggle(css, on);
+  }
+  function hot(arm) {
+    all(".hot").forEach((one) => one.classList.remove("hot"));
+    if (arm !== null) mark(arm, "hot", true);
+  }
+  function toggle(arm) {
+    if (lit.has(arm)) lit.delete(arm); else lit.add(arm);
+    mark(arm, "lit", lit.has(arm));
+    document.body.classList.toggle("some-lit", lit.size > 0);
+    layout();
+    mark(arm, "lit", lit.has(arm));
+  }
+  function armAt(target) {
+    const one = target.closest?.("[data-arm], [data-row], #rows > tr, #curves .curve");
+    return one ? one.dataset.arm ?? one.dataset.row ?? one.id.slice(1) : null;
+  }
+
+  document.addEventListener("pointerover", (event) => {
+    if (!event.target.closest?.(".plot")) hot(armAt(event.target));
+  });
+  document.addEventListener("focusin", (event) => {
+    if (!event.target.closest?.(".plot")) hot(armAt(event.target));
+  });
+  document.addEventListener("click", (event) => {
+    const target = event.target;
+    if (target.closest?.("th[aria-sort]")) return sort(target.closest("th"));
+    if (target.closest?.("a, button, input, label, summary, .plot")) return;
+    const arm = armAt(target);
+    if (arm !== null) toggle(arm);
+  });
+
+  // --- zoom: drag, double-click, keys ---
+
+  let drag = null;
+  const place = (event) => {
+    const frame = document.querySelector(".frame").getBoundingClientRect();
+    return { x: (event.clientX - frame.left) / frame.width, y: (event.clientY - frame.top) / frame.height, frame };
+  };
+  function zoomTo(x0, x1, y0, y1) {
+    const view = shown();
+    zoom = { x: view.x + x0 * view.w, y: view.y + y0 * view.h, w: (x1 - x0) * view.w, h: (y1 - y0) * view.h };
+    layout();
+  }
+  function reset() { zoom = null; layout(); }
+
+  document.addEventListener("pointerdown", (event) => {
+    if (!event.target.closest?.(".frame") || event.pointerType !== "mouse" || event.button) return;
+    drag = { ...place(event), moved: false };
+    event.preventDefault(); // no selection of text
+    event.target.closest(".plot").focus({ preventScroll: true });
+  });
+  document.addEventListener("pointermove", (event) => {
+    const plot = event.target.closest?.(".plot");
+    if (!drag && !plot) { if (cursor && !document.activeElement.closest?.(".plot")) { cursor = null; tell(); } return; }
+    if (!document.querySelector(".frame") || !box) return;
+    const spot = place(event);
+    if (drag && Math.abs(spot.x - drag.x) * spot.frame.width > 6) { drag.moved = true; band(drag, spot); }
+    if (drag?.moved) return;
+    const found = nearest(spot.x, spot.y, spot.frame.width, spot.frame.height);
+    cursor = found && found.far < 60 ? found : null;
+    tell();
+  });
+  document.addEventListener("pointerup", (event) => {
+    if (!drag) return;
+    const from = drag, to = place(event);
+    drag = null;
+    band(null);
+    if (!from.moved) { if (cursor) toggle(cursor.arm); return; }
+    const [x0, x1] = [from.x, to.x].map((v) => clamp(v, 0, 1)).sort((a, b) => a - b);
+    const [y0, y1] = [from.y, to.y].map((v) => clamp(v, 0, 1)).sort((a, b) => a - b);
+    const tall = (y1 - y0) * from.frame.height > 12; // a drag along the axis keeps all scores
+    if (x1 > x0) zoomTo(x0, x1, tall ? y0 : 0, tall ? y1 : 1);
+  });
+  document.addEventListener("dblclick", (event) => { if (event.target.closest?.(".frame")) reset(); });
+
+  function band(from, to) {
+    const frame = document.querySelector(".frame");
+    let one = frame?.querySelector(".band");
+    if (!from) return one?.remove();
+    if (!one) {
+      one = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      one.setAttribute("class", "band");
+      frame.append(one);
+    }
+    one.setAttribute("x", percent(Math.min(from.x, to.x)));
+    one.setAttribute("width", percent(Math.abs(to.x - from.x)));
+    const tall = Math.abs(to.y - from.y) * from.frame.height > 12;
+    one.setAttribute("y", tall ? percent(Math.min(from.y, to.y)) : "0");
+    one.setAttribute("height", tall ? percent(Math.abs(to.y - from.y)) : "100%");
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const target = event.target;
+    if (event.key === "Enter" && target.matches?.("#rows > tr, th[aria-sort]"))
+      return target.tagName === "TH" ? sort(target) : toggle(armAt(target));
+    if (!target.matches?.(".plot") || !box || event.ctrlKey || event.metaKey) return;
+    const order = all("#curves .curve").map((one) => one.id.slice(1)).reverse();
+    if (!order.length) return;
+    cursor ??= { arm: order[0], k: Infinity };
+    const next = (step) => order[clamp(order.indexOf(cursor.arm) + step, 0, order.length - 1)];
+    const actions = {
+      ArrowLeft: () => { cursor.k -= 1; }, ArrowRight: () => { cursor.k += 1; },
+      ArrowUp: () => { cursor.arm = next(-1); }, ArrowDown: () => { cursor.arm = next(1); },
+      Enter: () => toggle(cursor.arm), "+": () => zoomTo(0.25, 0.75, 0.25, 0.75),
+      "-": reset, 0: reset, Escape: () => { reset(); cursor = null; },
+    };
+    if (!actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+    tell();
+  });
+
+  // --- tables ---
+
+  let sorted = null; // column and direction of the list of races, which is drawn again and again
+  function sort(head, down = head.getAttribute("aria-sort") !== "descending") {
+    const table = head.closest("table"), column = [...head.parentElement.children].indexOf(head);
+    sorted = [column, down];
+    all("th[aria-sort]", table).forEach((one) => one.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    table.dataset.sorted = "yes";
+    const value = (row) => {
+      const cell = row.children[column], text = cell.dataset.sort || cell.textContent.trim();
+      const first = parseFloat(text.replaceAll(",", ""));
+      return Number.isNaN(first) ? text : first;
+    };
+    const rows = [...table.tBodies[0].rows], values = new Map(rows.map((row) => [row, value(row)]));
+    rows.sort((a, b) => {
+      const [x, y] = [values.get(a), values.get(b)];
+      const numbers = typeof x === "number" && typeof y === "number";
+      if (!numbers && typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // unknown last
+      const order = numbers ? x - y : String(x).localeCompare(String(y));
+      return down ? -order : order;
+    });
+    table.tBodies[0].append(...rows);
+  }
+  function prepareTables() {
+    for (const head of all("table.sortable thead th:not([aria-sort])")) {
+      head.setAttribute("aria-sort", "none");
+      head.tabIndex = 0;
+    }
+    const races = document.querySelector("table.races:not([data-sorted])");
+    if (races && sorted) sort(races.tHead.rows[0].children[sorted[0]], sorted[1]);
+    filter();
+  }
+  function filter() {
+    const text = at("filter")?.value.toLowerCase() ?? "";
+    for (const row of all(".races tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(text);
+  }
+  document.addEventListener("input", (event) => { if (event.target.id === "filter") filter(); });
+
+  // --- what the server changed ---
+
+  function redrawn(newBox) {
+    if (newBox && at("curves")) at("curves").dataset.box = newBox;
+    readBox();
+    prepareTables();
+    for (const arm of lit) mark(arm, "lit", true);
+    layout();
+    if (cursor) tell();
+  }
+  window.latebloomer = { redrawn };
+  window.addEventListener("resize", layout);
+  redrawn();
+})();

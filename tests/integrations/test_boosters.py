@@ -1,0 +1,404 @@
+"""`XGBoostLearner`, `LightGBMLearner`, `CatBoostLearner`: one contract, three libraries."""
+
+import threading
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+from libraries import ends_as_if_never_killed, library, two_classes
+
+from latebloomer import check_learner, race
+from latebloomer.errors import LearnerError, SettingError, UnknownName
+from latebloomer.integrations.catboost import CatBoostLearner
+from latebloomer.integrations.lightgbm import LightGBMLearner
+from latebloomer.integrations.xgboost import XGBoostLearner
+
+TRAIN, VALID = two_classes()
+KINDS = {"xgboost": XGBoostLearner, "lightgbm": LightGBMLearner, "catboost": CatBoostLearner}
+PARAMS = {
+    "xgboost": {"objective": "binary:logistic", "nthread": 1, "seed": 3, "eta": 0.1},
+    "lightgbm": {"objective": "binary", "num_threads": 1, "seed": 3, "min_data_in_leaf": 5},
+    "catboost": {"loss_function": "Logloss", "thread_count": 1, "random_seed": 3, "depth": 3},
+}
+AUC = {"xgboost": "auc", "lightgbm": "auc", "catboost": "AUC"}
+LOSS = {"xgboost": "logloss", "lightgbm": "binary_logloss", "catboost": "Logloss"}
+RATE = {"xgboost": "eta", "lightgbm": "learning_rate", "catboost": "learning_rate"}
+DEPTH = {"xgboost": "max_depth", "lightgbm": "max_depth", "catboost": "depth"}
+SAMPLED = {
+    "xgboost": {"subsample": 0.6, "colsample_bytree": 0.7, "colsample_bynode": 0.7},
+    "lightgbm": {"subsample": 0.6, "subsample_freq": 1, "colsample_bytree": 0.7},
+    "catboost": {"bootstrap_type": "Bernoulli", "subsample": 0.5, "rsm": 0.5},
+}
+FULL = 40
+
+
+@pytest.fixture(params=list(KINDS))
+def name(request, tmp_path, monkeypatch):
+    library_of(request.param)
+    monkeypatch.chdir(tmp_path)  # none may leave anything behind
+    yield request.param
+    assert not [path for path in tmp_path.iterdir() if path.name == "catboost_info"]
+
+
+def library_of(name):
+    try:
+        return library(name)
+    except pytest.skip.Exception as skipped:
+        pytest.skip(skipped.msg)
+
+
+def learner(name, metric=..., train=TRAIN, valid=VALID, full_steps=FULL, maximize=None, **more):
+    return KINDS[name](
+        PARAMS[name] | more, train, valid, metric=LOSS[name] if metric is ... else metric,
+        full_steps=full_steps, maximize=maximize,
+    )  # fmt: skip
+
+
+def learners(name):
+    return {
+        "shallow": lambda: learner(name, **{DEPTH[name]: 1}),
+        "sampled": lambda: learner(name, **SAMPLED[name]),
+        "fast": lambda: learner(name, **{RATE[name]: 0.9}),
+    }
+
+
+def trained(name, rounds, metric, objective=None, more=None, **settings):
+    """Return the scores of the library's own training."""
+    module, params, scores = import_module(name), PARAMS[name] | settings | (more or {}), {}
+    if name == "xgboost":
+        rate = []
+        if callable(own := params["eta"]):  # XGBoost's scheduler sets the rate of the next round
+            params["eta"] = own(0)
+            rate = [module.callback.LearningRateScheduler(lambda number: own(number + 1))]
+        rows = [module.DMatrix(X, label=y) for X, y in (TRAIN, VALID)]
+        module.train(params | {"eval_metric": metric}, rows[0], rounds, evals=[(rows[1], "v")],
+                     evals_result=scores, verbose_eval=0, obj=objective,
+                     callbacks=rate)  # fmt: skip
+        return scores["v"][metric]
+    if name == "lightgbm":
+        train, rate = module.Dataset(*TRAIN), params.get("learning_rate", 0.1)
+        params |= {"metric": metric, "verbosity": -1} | (
+            {"objective": objective} if objective else {}
+        )
+        callbacks = [module.record_evaluation(scores)]
+        if callable(rate):
+            callbacks.append(module.reset_parameter(learning_rate=params.pop("learning_rate")))
+        module.train(params, train, rounds, valid_sets=[module.Dataset(*VALID, reference=train)],
+                     valid_names=["v"], callbacks=callbacks)  # fmt: skip
+        return scores["v"][metric]
+    model = module.CatBoost(
+        params | {"eval_metric": metric, "iterations": FULL, "use_best_model": False,
+                  "logging_level": "Silent", "allow_writing_files": False}
+    )  # fmt: skip
+    model.fit(module.Pool(*TRAIN), eval_set=module.Pool(*VALID))
+    return model.get_evals_result()["validation"][metric][:rounds]
+
+
+# --- the library's own training ---
+
+
+def test_without_sampling_it_is_the_librarys_own_training_bit_for_bit(name):
+    one, whole = learner(name, AUC[name]), trained(name, FULL, AUC[name])
+    assert [one.pull() for _ in range(8)] == whole[:8]
+    assert one.pull(steps=5) == whole[12] and one.steps == 13  # one score for several steps
+    assert one.pull(steps=FULL) == whole[-1] and one.steps == FULL
+    with pytest.raises(StopIteration):
+        one.pull()
+
+
+@pytest.mark.parametrize("more", [SAMPLED["catboost"], {"boosting_type": "Ordered"}], ids=str)
+def test_catboosts_sampling_is_that_of_its_own_training(more):
+    library_of("catboost")
+    one = learner("catboost", **more)
+    assert [one.pull() for _ in range(5)] == [
+        -value for value in trained("catboost", 5, "Logloss", **more)
+    ]
+
+
+def test_of_a_loss_the_score_is_the_negative(name):
+    assert [learner(name).pull()] == [-value for value in trained(name, 1, LOSS[name])]
+
+
+def test_a_learning_rate_may_be_a_function_of_the_round(name):
+    rate = {RATE[name]: lambda number: 0.5 / (1 + number)}
+    if name == "catboost":
+        with pytest.raises(SettingError, match="learning_rate is a function, but CatBoost's rate"):
+            learner(name, **rate)
+        return
+    one = learner(name, **rate)
+    assert [-one.pull() for _ in range(6)] == trained(name, 6, LOSS[name], **rate)
+    assert check_learner(lambda: learner(name, **rate), pulls=3).exact
+
+
+def gradients(predictions, rows):
+    """Of the log loss, as XGBoost and LightGBM take it."""
+    share = 1 / (1 + np.exp(-predictions))
+    return share - rows.get_label(), share * (1 - share)
+
+
+class LogLoss:
+    """The same as CatBoost takes it."""
+
+    def calc_ders_range(self, predictions, targets, weights):
+        found = np.asarray(predictions)
+        share = 1 / (1 + np.exp(-found))
+        return list(zip(np.asarray(targets) - share, -share * (1 - share)))  # noqa: B905 (numba)
+
+
+@pytest.mark.filterwarnings("ignore")  # CatBoost compiles the object with numba, if it can
+def test_an_objective_may_be_a_function(name):
+    own = {"loss_function": LogLoss()} if name == "catboost" else {"objective": gradients}
+    metric = {"xgboost": "rmse", "lightgbm": "l2"}.get(name, "Logloss")
+    given = dict(own)
+    one = learner(name, metric, **given)
+    scores = [-one.pull() for _ in range(4)]
+    if name == "catboost":
+        assert scores == sorted(scores, reverse=True)
+    else:  # XGBoost's own objective decides how it begins
+        own["objective"] = "reg:squarederror" if name == "xgboost" else "none"
+        assert scores == trained(name, 4, metric, gradients, own)
+    assert check_learner(lambda: learner(name, metric, **given), pulls=2).exact
+
+
+# --- after a kill ---
+
+WAYS = {
+    "xgboost": [
+        {}, SAMPLED["xgboost"], {"booster": "dart", "rate_drop": 0.5, "subsample": 0.5},
+        {"tree_method": "exact", "subsample": 0.5}, {"tree_method": "approx", "subsample": 0.5},
+        {"num_parallel_tree": 3, "subsample": 0.5}, {"booster": "gblinear"},
+        {"updater": "grow_quantile_histmaker", "subsample": 0.5, "verbosity": 0},
+    ],
+    "lightgbm": [
+        {}, SAMPLED["lightgbm"], {"bagging_fraction": 0.5, "bagging_freq": 3},
+        {"pos_bagging_fraction": 0.5, "bagging_freq": 1}, {"feature_fraction_bynode": 0.5},
+        {"extra_trees": True}, {"data_sample_strategy": "goss", "learning_rate": 0.5},
+        {"boosting": "dart", "drop_rate": 0.5, "skip_drop": 0}, {"use_quantized_grad": True},
+    ],
+    "catboost": [{}, SAMPLED["catboost"], {"boosting_type": "Ordered"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [(name, more) for name in WAYS for more in WAYS[name]], ids=str
+)
+def test_a_restored_learner_is_the_same_bit_for_bit(name, more, tmp_path):
+    library_of(name)
+    alone = learner(name, **more)
+    scores = [alone.pull() for _ in range(21)]
+    one, other = learner(name, **more), learner(name, **SAMPLED[name])
+    for k, stop in enumerate((4, 10, 18)):  # before and after XGBoost's blocks of 16
+        while one.steps < stop:
+            assert one.pull() == scores[one.steps - 1]
+            other.pull()  # learners share a process, not its random numbers
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        one.save(folder)
+        one = learner(name, **more)
+        one.load(folder)
+        assert one.evaluate() == pytest.approx(scores[stop - 1], abs=1e-12)
+    assert [one.pull() for _ in range(3)] == scores[18:]
+    assert one.pull(steps=4) == [alone.pull() for _ in range(4)][-1]  # rounds, not pulls, count
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_every_round_draws_other_rows(name):
+    library_of(name)
+    one = learner(name, **SAMPLED[name])
+    gains = np.diff([one.pull() for _ in range(20)])
+    assert len({round(gain, 9) for gain in gains}) == 19
+
+
+def test_a_race_killed_and_resumed_ends_the_same(name, tmp_path):
+    verdict = ends_as_if_never_killed(__file__, learners, tmp_path, name)
+    assert verdict.learner.steps == verdict.pulls[verdict.name]
+    module = import_module(name)
+    rows = module.DMatrix(VALID[0]) if name == "xgboost" else VALID[0]
+    assert verdict.learner.model.predict(rows).shape == (len(VALID[1]),)
+
+
+def test_it_can_be_saved_before_its_first_pull(name, tmp_path):
+    learner(name).save(tmp_path)
+    again = learner(name)
+    again.pull()
+    again.load(tmp_path)
+    assert again.steps == 0 and again.pull() == learner(name).pull()
+
+
+THREADS = {"xgboost": "nthread", "lightgbm": "num_threads", "catboost": "thread_count"}
+
+
+def test_a_checkpoint_is_refused_for_what_changes_the_model_and_nothing_else(name, tmp_path):
+    one = learner(name, **{DEPTH[name]: 2})
+    one.pull()
+    one.save(tmp_path)
+    other = learner(name, **{DEPTH[name]: 2, THREADS[name]: 2, "verbose": 0})
+    other.load(tmp_path)
+    assert other.steps == 1
+    said = f"The checkpoint has {DEPTH[name]}=2, but this learner has {DEPTH[name]}=3"
+    with pytest.raises(LearnerError, match=said):
+        learner(name, **{DEPTH[name]: 3}).load(tmp_path)
+    with pytest.raises(LearnerError, match="but this learner has learner='"):
+        learner("xgboost" if name != "xgboost" else "lightgbm").load(tmp_path)
+
+
+# --- settings ---
+
+
+@pytest.mark.parametrize("setting", ["n_estimators", "num_boost_round", "iterations"])
+def test_the_rounds_of_params_are_the_full_training(name, setting):
+    assert learner(name, full_steps=None, **{setting: 12}).full_steps == 12
+    with pytest.raises(SettingError, match="full_steps=9, but params has 12 rounds: give one of"):
+        learner(name, full_steps=9, **{setting: 12})
+    default = 1000 if name == "catboost" else None
+    assert learner(name, full_steps=None).full_steps == default
+
+
+@pytest.mark.parametrize("setting", ["early_stopping_rounds", "od_wait"])
+def test_early_stopping_is_left_to_the_race(name, setting):
+    with pytest.raises(SettingError, match=f"params has {setting}=5, but in a race the policy"):
+        learner(name, **{setting: 5})
+
+
+def test_a_metric_may_be_a_function_that_gets_what_was_passed(name):
+    def share_right(model, valid):
+        X, y = valid
+        assert X is VALID[0] and y is VALID[1]
+        rows = import_module("xgboost").DMatrix(X) if name == "xgboost" else X
+        more = {"prediction_type": "Probability"} if name == "catboost" else {}
+        found = model.predict(rows, **more)
+        return ((found if found.ndim == 1 else found[:, 1]) > 0.5).__eq__(y).mean()
+
+    metric = {"xgboost": "error", "lightgbm": "binary_error", "catboost": "Accuracy"}[name]
+    right = [v if name == "catboost" else 1 - v for v in trained(name, 2, metric)]
+    one = learner(name, share_right)
+    assert [one.pull(), one.pull()] == pytest.approx(right)
+    assert learner(name, share_right, maximize=False).pull() == pytest.approx(-right[0])
+
+
+def test_weights_of_rows(name):
+    """A row of weight 3 counts as much as three equal rows."""
+    X, y = TRAIN[0][:80], TRAIN[1][:80]
+    weights = np.where(np.arange(80) < 20, 3.0, 1.0)
+    thrice = np.repeat(np.arange(80), weights.astype(int))
+    more = {"catboost": {"boosting_type": "Plain", "bootstrap_type": "No"},
+            "lightgbm": {"min_data_in_leaf": 1, "min_data_in_bin": 1}}.get(name, {})  # fmt: skip
+    more[RATE[name]] = 0.1
+    one, other, plain = (
+        learner(name, train=rows, **more)
+        for rows in ((X, y, weights), (X[thrice], y[thrice]), (X, y))
+    )
+    assert one.pull(steps=3) == pytest.approx(other.pull(steps=3), abs=0.02)
+    assert one.evaluate() != plain.pull(steps=3)
+    scored = learner(name, valid=(*VALID, np.where(VALID[1] == 1, 1.0, 1e-9)))
+    assert scored.pull() != learner(name).pull()
+
+
+def test_categories_of_a_pandas_frame(name):
+    pandas = pytest.importorskip("pandas")
+
+    def rows(part):
+        X, y = part
+        words = pandas.Categorical(np.where(X[:, 0] > 0, "high", "low"), ["high", "low"])
+        return pandas.DataFrame({"word": words, "x": X[:, 3]}), y
+
+    def build():
+        return learner(name, AUC[name], rows(TRAIN), rows(VALID))
+
+    assert build().pull(steps=3) > 0.55  # the word says much, the number nothing
+    assert check_learner(build, pulls=2).exact
+
+
+def test_categorical_features_of_catboost_apply_to_rows():
+    library_of("catboost")
+    rows = [
+        ([[float(x), "high" if z > 0 else "low"] for x, z in X[:, 3:5]], y)
+        for X, y in (TRAIN, VALID)
+    ]
+    one = learner("catboost", "AUC", *rows, cat_features=[1])
+    assert np.isfinite(one.pull()) and one.model.get_cat_feature_indices() == [1]
+
+
+@pytest.mark.parametrize("metric", ["AUC:type=Mu", "AUC:type=Mu;hints=skip_train~true", "MCC"])
+def test_metrics_of_catboost_may_have_options(metric):
+    library_of("catboost")
+    three = [(X, y + (X[:, 3] > 0)) for X, y in (TRAIN, VALID)]
+    one = learner("catboost", metric, *three, loss_function="MultiClass")
+    assert 0 < one.pull() <= 1 and one.evaluate() == pytest.approx(one.pull(), abs=0.5)
+
+
+def test_the_learning_rate_of_catboost_is_the_one_of_the_full_training():
+    catboost = library_of("catboost")
+    one = learner("catboost")
+    one.pull()
+    whole = catboost.CatBoost(PARAMS["catboost"] | {"iterations": FULL, "logging_level": "Silent",
+                                                    "allow_writing_files": False})  # fmt: skip
+    whole.fit(catboost.Pool(*TRAIN), eval_set=catboost.Pool(*VALID), use_best_model=False)
+    rates = [model.get_all_params()["learning_rate"] for model in (one.model, whole)]
+    assert rates[0] == rates[1]
+
+
+def test_catboosts_threads_end_with_their_learners():
+    library_of("catboost")
+
+    def waiting():
+        return {thread for thread in threading.enumerate() if thread.name == "catboost"}
+
+    before, one = waiting(), learner("catboost")
+    one.pull()
+    (own,) = waiting() - before
+    del one
+    assert not own.is_alive()
+
+
+def test_a_dataset_of_lightgbm_may_be_shared_by_learners_with_other_settings():
+    lightgbm = library_of("lightgbm")
+    train = lightgbm.Dataset(*TRAIN, free_raw_data=False)
+    valid = lightgbm.Dataset(*VALID, reference=train, free_raw_data=False)
+    given = {
+        f"{bins} bins": learner("lightgbm", "auc", train, valid, max_bin=bins) for bins in (4, 63)
+    }
+    verdict = race(given, budget=8, journal=None, progress=False)
+    assert verdict.learner is given[verdict.name]
+
+
+def test_a_race_by_trainings_knows_the_rounds_of_a_partial(name):
+    given = {
+        f"{rounds}": partial(KINDS[name], PARAMS[name], TRAIN, VALID, metric=AUC[name],
+                             full_steps=rounds)
+        for rounds in (20, 60)
+    }  # fmt: skip
+    verdict = race(given, trainings=0.8, journal=None, progress=False)
+    share = verdict.pulls[verdict.name] / 20
+    assert verdict.learner.steps == share * int(verdict.name)
+
+
+def test_what_is_wrong_is_said_in_one_line(name):
+    kind, given = KINDS[name].__name__, {"metric": AUC[name]}
+    with pytest.raises(LearnerError, match=f"{kind} has no evaluation set"):
+        KINDS[name](PARAMS[name], TRAIN, **given)
+    with pytest.raises((UnknownName, SettingError), match="'acu'"):
+        learner(name, "acu")
+    with pytest.raises(SettingError, match="metric=None, but a race needs a score"):
+        learner(name, None)
+    with pytest.raises(SettingError, match="but params has eval_metric='other': give one of them"):
+        learner(name, eval_metric="other")
+    with pytest.raises(SettingError, match="metric must be one name, or a function"):
+        learner(name, ["auc", "error"])
+    for wrong in (3, np.zeros(3), (TRAIN[0],)):
+        with pytest.raises(LearnerError, match=r"train=.*, but train must be a \w+, \(X, y\) or"):
+            learner(name, train=wrong)
+    with pytest.raises(SettingError, match="full_steps=0, but full_steps must be at least 1"):
+        learner(name, full_steps=0)
+
+
+def test_what_lightgbm_cannot_do_is_said_in_one_line():
+    lightgbm = library_of("lightgbm")
+    with pytest.raises(SettingError, match="gives auc, binary_error, but a race has one score"):
+        learner("lightgbm", "auc,binary_error")
+    with pytest.raises(LearnerError, match="boosting='rf' cannot be trained further"):
+        learner("lightgbm", boosting="rf", **SAMPLED["lightgbm"])
+    gone = lightgbm.Dataset(*TRAIN, params={"verbosity": -1}).construct()
+    with pytest.raises(LearnerError, match="train has released its rows"):
+        learner("lightgbm", "auc", gone)
