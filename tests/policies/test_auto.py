@@ -90,7 +90,7 @@ def test_a_race_names_what_it_plays(capfd, tmp_path):
     )
     assert (
         verdict.policy == f"auto: {label_of(DEFAULT)}"
-        and f"by auto: {label_of(DEFAULT)}" in str(verdict)
+        and f"{label_of(DEFAULT)}, chosen by auto" in str(verdict)
     )
     assert read_verdict(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == "r-sr"
@@ -140,9 +140,9 @@ def test_by_the_clock_it_is_the_same_policy_and_each_plan_follows_its_rule(horiz
 
 
 def test_plan_shows_what_a_race_would_do():
-    said = run_cli("plan", "--arms", 4, "--budget", 40).output
+    said = run_cli("plan", "--learners", 4, "--budget", 40).output
     assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nMore than 4 workers will not")
-    said = run_cli("plan", "--arms", 4, "--budget", 40, "--horizon", 20, "--policy", "auto").output
+    said = run_cli("plan", "--learners", 4, "--budget", 40, "--horizon", 20, "--policy", "auto").output
     assert said.startswith(repr(DEFAULT))
 
 
