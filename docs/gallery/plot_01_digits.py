@@ -1,9 +1,9 @@
 """
-Six scikit-learn models, one budget
-===================================
+Race six scikit-learn models on one budget
+==========================================
 
-Is a handwritten digit even or odd? Simple models learn at once what a straight cut can tell; a
-deep net is behind at first. A race with a budget of three full trainings.
+Is a handwritten digit even or odd? Simple models quickly learn what a linear boundary can
+separate; a deep net is behind at first. The race has a budget of three full trainings.
 """
 
 import matplotlib.pyplot as plt
@@ -33,13 +33,13 @@ search = RaceSearchCV(
 print(search.best_name_, f"{search.score(X_test, y_test):.1%} of images that nobody has seen")
 
 # %%
-# What every model showed, as far as it was trained, in shares of its own full training.
+# The scores of every model, by the share of its full training.
 
 search.verdict_.plot()
 plt.show()
 
 # %%
-# Who was dropped when, and why.
+# When and why each model was dropped.
 
 for row in search.verdict_.learners:
     print(f"{row.name:12} {row.pulls:4} pulls  score {row.score:.3f}")

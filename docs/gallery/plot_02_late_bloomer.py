@@ -28,7 +28,7 @@ for policy in ("auto", "r-sr", "sh"):
     print(f"{policy:5} keeps {kept[policy].name}")
 
 # %%
-# How far each rule has trained each learner: dotted is what it has not seen.
+# How far each policy trains each learner: the dotted part is not seen.
 
 figure, panels = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for axes, (policy, verdict) in zip(panels, kept.items(), strict=True):

@@ -1,9 +1,9 @@
 """
-LightGBM: which settings?
-=========================
+Find the best settings of LightGBM
+==================================
 
-Boosters with small and large learning rates: the small ones are late. A step is a boosting round,
-and the race has the budget of two full trainings for five of them.
+Boosters with small and large learning rates: the small ones are slow at first. A step is a
+boosting round, and the race spends two full trainings on five boosters.
 """
 
 from functools import partial

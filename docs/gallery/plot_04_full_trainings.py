@@ -1,9 +1,9 @@
 """
-Full trainings: comparing a net with a forest
+Compare a net with a forest by full trainings
 =============================================
 
-An epoch of a net and a tree of a forest have nothing in common. A hundredth of each one's *full
-training* is a fair unit: after any number of pulls, all have had the same share.
+An epoch of a net and a tree of a forest are not comparable. The same fraction of each learner's
+*full training* is: after any number of pulls, all have had the same share.
 """
 
 import matplotlib.pyplot as plt

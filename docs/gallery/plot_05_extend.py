@@ -1,9 +1,10 @@
 """
-More budget after the end
-=========================
+Give a finished race more budget
+================================
 
-A race is over, and there is time left. ``resume`` with a larger budget plans anew on what is
-known: whoever the new plan would still have comes back, and nothing is trained twice.
+A race has finished, and there is time left. ``resume`` with a larger budget makes a new plan and
+reuses the recorded scores: a learner that the new plan would still include is revived, and nothing
+is trained twice.
 """
 
 import tempfile

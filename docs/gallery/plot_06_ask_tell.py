@@ -1,9 +1,9 @@
 """
-Your loop, our decisions: ask and tell
-======================================
+Keep your own loop with ask and tell
+====================================
 
-A session asks for an arm and is told a score. Nothing else is needed: here plain NumPy trains
-polynomials by gradient descent.
+A session asks for an arm, and you report its score. Here plain NumPy trains polynomials by
+gradient descent.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-Callbacks: stop when it is good enough
-======================================
+Stop a race with a callback
+===========================
 
-A function is called with everything that happens. It may draw, log, or end the race.
+A function receives everything that happens. It may draw, log, or end the race.
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 """
-How sure is it? Intervals, and a race that stops when it is sure
-================================================================
+Stop when the winner is certified
+=================================
 
-The certificate has an interval for every learner's score at the horizon. They hold together with
-probability 95 % if curves rise and are concave. ``stop="certified"`` ends the race when the
-winner's interval is above all others.
+The certificate has an interval for every learner's score at the horizon. The intervals hold
+together with 95 % probability if curves rise and are concave. ``stop="certified"`` ends the race
+when the winner's interval is above all others.
 """
 
 import matplotlib.pyplot as plt

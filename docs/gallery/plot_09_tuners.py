@@ -1,8 +1,8 @@
 """
-Which algorithm, and with which settings? Tuners in a race
-==========================================================
+Race tuners of different algorithms
+===================================
 
-Each learner is an Optuna study; a pull is one trial, the score is its best value so far.
+Each learner is an Optuna study; a pull is one trial, and the score is its best value so far.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Forty thousand races: error against budget
-==========================================
+Simulate forty thousand races
+=============================
 
-The simulator plays policies on curves with noise, tens of millions of pulls per second. Here: how
-often do they name the wrong arm of the paper's setting A?
+The simulator runs policies on noisy curves, tens of millions of pulls per second. How often do
+they select the wrong arm of the paper's setting A?
 """
 
 from pathlib import Path

@@ -1,10 +1,10 @@
 """
-Beside Optuna, Ray Tune and scikit-learn
-========================================
+Compare with Optuna, Ray Tune and scikit-learn
+==============================================
 
-The players of the comparison page, in their libraries' own code, on made-up curves: 8 problems of
-the paper's family with 12 arms and a little noise. The numbers on recorded curves, with the
-settings of each, are on :doc:`/comparison`.
+The methods of the comparison page, in their libraries' own code, on synthetic curves: 8 problems
+of the paper's family with 12 arms and a little noise. Recorded curves, with the settings of each
+method, are on :doc:`/comparison`.
 """
 
 import matplotlib.pyplot as plt

@@ -59,7 +59,8 @@ def test_the_list_the_race_and_what_they_load(app):
     assert headers["referrer-policy"] == "no-referrer" and headers["cache-control"] == "no-store"
     status, _, body = ask(app, f"/{SECRET}/race/race.db")
     assert status == 200 and "<h1>Keep slow</h1>" in body and "<style" not in body
-    for file, kind in (("race_page.css", "text/css"), ("watch.js", "text/javascript")):
+    scripts = [(name, "text/javascript") for name in ("page.js", "watch.js")]
+    for file, kind in (("race_page.css", "text/css"), *scripts):
         status, headers, _ = ask(app, f"/{SECRET}/file/{file}")
         assert status == 200 and headers["content-type"].startswith(kind)
     assert ask(app, f"/{SECRET}/alive")[0] == 204
@@ -99,7 +100,10 @@ def test_its_own_pages_are_let_in(app):
     ],
 )  # fmt: skip
 def test_without_the_secret_or_beyond_the_folder_there_is_nothing(app, path):
-    assert ask(app, path)[0] == 404
+    status, _, body = ask(app, path)
+    assert status == 404
+    leads_back = f'href="/{SECRET}/"' in body
+    assert leads_back == path.startswith(f"/{SECRET}/")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
+from math import isinf, isnan
 
 
 def html_document(title: str, style: str, body: str, head: str = "") -> str:
@@ -54,3 +55,10 @@ def as_sentence(text: str) -> str:
     'The budget is spent.'
     """
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def number_text(value: float) -> str:
+    """Return a score as pages print it; a dash if there is none."""
+    if isnan(value):
+        return "–"
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"

@@ -300,14 +300,15 @@
 
   // --- tables ---
 
-  function sort(head) {
+  let sorted = null; // column and direction of the list of races, which is drawn again and again
+  function sort(head, down = head.getAttribute("aria-sort") !== "descending") {
     const table = head.closest("table"), column = [...head.parentElement.children].indexOf(head);
-    const down = head.getAttribute("aria-sort") !== "descending";
+    sorted = [column, down];
     all("th[aria-sort]", table).forEach((one) => one.setAttribute("aria-sort", "none"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     table.dataset.sorted = "yes";
     const value = (row) => {
-      const cell = row.children[column], text = cell.dataset.sort ?? cell.textContent.trim();
+      const cell = row.children[column], text = cell.dataset.sort || cell.textContent.trim();
       const first = parseFloat(text.replaceAll(",", ""));
       return Number.isNaN(first) ? text : first;
     };
@@ -326,7 +327,15 @@
       head.setAttribute("aria-sort", "none");
       head.tabIndex = 0;
     }
+    const races = document.querySelector("table.races:not([data-sorted])");
+    if (races && sorted) sort(races.tHead.rows[0].children[sorted[0]], sorted[1]);
+    filter();
   }
+  function filter() {
+    const text = at("filter")?.value.toLowerCase() ?? "";
+    for (const row of all(".races tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(text);
+  }
+  document.addEventListener("input", (event) => { if (event.target.id === "filter") filter(); });
 
   // --- what the server changed ---
 

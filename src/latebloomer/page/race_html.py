@@ -8,36 +8,16 @@ from math import isinf
 from time import localtime, strftime
 
 from latebloomer._util.text import short_seconds, shortened, span_of_time
+from latebloomer.page import race_sections as sections
+from latebloomer.page import svg
 from latebloomer.page.html_document import (
     html_document,
+    number_text,
     page_file,
     section,
     sentence_list,
 )
-from latebloomer.page.race_page import (
-    FINISHED,
-    RUNNING,
-    RacePage,
-)
-from latebloomer.page.race_sections import (
-    about_html,
-    certainty_html,
-    events_html,
-    number_text,
-    others_html,
-    settings_html,
-    warnings_html,
-)
-from latebloomer.page.svg import (
-    View,
-    describe_curves,
-    draw_axes,
-    draw_curves,
-    draw_fans,
-    draw_marks,
-    has_fan,
-    view_of,
-)
+from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
@@ -76,15 +56,15 @@ class RaceDrawing:
         self, page: RacePage, before: RaceDrawing | None = None, most_rows: int | None = None
     ) -> None:
         self.page = page
-        self.view: View = view_of(page, None if before is None else before.view)
+        self.view: svg.View = svg.view_of(page, None if before is None else before.view)
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         self.looks = {one.arm: self._look(one) for one in page.learners}
         self.raw = len(page.learners) <= WITH_RAW
         self._most_rows = most_rows  # None: all
-        known = before is not None and before.page.certainty == page.certainty
-        self.certainty: str = (
-            before.certainty if before is not None and known else certainty_html(page, self.looks)
-        )
+        if before is not None and before.page.certainty == page.certainty:
+            self.certainty: str = before.certainty
+        else:
+            self.certainty = sections.certainty_html(page, self.looks)
 
     def _look(self, one: LearnerView) -> str:
         """The classes of a learner: its color, and whether it is the best."""
@@ -99,13 +79,13 @@ class RaceDrawing:
         below = "".join(
             around[name] for name in ("events", "certainty", "others", "warnings", "about")
         )
-        return f"{above}{self._curves()}{self._table()}{around['settings']}{below}"
+        return f"{above}{self.curves()}{self._table()}{around['settings']}{below}"
 
     def brief(self) -> str:
         """Return the top, curves, table and settings: what can be on a page several times."""
         pieces = self.pieces()
         above = "".join(pieces[name] for name in ("when", "title", "why"))
-        return f"{above}{self._curves(switch=False)}{self._table()}{pieces['settings']}"
+        return f"{above}{self.curves(switch=False)}{self._table()}{pieces['settings']}"
 
     def pieces(self) -> dict[str, str]:
         """Return what stands in each named place, except for curves and rows."""
@@ -115,21 +95,22 @@ class RaceDrawing:
             "title": f"<h1>{escape(_title(page))}</h1>",
             "why": _why(page),
             "progress": _progress(page),
-            "settings": settings_html(page),
-            "events": events_html(page.events, page.state == RUNNING),
+            "settings": sections.settings_html(page),
+            "events": sections.events_html(page.events, page.state == RUNNING),
             "certainty": self.certainty,
-            "others": others_html(page),
-            "warnings": warnings_html(page),
-            "about": about_html(page),
+            "others": sections.others_html(page),
+            "warnings": sections.warnings_html(page),
+            "about": sections.about_html(page),
         }
 
     # --- the curves ---
 
-    def _curves(self, switch: bool = True) -> str:
+    def curves(self, switch: bool = True) -> str:
+        """Return the section with the learning curves."""
         box = '<input type="checkbox" id="raw" checked>'
         raw = switch and self.raw
         above = f'{box}<label for="raw">show individual scores</label>' if raw else ""
-        picture = draw_curves(self.page, self.view, self.looks, raw)
+        picture = svg.draw_curves(self.page, self.view, self.looks, raw)
         note = f'<p class="soft small" id="note">{self.note()}</p>'
         return (
             f"<section><h2>Learning curves</h2>{above}{picture}"
@@ -140,9 +121,9 @@ class RaceDrawing:
         """Return what stands around the curves, in named places."""
         page, view, looks = self.page, self.view, self.looks
         return {
-            "axes": draw_axes(view),
-            "fans": draw_fans(page, view, looks),
-            "marks": draw_marks(page, view, looks),
+            "axes": svg.draw_axes(view),
+            "fans": svg.draw_fans(page, view, looks),
+            "marks": svg.draw_marks(page, view, looks),
             "legend": self.legend(),
             "note": self.note(),
         }
@@ -159,7 +140,7 @@ class RaceDrawing:
     @property
     def label(self) -> str:
         """The picture in a sentence."""
-        return describe_curves(self.page)
+        return svg.describe_curves(self.page)
 
     def note(self) -> str:
         """Return how to read the picture."""
@@ -173,7 +154,7 @@ class RaceDrawing:
             texts.append("A ring marks the selection: from there on, only the winner was trained.")
         if page.levels and page.state != FINISHED:
             texts.append(_levels(page))
-        drawn = [one for one in page.learners if has_fan(one) and one.arm in self.slots]
+        drawn = [one for one in page.learners if svg.has_fan(one) and one.arm in self.slots]
         if any(one.state != DROPPED for one in drawn):
             texts.append("Shaded: straight extrapolation.")
         if drawn:
@@ -244,7 +225,8 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
 
 def _title(page: RacePage) -> str:
     if page.best is None:
-        return "Waiting for the first score"
+        waiting = "Waiting for the first score"
+        return "Every learner failed" if page.state == ALL_FAILED else waiting
     return f"{'Keep' if page.final else 'Leading:'} {page.best}"
 
 
@@ -260,7 +242,7 @@ def _when(page: RacePage) -> str:
         parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
     lasted = span_of_time(page.seconds)
     words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
-    return " · ".join([*parts, words.get(page.state, f"interrupted after {lasted}")])
+    return " · ".join([*parts, words.get(page.state, f"{page.state} after {lasted}")])
 
 
 def _progress(page: RacePage) -> str:
@@ -269,7 +251,7 @@ def _progress(page: RacePage) -> str:
     left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
     text = f"{page.spent:,} of {page.budget:,} pulls{left}"
     again = ""
-    if page.state != RUNNING and page.resume_code:
+    if page.state not in (RUNNING, ALL_FAILED) and page.resume_code:
         again = f'<p class="small">Resume it with:</p><pre>{escape(page.resume_code)}</pre>'
     return (
         f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '
@@ -283,7 +265,7 @@ def _facts(page: RacePage) -> Iterable[str]:
     best, made = page.learners[0], page.learners[0].forecast
     word = "final score" if page.state == FINISHED else "score"
     yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    if made is not None and has_fan(best):
+    if made is not None and svg.has_fan(best):
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
         yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import isinf, isnan
 
 from latebloomer.citation import cite
 from latebloomer.page.html_document import (
     as_sentence,
     names_and_values,
+    number_text,
     section,
     sentence_list,
 )
@@ -27,19 +27,28 @@ def settings_html(page: RacePage) -> str:
     names = varying(page.learners)
     if not names:
         return ""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("learner", *names))
+    return section(
+        "Settings that differ",
+        "One line per candidate, colored by score: the darkest fifth has the best scores.",
+        f'<div class="wide">{draw_parallel(page, names)}</div>'
+        + settings_table(page.learners, names),
+    )
+
+
+def settings_table(
+    learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
+) -> str:
+    """Return a sortable table of some settings and the score of learners."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *names))
     rows = "".join(
         f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
         + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
         + f'<td class="num">{number_text(one.score)}</td></tr>'
-        for one in page.learners
+        for one in learners
     )
-    return section(
-        "Settings that differ",
-        "One line per candidate, colored by score: the darkest fifth has the best scores.",
-        f'<div class="wide">{draw_parallel(page, names)}</div><div class="wide">'
-        f'<table class="sortable"><thead><tr>{head}<th scope="col" class="num">score</th></tr>'
-        f"</thead><tbody>{rows}</tbody></table></div>",
+    return (
+        f'<div class="wide"><table class="sortable"><thead><tr>{head}<th scope="col" class="num">'
+        f"score</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -154,10 +163,3 @@ def about_html(page: RacePage) -> str:
         f'{record}<div class="two">{columns}</div>{resume}'
         f"<pre>{escape(cite('Mussi24').strip())}</pre></details></section>"
     )
-
-
-def number_text(value: float) -> str:
-    """Return a score as pages print it; a dash if there is none."""
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"

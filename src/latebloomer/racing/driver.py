@@ -344,9 +344,9 @@ class Driver:
         self.save(self.session.racing)
         text = f"Stopped after pull {self.session.spent} of {self.session.budget}"
         if self.journal.path is None:
-            raise Interrupted(f"{text}; the race had no journal, so it cannot be resumed", None)
+            raise Interrupted(text, None, "; the race had no journal, so it cannot be resumed")
         call = resume_call(self.journal.path)
-        raise Interrupted(f"{text}; continue with {call}", str(self.journal.path))
+        raise Interrupted(text, str(self.journal.path), f"; continue with {call}")
 
     def winner(self) -> Any:
         """Return the recommended learner, restored if it is not live, and save it if possible.

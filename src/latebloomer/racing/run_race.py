@@ -187,7 +187,7 @@ def continue_race(
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     """Return the verdict of a journal as it stands."""
-    opened = files.read(journal_at(journal))
+    opened = files.read(journal_at(journal), brief=True)
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
     finally:

@@ -10,6 +10,7 @@ from time import perf_counter, time
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page.race_page import (
+    ALL_FAILED,
     FINISHED,
     INTERRUPTED,
     RUNNING,
@@ -25,16 +26,7 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
 from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_settings
-from latebloomer.session.events import (
-    FAILED,
-    Decided,
-    Event,
-    Extended,
-    LearnerLeft,
-    PullFailed,
-    ScoreReported,
-    WinnerSelected,
-)
+from latebloomer.session import events
 
 FIRST, CHUNK = 4_000, 20_000  # events read at once: a long journal shows something soon
 GROWN = 1.25  # times as many pulls as before: then the certificate is computed again,
@@ -87,7 +79,7 @@ class FollowedRace:
         self._failure: tuple[int, PageEvent] | None = None  # the latest, by arm
         self._assessment: Assessment = NOT_ASSESSED
         self._next_assessment = inf  # not before this time; the first page does not wait for one
-        self._finished: tuple[Decided, RacePage] | None = None
+        self._finished: tuple[events.Decided, RacePage] | None = None
         self._make_room(state)
         self._racing = set(state.session.racing)
 
@@ -97,28 +89,28 @@ class FollowedRace:
 
     def _take(self, entry: Entry) -> None:
         event, state = entry.event, self.state
-        if type(event) is ScoreReported:
+        if type(event) is events.ScoreReported:
             self._curves[event.arm].add(event.score)
         elif state is not None:
             self._make_room(state)
             self._note(event, state)
 
-    def _note(self, event: Event, state: RaceState) -> None:
+    def _note(self, event: events.Event, state: RaceState) -> None:
         names, text, bad = state.names, "", False
         match event:
-            case PullFailed():
+            case events.PullFailed():
                 text, bad = f"{names[event.arm]}: pull {event.n} failed, {event.reason}", True
-            case WinnerSelected():
+            case events.WinnerSelected():
                 text = f"{names[event.arm]} is selected and trained further"
-            case LearnerLeft():
-                text, bad = f"{names[event.arm]}: {event.why}", event.how == FAILED
+            case events.LearnerLeft():
+                text, bad = f"{names[event.arm]}: {event.why}", event.how == events.FAILED
                 self._forget_failure(event.arm)
-            case Extended():
+            case events.Extended():
                 text = event.why
         if text:
             noted = PageEvent(state.session.spent, text, bad)
             self._add(noted)
-            if isinstance(event, PullFailed):
+            if isinstance(event, events.PullFailed):
                 self._failure = event.arm, noted
 
     def _forget_failure(self, arm: int) -> None:
@@ -145,9 +137,11 @@ class FollowedRace:
 
     @property
     def stage(self) -> str:
-        """RUNNING, INTERRUPTED or FINISHED."""
+        """RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
         if self.state is not None and self.state.verdict is not None:
             return FINISHED
+        if self.state is not None and self.state.every_learner_failed:
+            return ALL_FAILED
         return RUNNING if files.is_held(self.path) else INTERRUPTED
 
     def page(self) -> RacePage:
@@ -175,7 +169,7 @@ class FollowedRace:
             warnings=(),
         )  # fmt: skip
 
-    def _final_page(self, state: RaceState, decided: Decided) -> RacePage:
+    def _final_page(self, state: RaceState, decided: events.Decided) -> RacePage:
         if self._finished is None or self._finished[0] is not decided:
             page = page_data(build_verdict(state, self.path), FINISHED)
             self._finished = decided, replace(page, events=list(self._events))
@@ -198,7 +192,9 @@ class FollowedRace:
         session, settings = state.session, state.settings
         return RacePage(
             state=stage, best=None, final=False,
-            why="The first pull is running." if stage == RUNNING else "No pull was made.",
+            why={RUNNING: "The first pull is running.", ALL_FAILED: "No learner is left."}.get(
+                stage, "No pull was made."
+            ),
             learners=learner_views(state, {}), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
             higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,

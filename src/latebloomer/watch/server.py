@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from html import escape
 from importlib.resources import files as resources
 from pathlib import Path
@@ -21,7 +22,12 @@ from latebloomer.page.race_page import RUNNING
 from latebloomer.watch.connections import REQUESTS, limited_protocol
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
-from latebloomer.watch.race_list import RaceFolder, list_html
+from latebloomer.watch.race_list import (
+    RaceFolder,
+    compare_html,
+    list_html,
+    races_to_compare,
+)
 
 HOST = "127.0.0.1"
 TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
@@ -30,7 +36,7 @@ BEAT = 15.0  # seconds without a message, after which a tab is told that the ser
 HIDDEN = 90.0  # seconds for which a tab that nobody looks at counts without a sign of life
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",  # the secret is in the address
     "X-Content-Type-Options": "nosniff",
@@ -38,6 +44,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+BACK = '<nav><a href="{}">All races</a></nav>'
+LIST = (
+    '<p class="eyebrow">latebloomer watch</p><h1>Races in {name}</h1><form action="compare">'
+    '<p><input type="search" id="filter" placeholder="filter" aria-label="filter races"> '
+    "<button>Compare selected</button></p><section>{body}</section></form>"
+)
 
 
 class Watch:
@@ -49,13 +62,8 @@ class Watch:
         self.server = secrets.token_hex(4)
         self.tabs = 0
         self.last_sign = monotonic()  # of somebody who looks
-        self.list = LivePage(ListContent(self._list), self.server)
+        self.list = LivePage(ListContent(partial(list_html, self.folder)), self.server)
         self._races: dict[str, LivePage] = {}
-
-    def _list(self) -> str:
-        races = self.folder.races()
-        links = {race.path: f"race/{quote(Path(race.path).name)}" for race in races}
-        return list_html(races, links)
 
     def race(self, name: str) -> LivePage | None:
         """The page of a journal of this place, by the name of its file; never of another."""
@@ -87,10 +95,12 @@ def app_of(watch: Watch, port: int) -> Any:
         routing.Route(f"{start}/race/{{name}}", answers.race),
         routing.Route(f"{start}/events", answers.events),
         routing.Route(f"{start}/race/{{name}}/events", answers.events),
+        routing.Route(f"{start}/compare", answers.compare),
         routing.Route(f"{start}/alive", answers.alive),
         routing.Route(f"{start}/file/{{file}}", answers.file),
     ]
-    return Guard(applications.Starlette(routes=routes), port)
+    handlers = {404: answers.not_found}
+    return Guard(applications.Starlette(routes=routes, exception_handlers=handlers), port)
 
 
 class Guard:
@@ -147,19 +157,36 @@ class Answers:
         """The list of races."""
         body, seen = await asyncio.to_thread(self._watch.list.body)
         name = self._watch.place.name or str(self._watch.place)
-        top = f'<p class="eyebrow">latebloomer watch</p><h1>Races in {escape(name)}</h1>'
-        return self._page("Races", f"{top}<section>{body}</section>", seen, "events", "")
+        return self._page("Races", LIST.format(name=escape(name), body=body), seen, "events", "")
+
+    async def compare(self, request: Any) -> Any:
+        """Show the best learners of the races that were selected."""
+        names = request.query_params.getlist("race")
+        pages = await asyncio.to_thread(races_to_compare, self._watch.folder, names)
+        body = "<p>Select races with a score in the list.</p>"
+        if pages:
+            body = await asyncio.to_thread(compare_html, pages)
+        return self._page(
+            "Compare", f"<h1>Compare races</h1>{body}", "", "", "", BACK.format("./")
+        )
+
+    async def not_found(self, request: Any, error: Any) -> Any:
+        """Lead back to the list, if the address has the secret."""
+        start = f"/{self._watch.token}/"
+        if not request.url.path.startswith(start):
+            return self._made.PlainTextResponse("Not found\n", status_code=404)
+        body = f'<p>No such page. <a href="{start}">All races</a></p>'
+        return self._made.HTMLResponse(html_document("Not found", "", body), status_code=404)
 
     async def race(self, request: Any) -> Any:
         """One race."""
         name = request.path_params["name"]
         page = self._watch.race(name)
         if page is None:
-            return self._made.PlainTextResponse("no such race\n", status_code=404)
+            return await self.not_found(request, None)
         body, seen = await asyncio.to_thread(page.body)
-        back = '<nav><a href="../">All races</a></nav>'
         here = f"{quote(name)}/events"
-        return self._page(name, body, seen, here, "../", back)
+        return self._page(name, body, seen, here, "../", BACK.format("../"))
 
     def _page(self, title: str, body: str, seen: str, events: str, up: str, nav: str = "") -> Any:
         head = (
@@ -182,7 +209,7 @@ class Answers:
         name = request.path_params.get("name")
         page = self._watch.list if name is None else self._watch.race(name)
         if page is None:
-            return self._made.PlainTextResponse("no such race\n", status_code=404)
+            return await self.not_found(request, None)
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
         stream = self._stream(page, seen)
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
@@ -223,7 +250,7 @@ class Answers:
         if file == "watch.js":
             script = resources("latebloomer.watch").joinpath(file).read_text(encoding="utf-8")
             return self._made.Response(script, media_type="text/javascript")
-        return self._made.PlainTextResponse("no such file\n", status_code=404)
+        return await self.not_found(request, None)
 
 
 # --- the server ---

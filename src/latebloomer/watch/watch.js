@@ -13,6 +13,7 @@
     const keys = (state) =>
       new Set([...place.querySelectorAll(`details${state}`)].map((one) => one.dataset.key));
     const opened = keys("[open]"), closed = keys(":not([open])");
+    const checked = new Set([...place.querySelectorAll("input:checked")].map((one) => one.value));
     const scrolled = place.querySelector(".feed")?.scrollTop;
     const focus = place.contains(document.activeElement) &&
       document.activeElement.closest("details")?.dataset.key;
@@ -22,6 +23,7 @@
       else if (closed.has(one.dataset.key)) one.open = false;
       if (focus && one.dataset.key === focus) one.querySelector("summary").focus();
     }
+    for (const one of place.querySelectorAll("input[name]")) one.checked = checked.has(one.value);
     if (scrolled) place.querySelector(".feed")?.scrollTo(0, scrolled);
   }
 
@@ -88,7 +90,7 @@
   }
 
   function connect() {
-    if (source || document.hidden) return;
+    if (source || document.hidden || !page.dataset.events) return;
     source = new EventSource(`${page.dataset.events}?seen=${encodeURIComponent(seen)}`);
     source.onopen = () => { status.textContent = ""; page.dataset.connected = "yes"; };
     source.onerror = () => {
