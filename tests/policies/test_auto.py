@@ -142,7 +142,9 @@ def test_by_the_clock_it_is_the_same_policy_and_each_plan_follows_its_rule(horiz
 def test_plan_shows_what_a_race_would_do():
     said = run_cli("plan", "--learners", 4, "--budget", 40).output
     assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nMore than 4 workers will not")
-    said = run_cli("plan", "--learners", 4, "--budget", 40, "--horizon", 20, "--policy", "auto").output
+    said = run_cli(
+        "plan", "--learners", 4, "--budget", 40, "--horizon", 20, "--policy", "auto"
+    ).output
     assert said.startswith(repr(DEFAULT))
 
 
