@@ -95,6 +95,7 @@ class Extended:
     horizon: int
     revive: bool = True  # False: dropped arms stay dropped
     why: str = ""
+    seconds: float | None = None  # new total time, if the race is time-based
 
 
 # --- what else happens in a race ---
