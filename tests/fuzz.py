@@ -2,10 +2,11 @@
 
     python tests/fuzz.py [--calls 1000000] [--journals 10000] [--seed 0]
 
-Sessions are asked, told, replanned, extended, stopped, explained, pickled and replayed with arguments of
-all kinds, sensible and not. Journals have bytes flipped, cut off, swapped or overwritten, and are
-then looked at, repaired and resumed. What must hold: a refused call leaves the session as it was,
-no more is spent than the budget, a replay is equal, and a damaged journal is refused or unharmed.
+Sessions are asked, told, replanned, extended, stopped, explained, pickled and replayed with
+arguments of all kinds, valid and not. Journals have bytes flipped, cut off, swapped or
+overwritten, and are then read, repaired and resumed. What must hold: a refused call leaves the
+session unchanged, no more is spent than the budget, a replay is equal, and a damaged journal is
+refused or unharmed.
 """
 
 import argparse
