@@ -94,4 +94,5 @@ class RaceLogger(ABC):
 def settings_in_words(view: RaceView) -> dict[str, str]:
     """Return the settings of a race as text, by name."""
     asked = view.settings.as_dict() | {"policy": view.settings.rule, "race": view.id}
+    asked.pop("learner_settings")  # long, and about learners
     return {name: str(value) for name, value in asked.items() if value is not None}
