@@ -324,7 +324,7 @@ def test_a_call_has_few_parameters(name, most):
     "kind, most",
     [
         (latebloomer.Session, 30),
-        pytest.param(Policy, 24, marks=TOO_LARGE),
+        (Policy, 24),
     ],
 )
 def test_a_class_has_few_public_members(kind, most):
