@@ -11,13 +11,13 @@ from latebloomer import errors, integrations
 from latebloomer.policies.registry import POLICIES
 
 PACKAGES = (
-    "latebloomer", "latebloomer.session.session", "latebloomer.problems", "latebloomer.bench",
+    "latebloomer", "latebloomer.problems", "latebloomer.bench",
     "latebloomer.theory", "latebloomer.integrations.sklearn", "latebloomer.integrations.optuna",
 )  # fmt: skip
 NAMES = (  # what else users import, by its module
     "policies.registry.choose_policy", "policies.registry.make_policy",
     "policies.registry.split_policies", "racing.learner_contract.LearnerCheck",
-    "racing.verdict.verdict.LearnerResult", "simulation.results.Comparison",
+    "session.learner_view.LearnerView", "simulation.results.Comparison",
 )  # fmt: skip
 # What is made for a library, each in a module that can be imported without it.
 ADAPTERS = tuple(

@@ -21,10 +21,8 @@ from latebloomer.racing.runners.contract import (
     Runner,
     RunnerContext,
 )
-from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.learner_host import Ready
 from latebloomer.racing.runners.memory_limit import cannot_let_go
-from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
     RESTORE,
@@ -38,6 +36,7 @@ from latebloomer.racing.runners.ray.actor_pool import (
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
 from latebloomer.racing.runners.ray.training_actor import Batch
+from latebloomer.racing.runners.transfer import BARE, hand_over, pack, unpack
 from latebloomer.session.events import (
     INTERRUPTED,
     PullFailed,
@@ -68,11 +67,12 @@ class RayRunner(Runner):
         race. Default: `RAY_ADDRESS`, or start Ray here and end it with the race.
     resources : Mapping[str, float]
         What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names.
-    learner_resources : Mapping[str, Mapping[str, float]] | None
-        What a pull of single learners takes, by name, where it differs: `{"big": {"num_gpus": 1}}`.
     storage : str | os.PathLike[str] | None
         Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
         the journal.
+    learner_resources : Mapping[str, Mapping[str, float]] | None
+        What a pull of a single learner takes, by name: `{"big": {"num_gpus": 1}}`. Default:
+        `resources`.
     batch : int | None
         Number of learners that a policy without phases keeps busy. Default: as many as fit.
     cores : int | None
