@@ -5,7 +5,8 @@
 Sessions are asked, told, replanned, extended, stopped, explained, pickled and replayed with
 arguments of all kinds, sensible and not. Journals have bytes flipped, cut off, swapped or
 overwritten, and are then listed, read, repaired and resumed. What must hold: a refused call leaves
-the session as it was, no more is spent than the budget, a replay is equal, and a damaged journal is refused or unharmed.
+the session as it was, no more is spent than the budget, a replay is equal, and a damaged journal
+is refused or unharmed.
 """
 
 import argparse

@@ -23,7 +23,7 @@ def test_a_race_says_where_it_is_and_the_newest_is_shown(run, tmp_path):
     first, second = raced(run), raced(run, "--seed", 1)
     names = [re.search(r"^Journal: (races/\S+\.db)$", ran.stdout, re.M)[1]
              for ran in (first, second)]  # fmt: skip
-    assert names[0] != names[1] and f"journal: {names[0]}\n" in first.stderr
+    assert names[0] != names[1] and f"Journal: {names[0]}\n" in first.stderr
     assert f"Journal: {names[1]}" in run("show").stdout
     assert f"Journal: {names[0]}" in run("show", names[0]).stdout
     assert f"Journal: {names[1]}" in run("show", "races").stdout

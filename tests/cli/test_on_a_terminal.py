@@ -69,12 +69,12 @@ def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
     )
     before, _, rest = said.partition("\x1b[?25l")  # the table hides the cursor
     _, _, after = rest.rpartition("\x1b[?25h")
-    assert len(before.splitlines()) <= 6 and before.startswith("auto: foresight")
+    assert len(before.splitlines()) <= 6 and before.startswith("Racing ")
     assert len(after.splitlines()) <= 12 and after.startswith("Keep ")
     assert said.count("Keep ") == 1
     for line in after.splitlines():
         assert said.count(line) == 1
-    path = re.search(r"^journal: (\S+)$", before, re.M)[1]
+    path = re.search(r"^Journal: (\S+)$", before, re.M)[1]
     assert re.search(rf"\d warnings?. See latebloomer show --verbose {path}$", after, re.M)
 
 

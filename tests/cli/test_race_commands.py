@@ -31,7 +31,7 @@ def test_a_race_from_the_command_line(run, tmp_path, monkeypatch):
     ran = run("race", "mine:learners", "--budget", 40, "--report", "race.html", "--save", "w.pkl")
     assert ran.exit_code == 0, ran.stderr
     assert ran.stdout.startswith("Keep quick: score ")
-    assert ran.stderr.startswith("auto: foresight over 2 learners with 40 pulls")
+    assert ran.stderr.startswith("Racing 2 learners with policy foresight (chosen by auto).")
     assert ran.stdout.count("Keep quick") == 1 and "Keep quick" not in ran.stderr
     assert "Keep quick" in (tmp_path / "race.html").read_text()
     monkeypatch.syspath_prepend(tmp_path)
@@ -370,7 +370,7 @@ def test_checkpoints_go_on_with_the_repaired_journal(run, tmp_path):
     )
     (tmp_path / "race.db.checkpoints").rename(tmp_path / "race.repaired.db.checkpoints")
     ran = run("resume", "race.repaired.db", "mine:kept")
-    assert "every learner is restored from its checkpoint" in ran.stderr
+    assert "Every learner is restored from its checkpoint" in ran.stderr
 
 
 # --- generators ---

@@ -332,7 +332,9 @@ def test_what_is_wrong_is_said_in_one_line():
         TorchLearner(model, optimizer, batches, LOSS, loss_of, schedule_by="step")
     with pytest.raises(SettingError, match="accumulate=2 has no effect on train_batch"):
         TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, accumulate=2)
-    with pytest.raises(LearnerError, match=r"state=3, but state must have state_dict\(\)"):
+    with pytest.raises(
+        LearnerError, match=r"state=3, but state must be an object with state_dict\(\)"
+    ):
         TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, state=3)
     with pytest.raises(SettingError, match="batches=0, but batches must be at least 1"):
         TorchLearner(model, optimizer, batches, LOSS, loss_of, batches=0)

@@ -42,7 +42,7 @@ def plan(
     json: Annotated[bool, o.flag("json")] = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
-    from latebloomer.racing.brief_plan import plan_in_trainings
+    from latebloomer.racing.brief_plan import plan_in_words, workers_in_words
 
     if (budget is None) == (trainings is None):
         raise SettingError("Give exactly one of --budget and --trainings.")
@@ -53,8 +53,8 @@ def plan(
     if json:
         say(described.to_json())
     else:
-        words = plan_in_trainings(described, trainings, repr(found)) if trainings else described
-        say(words)
+        words = described if trainings is None else plan_in_words(described, repr(found), one=at)
+        say("\n".join([str(words), *workers_in_words(described)]))
 
 
 def simulate(

@@ -14,7 +14,7 @@ from latebloomer.integrations.library_learner import (
     LibraryLearner,
     at_least_1,
     checked_full,
-    library,
+    need_kind,
 )
 from latebloomer.integrations.random_states import RandomStates
 
@@ -123,6 +123,8 @@ class TorchLearner(LibraryLearner):
         verdict = race({"narrow": net(2), "wide": net(64)}, budget=15)
     """
 
+    package, title = "torch", "PyTorch"
+
     def __init__(
         self,
         model: Any,
@@ -144,7 +146,7 @@ class TorchLearner(LibraryLearner):
         ema: float | None = None,
         weights_only: bool = True,
     ) -> None:
-        self._torch = library("torch", "PyTorch learners", "torch")
+        self._torch = self._import()
         _check(self._torch, model, optimizer, loader, metric)
         _check_training(loss, train_batch, state, accumulate)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
@@ -352,21 +354,15 @@ class Epoch:
 
 def _check(torch: Any, model: Any, optimizer: Any, loader: Any, metric: Any) -> None:
     """Raise a `LearnerError` for parts that cannot be used."""
-    if not isinstance(model, torch.nn.Module):
-        raise LearnerError(f"model={brief(model)}, but model must be a torch.nn.Module")
+    need_kind(isinstance(model, torch.nn.Module), "model", model, "a torch.nn.Module")
     if next(model.parameters(), None) is None:
         raise LearnerError(f"model={brief(model)} has no parameters, so nothing can be trained")
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise LearnerError(
-            f"optimizer={brief(optimizer)}, but optimizer must be one of torch.optim"
-        )
-    if not hasattr(loader, "__iter__") or isinstance(loader, Iterator):
-        raise LearnerError(
-            f"loader={brief(loader)}, but loader must be a DataLoader, or return the batches of "
-            "an epoch each time it is iterated"
-        )
-    if not callable(metric):
-        raise LearnerError(f"metric={brief(metric)}, but metric must be a function of the model")
+    need_kind(isinstance(optimizer, torch.optim.Optimizer), "optimizer", optimizer,
+              "one of torch.optim")  # fmt: skip
+    batches = hasattr(loader, "__iter__") and not isinstance(loader, Iterator)
+    needed = "a DataLoader, or return the batches of an epoch each time it is iterated"
+    need_kind(batches, "loader", loader, needed)
+    need_kind(callable(metric), "metric", metric, "a function of the model")
 
 
 def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) -> None:
@@ -379,9 +375,6 @@ def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) ->
             f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer "
             "itself: count batches there, and give the counter as state="
         )
-    if state is not None and not (
-        hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
-    ):
-        raise LearnerError(
-            f"state={brief(state)}, but state must have state_dict() and load_state_dict()"
-        )
+    saves = hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
+    need_kind(state is None or saves, "state", state,
+              "an object with state_dict() and load_state_dict()")  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 
 from latebloomer._util.text import reason_of
@@ -153,6 +154,8 @@ class RaceState:
                 self._note_share(event)
             case Extended():
                 self.notes.append(event)
+                if event.seconds is not None:
+                    self.settings = replace(self.settings, seconds=event.seconds)
                 self._let_newcomers_in()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
