@@ -61,6 +61,10 @@ def test_a_race_has_one_output_that_changes_and_nothing_is_red(notebook, capfd):
     assert len(states) > 2 and "img" not in last.tags
     assert "<img src=x>" in last.text and verdict.sentence in last.text
     assert f"pull {verdict.spent} of 200" in last.text
+    assert "winner, kept" in last.text and " left" not in last.text
+    assert (
+        states[-1].count("text-align: left") == states[-1].count("<t") - 6
+    )  # all cells: not table, thead, tbody and 3 rows
 
 
 def test_a_verdict_shows_itself_without_disturbing_the_page():
