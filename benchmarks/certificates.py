@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import norm
 
 from latebloomer import Session
-from latebloomer.bench.bench_report import table
+from latebloomer.bench.benchmark import table
 from latebloomer.core.statistics import share
 from latebloomer.problems import FAMILIES, random_problem
 from latebloomer.problems.curves import Floats

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.simulator import cost, experiment_with
 from latebloomer import AdaptiveRejects, Foresight
-from latebloomer.bench.bench_report import decimals, table
+from latebloomer.bench.benchmark import decimals, table
 from latebloomer.bench.curve_runs import Costs, Player, costs_by_set, lines_of, play_all
 from latebloomer.bench.curve_sets import Curves, lcdb10, read_sets, taskset, yahpo
 from latebloomer.policies.base import Policy

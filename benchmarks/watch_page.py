@@ -20,7 +20,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from latebloomer.page.html_document import stylesheet
+from latebloomer.page.html_document import page_file
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState
@@ -125,7 +125,7 @@ def chromium() -> Any:
 def main(quick: bool) -> None:
     browser = chromium()
     script = (Path(sys.modules["latebloomer.watch"].__path__[0]) / "watch.js").stat().st_size
-    print(f"style {len(stylesheet('race_page.css')) / 1e3:.1f} kB, script {script / 1e3:.1f} kB\n")
+    print(f"style {len(page_file('race_page.css')) / 1e3:.1f} kB, script {script / 1e3:.1f} kB\n")
     print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     with tempfile.TemporaryDirectory() as place:
         for arms in LEARNERS:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from latebloomer import Foresight
-from latebloomer.bench.bench_report import decimals, table
+from latebloomer.bench.benchmark import decimals, table
 from latebloomer.bench.curve_runs import ALL, Line, lines_of, play, playable, shuffled
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.problems.curves import Floats

@@ -1,7 +1,5 @@
 """The bench counts as documented, pairs what it compares, and reports what it skips."""
 
-import csv
-import errno
 import math
 import os
 
@@ -11,9 +9,7 @@ from typer.testing import CliRunner
 
 from latebloomer import RisingSR, SuccessiveHalving
 from latebloomer.bench import COMPARED, Curves, bench, curve_sets
-from latebloomer.bench.bench_report import line_styles
-from latebloomer.bench.benchmark import LEFT_OUT
-from latebloomer.bench.curve_files import read_folder
+from latebloomer.bench.benchmark import LEFT_OUT, line_styles
 from latebloomer.bench.curve_runs import (
     Played,
     cost,
@@ -26,7 +22,7 @@ from latebloomer.bench.curve_runs import (
 )
 from latebloomer.bench.curve_sets import names_of, read_sets
 from latebloomer.cli import app
-from latebloomer.errors import CurveError, SettingError, UnknownName
+from latebloomer.errors import SettingError, UnknownName
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.session.session import Session
 
@@ -97,17 +93,6 @@ def test_sets_of_configurations_come_in_larger_groups_too():
         "taskset": 8, "taskset-64": 64, "taskset-128": 128, "yahpo": 8, "yahpo-64": 64
     }  # fmt: skip
     assert [skip.what for skip in skipped] == ["yahpo-128"]
-
-
-@NEEDS_DATA
-def test_a_draw_of_real_runs_is_a_recorded_one():
-    curves = next(curve_sets.lcdb10())
-    assert curves.means == pytest.approx(curves.runs.mean(axis=1))
-    tables = curves.tables(3, seed=0)
-    assert tables.shape == (3, *curves.means.shape)
-    for draw in tables:
-        for arm, row in enumerate(draw):
-            assert any(np.array_equal(row, run) for run in curves.runs[arm])
 
 
 @NEEDS_DATA
@@ -226,89 +211,13 @@ def test_settings_outside_their_range_are_errors(bad):
         bench(["paper-a"], ["r-sr"], **bad)
 
 
-# --- a user's own folder ---
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Two good problems, in two sets, and one of each kind of bad file."""
-    good = rising(arms=3, length=30).means
-    (tmp_path / "deep").mkdir()
-    np.savez(tmp_path / "deep" / "good.npz", curves=good)
-    write(tmp_path / "good.csv", ["a", "b", "c"], good.T.tolist())
-    write(tmp_path / "gap.csv", ["a", "b"], [[1, 2], ["", 3], [4, 5]])
-    write(tmp_path / "uneven.csv", ["a", "b"], [[1, 2], [2, ""]])
-    write(tmp_path / "alone.csv", ["a"], [[1], [2]])
-    write(tmp_path / "short.csv", ["a", "b"], [[1, 2]])
-    (tmp_path / "notes.txt").write_text("not curves")
-    (tmp_path / "broken.npz").write_bytes(b"no archive")
-    (tmp_path / "latin.csv").write_bytes(b"a,b\n\xff,1\n")
-    return tmp_path
-
-
-def write(path, header, rows):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
-
-
-def test_bad_files_are_skipped_and_each_is_named_with_its_reason(folder):
-    found, skipped = read_folder(folder)
-    assert [(curves.group, curves.name) for curves in found] == [
-        ("deep", "good.npz"), (folder.name, "good.csv")
-    ]  # fmt: skip
-    reasons = {what: why for what, why in skipped}
-    assert len(reasons) == 7
-    assert "'a' is nan at pull 2" in reasons["gap.csv"]
-    assert "unequal length: 'a' ends at pull 2, 'b' ends at pull 1" in reasons["uneven.csv"]
-    assert "1 arm, but a problem needs at least 2" in reasons["alone.csv"]
-    assert "1 pulls, but a race needs at least 4" in reasons["short.csv"]
-    assert "not a file of curves" in reasons["notes.txt"]
-    assert "not an .npz" in reasons["broken.npz"] and "cannot be read" in reasons["latin.csv"]
-
-
-def test_a_folder_without_curves_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(CurveError, match="no curves in it that can be used: it is empty"):
-        read_folder(tmp_path)
-    (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(CurveError, match=r"a\.txt: not a file of curves"):
-        read_folder(tmp_path)
-    with pytest.raises(CurveError, match="there is no such folder"):
-        read_folder(tmp_path / "nowhere")
-
-
-def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
-    ran = run(folder, "--policies", "r-sr,asha:workers=9", "--budgets", "1,2", "--draws", "2",
-              "--sigma", "0.02", "--baseline", "asha", "--out", tmp_path / "out")  # fmt: skip
-    assert ran.exit_code == 0, ran.output
-    assert "## Skipped: 7" in ran.stdout and "gap.csv: arm 'a' is nan" in ran.stdout
-    assert "skipped 7" in ran.stderr
-    assert (tmp_path / "out" / "bench.md").read_text() in ran.stdout
-    assert (tmp_path / "out" / "bench.png").stat().st_size > 1000
-    with (tmp_path / "out" / "bench.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    # 3 policies with the baseline, 2 sets and all, 2 budgets and all
-    assert len(rows) == 27 and {row["budget"] for row in rows} == {"1", "2", "all"}
+# --- the report and the command ---
 
 
 def test_policies_in_the_picture_differ_without_colours_too():
     styles = line_styles(COMPARED)
     assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
     assert max(styles, key=lambda policy: styles[policy].width) == "auto"
-
-
-def test_a_full_disk_leaves_the_report_that_was_there_and_the_new_one_is_shown(
-    folder, tmp_path, monkeypatch
-):
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "bench.md").write_text("old")
-    monkeypatch.setattr("os.fsync", full)
-    ran = run(folder, "--policies", "r-sr", "--budgets", "1", "--draws", "1", "--out", out)
-    assert ran.exit_code == 2 and "OutputError: " in ran.stderr and "# " in ran.stdout
-    assert [path.read_text() for path in out.iterdir()] == ["old"]
 
 
 def test_a_wrong_call_is_one_line_and_code_2(tmp_path):

@@ -1,6 +1,8 @@
 """A user's own files: numbered rows, replicate runs, finished races, and messages about them."""
 
 import csv
+import errno
+import os
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.bench import bench, curve_sets
-from latebloomer.bench.bench_report import what_is_drawn
+from latebloomer.bench.benchmark import what_is_drawn
 from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_sets import read_sets
 from latebloomer.cli import app
@@ -34,6 +36,83 @@ def learner(curve):
         yield from curve.tolist()
 
     return scores
+
+
+def bench_command(*words):
+    return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+# --- files of every kind ---
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two good problems, in two sets, and one of each kind of bad file."""
+    (tmp_path / "deep").mkdir()
+    np.savez(tmp_path / "deep" / "good.npz", curves=CURVES)
+    write(tmp_path / "good.csv", "abc", CURVES)
+    write(tmp_path / "gap.csv", "ab", [[1, "", 4], [2, 3, 5]])
+    write(tmp_path / "uneven.csv", "ab", [[1, 2], [2, ""]])
+    write(tmp_path / "alone.csv", "a", [[1, 2]])
+    write(tmp_path / "short.csv", "ab", [[1], [2]])
+    (tmp_path / "notes.txt").write_text("not curves")
+    (tmp_path / "broken.npz").write_bytes(b"no archive")
+    (tmp_path / "latin.csv").write_bytes(b"a,b\n\xff,1\n")
+    return tmp_path
+
+
+def test_bad_files_are_skipped_and_each_is_named_with_its_reason(folder):
+    found, skipped = read_folder(folder)
+    assert [(curves.group, curves.name) for curves in found] == [
+        ("deep", "good.npz"), (folder.name, "good.csv")
+    ]  # fmt: skip
+    reasons = {what: why for what, why in skipped}
+    assert len(reasons) == 7
+    assert "'a' is nan at pull 2" in reasons["gap.csv"]
+    assert "unequal length: 'a' ends at pull 2, 'b' ends at pull 1" in reasons["uneven.csv"]
+    assert "1 arm, but a problem needs at least 2" in reasons["alone.csv"]
+    assert "1 pull, but a race needs at least 4" in reasons["short.csv"]
+    assert "not a file of curves" in reasons["notes.txt"]
+    assert "not an .npz" in reasons["broken.npz"] and "cannot be read" in reasons["latin.csv"]
+
+
+def test_a_folder_without_curves_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(CurveError, match="no curves in it that can be used: it is empty"):
+        read_folder(tmp_path)
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(CurveError, match=r"a\.txt: not a file of curves"):
+        read_folder(tmp_path)
+    with pytest.raises(CurveError, match="there is no such folder"):
+        read_folder(tmp_path / "nowhere")
+
+
+def test_the_command_writes_a_report_a_table_and_a_picture(folder, tmp_path):
+    ran = bench_command(
+        folder, "--policies", "r-sr,asha:workers=9", "--budgets", "1,2", "--draws", "2",
+        "--sigma", "0.02", "--baseline", "asha", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert ran.exit_code == 0, ran.output
+    assert "## Skipped: 7" in ran.stdout and "gap.csv: arm 'a' is nan" in ran.stdout
+    assert "skipped 7" in ran.stderr
+    assert (tmp_path / "out" / "bench.md").read_text() in ran.stdout
+    assert (tmp_path / "out" / "bench.png").stat().st_size > 1000
+    with (tmp_path / "out" / "bench.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    # 3 policies with the baseline, 2 sets and all, 2 budgets and all
+    assert len(rows) == 27 and {row["budget"] for row in rows} == {"1", "2", "all"}
+
+
+def test_a_full_disk_keeps_the_old_report_and_the_new_one_is_shown(folder, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "bench.md").write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    ran = bench_command(folder, "--policies", "r-sr", "--budgets", 1, "--draws", 1, "--out", out)
+    assert ran.exit_code == 2 and "OutputError: " in ran.stderr and "# " in ran.stdout
+    assert [path.read_text() for path in out.iterdir()] == ["old"]
 
 
 # --- rows that are numbered ---
@@ -182,7 +261,7 @@ def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
         monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
         if where:
             monkeypatch.setenv("LATEBLOOMER_DATA", where)
-        ran = CliRunner().invoke(app, ["bench", "--quiet"])
+        ran = bench_command("--quiet")
         assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
         for word in (*curve_sets.PUBLIC, said, "latebloomer download lcdb FOLDER"):
             assert ran.stderr.count(word) == 1, word

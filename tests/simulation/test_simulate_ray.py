@@ -26,8 +26,8 @@ from latebloomer.simulation.results_file import GrowingResults
 
 pytest.importorskip("ray")
 
-PULLS = ["r-ucbe:exploration=20,noise=0.05", "ucb-e", "r-sr", "sh"]
-SUMS = ["r-sr", "rr-sw", "sh"]
+PULLS = ["r-ucbe:exploration=20,noise=0.05", "r-sr", "sh:judge=window"]
+SUMS = ["r-sr", "sh:judge=window"]
 
 
 @pytest.fixture(scope="module", autouse=True)

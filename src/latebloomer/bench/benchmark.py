@@ -1,19 +1,23 @@
-"""Policies on sets of curves, start to end: read, play, count."""
+"""Policies on sets of curves, start to end, and the report: Markdown, CSV and PNG."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
+from typing import Any
 
-from latebloomer.bench.bench_report import BenchReport, what_is_drawn
+from latebloomer._util.atomic_files import make_folder, write_csv, write_file
 from latebloomer.bench.curve_files import read_folder
-from latebloomer.bench.curve_runs import Player, costs_by_set, lines_of, play_all
-from latebloomer.bench.curve_sets import GROUP_SIZE, names_of, read_sets
-from latebloomer.errors import need_whole, require
+from latebloomer.bench.curve_runs import ALL, Line, Player, costs_by_set, lines_of, play_all
+from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
+from latebloomer.errors import extra, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import AUTO, REGISTRY, default_or_named, is_auto, label_of
 from latebloomer.simulation.local_runs import cores
+from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
 
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 # The best on the public sets of the 13 settings in docs/research-log.md.
@@ -26,6 +30,17 @@ LEFT_OUT = {  # policies that are not compared unless requested, and why
     "rest-sure": "its published width never decides, so that it is a round robin",
 }
 COMPARED = (AUTO, *(name for name in REGISTRY if name not in LEFT_OUT), *VARIANTS)
+CAUTION = (
+    "± is one standard error, over problems, of the difference to {baseline} on the same problems "
+    "and draws. Problems share learners, tasks or data, so it is too small."
+)
+LEFT_OUT_SCORE = (
+    "The first score that TaskSet and YAHPO record is of a model before training; a score before "
+    "training is not a pull, and it is left out."
+)
+SHOWN_SKIPS = 20
+EMPHASIZED, WIDE = "auto", 3.0  # the default has the wide line
+PANELS_A_ROW = 3
 
 
 def bench(
@@ -113,3 +128,206 @@ def _check(budgets: Sequence[float], draws: int, arms: Sequence[int]) -> None:
     for size in arms:
         require(need_whole("arms", size) >= 2, "arms", size, "at least 2",
                 "with one arm there is nothing to choose")  # fmt: skip
+
+
+# --- the report ---
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """What a bench found.
+
+    Attributes
+    ----------
+    lines : list[Line]
+        One line for each policy, set and budget.
+    skipped : list[Skipped]
+        Files and sets that could not be read, with the reason.
+    baseline : str
+        Policy that others are compared with.
+    seconds : float
+        Time that the bench took.
+    drawn : str
+        What was drawn, as text: `what_is_drawn`.
+    notes : list[str]
+        Notes on problems that differ from what was recorded.
+    """
+
+    lines: list[Line]
+    skipped: list[Skipped]
+    baseline: str
+    seconds: float
+    drawn: str
+    notes: list[str]
+
+    def __str__(self) -> str:
+        return markdown(self)
+
+    def loss(self, policy: str, group: str | None = None) -> float:
+        """Return the mean rank loss of a policy over all budgets, on one set or on all."""
+        group = self.lines[-1].group if group is None else group
+        return {line.policy: line.rank_loss for line in ranked(self.lines, group)}[policy]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write bench.md, bench.csv and bench.png; return their paths."""
+        make_folder(folder)
+        paths = [folder / f"bench.{kind}" for kind in ("md", "csv", "png")]
+        write_file(paths[0], str(self))
+        write_csv(paths[1], [Line._fields, *self.lines])
+        draw_picture(self.lines, paths[2])
+        return paths
+
+
+# --- as text ---
+
+
+def markdown(report: BenchReport) -> str:
+    """Return the whole report."""
+    lines, baseline = report.lines, report.baseline
+    problems = {line.group: line.problems for line in lines}
+    groups = list(problems)
+    top = ranked(lines, groups[-1])  # on all sets, or on the only one
+    order = [line.policy for line in top]
+    by_group = losses_by("group", [line for line in lines if line.budget == ALL], order)
+    less = [f"less than {baseline}", *(difference(line, line.policy == baseline) for line in top)]
+    own = [line for line in lines if line.group == groups[-1]]
+    by_budget = losses_by("budget", [line for line in own if line.budget != ALL] or own, order)
+    counts = ", ".join(f"{problems[group]} of {group}" for group in groups if group != ALL)
+    parts = [
+        "# Bench",
+        f"Rank loss: share of the arms that are truly better than the pick (0 is best), mean over "
+        f"budgets. {report.drawn}; {counts} problems; {report.seconds:.0f} s.",
+        table([[*row, last] for row, last in zip(by_group, less, strict=True)]),
+        LEFT_OUT_SCORE if any(g.startswith(("taskset", "yahpo")) for g in groups) else "",
+        CAUTION.format(baseline=baseline),
+        "## By budget, in full trainings",
+        table(by_budget),
+        "## Other measures",
+        other_measures(lines, groups[-1], order, baseline),
+        "Regret is relative to the range between a problem's worst and best arm; an error is a "
+        "pick that is not the best. *Left out*: share of arms left out because the budget was "
+        "below the policy's minimum; the policy then had a random subset.",
+    ]
+    for group in groups[:-1]:
+        parts += [f"## {group}", other_measures(lines, group, order, baseline)]
+    if report.notes:
+        parts += ["## Notes", "\n".join(f"- {note}" for note in report.notes)]
+    if report.skipped:
+        shown = [f"- {what}: {why}" for what, why in report.skipped[:SHOWN_SKIPS]]
+        more = len(report.skipped) - SHOWN_SKIPS
+        shown += [f"- and {more} more"] if more > 0 else []
+        parts += [f"## Skipped: {len(report.skipped)}", "\n".join(shown)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def what_is_drawn(problems: Sequence[Curves], draws: int) -> str:
+    """Return what differs from draw to draw: noise, runs, or only the order of the learners."""
+    runs = any(curves.runs is not None for curves in problems)
+    noise = any(curves.noisy and curves.runs is None for curves in problems)
+    if not runs and not noise:
+        return f"Rewards are as recorded, the learners in {draws} random orders"
+    drawn = ["of the noise"] * noise + ["of one recorded run of each learner"] * runs
+    return f"{draws} draws {' and '.join(drawn)}"
+
+
+def ranked(lines: Sequence[Line], group: str) -> list[Line]:
+    """Return one line per policy over all budgets, the best first."""
+    whole = [line for line in lines if line.group == group and line.budget == ALL]
+    return sorted(whole, key=lambda line: line.rank_loss)
+
+
+def losses_by(what: str, lines: Sequence[Line], order: Sequence[str]) -> list[list[str]]:
+    """Return rows of rank losses with a column for each `group` or `budget`, the header first."""
+    found = {(line.policy, getattr(line, what)): decimals(line.rank_loss) for line in lines}
+    columns = list(dict.fromkeys(column for _, column in found))
+    return [
+        ["policy", *columns],
+        *([policy, *(found[policy, column] for column in columns)] for policy in order),
+    ]
+
+
+def other_measures(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
+    """Return the table of all measures on one set."""
+    found = {line.policy: line for line in ranked(lines, group)}
+    less, rows = f"less than {baseline}", []
+    for policy in order:
+        line, row = found[policy], [policy]
+        for what in ("rank_loss", "regret", "error"):
+            row += [decimals(getattr(line, what)), difference(line, policy == baseline, what)]
+        rows.append([*row, f"{line.spent:.0%}", f"{line.left_out:.0%}"])
+    header = ["policy", "rank loss", less, "regret", less, "error", less, "spent", "left out"]
+    return table([header, *rows])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; the first row is its header.
+
+    >>> print(table([["policy", "loss"], ["r-sr", ".089"]]))
+    | policy | loss |
+    |---|---|
+    | r-sr | .089 |
+    """
+    header, *lines = ("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join([header, "|" + "---|" * len(rows[0]), *lines])
+
+
+def decimals(value: float, places: int = 3) -> str:
+    """Return a share as the tables print it.
+
+    >>> decimals(0.0764), decimals(1.0), decimals(-0.0004, 4)
+    ('.076', '1.000', '-.0004')
+    """
+    text = f"{value:.{places}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def difference(line: Line, base: bool, what: str = "rank_loss") -> str:
+    """Return how much less than the baseline, with its standard error."""
+    less, error = getattr(line, f"{what}_less"), getattr(line, f"{what}_se")
+    spread = "?" if isnan(error) else decimals(error, 4)
+    return "–" if base else f"{decimals(less, 4)} ± {spread}"
+
+
+# --- as a picture: rank loss against the budget, set by set ---
+
+
+def draw_picture(lines: Sequence[Line], path: Path) -> None:
+    """Write the picture; a panel for each set and one for all."""
+    pyplot = extra("matplotlib.pyplot", "pictures", "plots")
+    groups = list(dict.fromkeys(line.group for line in lines))
+    rows = -(-len(groups) // PANELS_A_ROW)
+    wide = min(PANELS_A_ROW, len(groups))
+    figure, axes = pyplot.subplots(
+        rows, wide, figsize=(4 * wide, 3 * rows), squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat[len(groups) :]:
+        ax.set_axis_off()
+    for ax, group in zip(axes.flat, groups, strict=False):
+        _panel(ax, [line for line in lines if line.group == group], group)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=TEXT,
+                  handlelength=4)  # fmt: skip
+    write_figure(figure, path, dpi=120)
+    pyplot.close(figure)
+
+
+def _panel(ax: Any, lines: Sequence[Line], title: str) -> None:
+    styles = line_styles(list(dict.fromkeys(line.policy for line in lines)))
+    for place, (policy, style) in enumerate(styles.items()):
+        own = [line for line in lines if line.policy == policy]
+        own = [line for line in own if line.budget != ALL] or own
+        budgets = [1.0 if line.budget == ALL else float(line.budget) for line in own]
+        look = style.line(place, len(styles), len(own))
+        ax.plot(budgets, [line.rank_loss for line in own], label=policy, **look)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(budgets, [f"{budget:g}" for budget in budgets])
+    ax.set(title=title, xlabel="budget, full trainings", ylabel="rank loss", ylim=(0, None))
+    ax.grid(True, color="0.9")
+
+
+def line_styles(policies: Sequence[str]) -> dict[str, Style]:
+    """Return a color, a marker and dashes for each policy; the default's line is the widest."""
+    styles = styles_of(policies)
+    if EMPHASIZED in styles:
+        styles[EMPHASIZED] = styles[EMPHASIZED]._replace(width=WIDE)
+    return styles

@@ -88,7 +88,8 @@ def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -
     runs, note = _runs(paths)
     pulls = runs.shape[2]
     if pulls < SHORTEST:
-        raise CurveError(f"{paths[0]}: {pulls} pulls, but a race needs at least {SHORTEST}")
+        plural = "" if pulls == 1 else "s"
+        raise CurveError(f"{paths[0]}: {pulls} pull{plural}, but a race needs at least {SHORTEST}")
     inside = name.parent.relative_to(folder)
     group = folder.resolve().name if inside == Path() else str(inside)
     if runs.shape[1] > 1:
@@ -145,7 +146,7 @@ def read_journal(path: Path) -> tuple[Floats, str]:
     for name in failed:
         del curves[name]
     if len(curves) < 2:
-        raise CurveError(f"{path}: {len(curves)} learner did not fail, but at least 2 are needed")
+        raise CurveError(f"{path}: {len(curves)} of its learners did not fail, but 2 are needed")
     shortest, longest = (pick(curves, key=lambda name: len(curves[name])) for pick in (min, max))
     known, most = len(curves[shortest]), len(curves[longest])
     notes = []

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer.bench.bench_report import BenchReport
+from latebloomer.bench.benchmark import BenchReport
 from latebloomer.bench.curve_runs import Played, costs_by_set, lines_of, shuffled
 from latebloomer.bench.curve_sets import Curves, lcdb10
 from latebloomer.policies.base import Policy
