@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import sys
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 
 import pytest
 
@@ -197,7 +197,7 @@ def test_a_plot_of_many_learners_is_readable(kind, size):
     boxes = [label.get_window_extent() for label in labels if label.get_text()]
     assert len(boxes) == 10 if kind == "curves" else len(boxes) > 10
     rows = sorted((box.y0, box.y1) for box in boxes)
-    assert all(low[1] <= high[0] + 1 for low, high in zip(rows, rows[1:], strict=False))
+    assert all(low[1] <= high[0] + 1 for low, high in pairwise(rows))
     assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
     pyplot.close(figure)
 
