@@ -3,10 +3,10 @@
     python tests/storm.py [--local 900] [--ray 100] [--seed 0]
 
 A local victim is forked for each life of a race and ended by SIGKILL at a random moment: while the
-journal is made or migrated, before and after pulls and commits, in a save, around a naming. Then
-it is taken up again, by the local runner or with a process per learner, perhaps killed again, and
-at last resumed to its end. Races that keep few learners in memory, that are extended and that
-newcomers join are killed in the same way. On Ray actors, nodes and drivers die
+journal is made, before and after pulls and commits, in a save, around a selection. Then it is
+resumed, by the local runner or with a process per learner, perhaps killed again, and at last
+resumed to its end. Races that keep few learners in memory, that are extended and that new learners
+join are killed in the same way. On Ray actors, nodes and drivers die
 (`racing/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted twice or
 decided otherwise.
 """
@@ -28,40 +28,29 @@ import test_kill as kill  # noqa: E402
 import test_kill_extended as extended  # noqa: E402
 
 from latebloomer import LocalRunner, race, read_verdict, resume  # noqa: E402
-from latebloomer.racing.journal import files, migrate  # noqa: E402
+from latebloomer.racing.journal import files  # noqa: E402
 
-CREATION = ("before the tables", "before the first event", "after the first event")
-MIGRATION = ("before the copy", "in the migration", "before its commit")
+CREATION = ("before the journal", "after the journal")
 IN_LEARNERS = ("before the pull", "after the pull", "in a save", "before the rename")
 MOST_LIVES = 6  # of one race, before it is left in peace
 
 
 def arm_all_moments():
-    """Those of the kill test, and those of making and migrating a journal."""
+    """Arm the moments of the kill test, and those around a new journal."""
     extended.arm_moments()
-    make, keep, write = files._make_tables, migrate._keep_copy, migrate.SqliteLog.write
+    write_new = files.write_new
 
-    def making(db):
-        kill.reach("before the tables")
-        make(db)
-        kill.reach("before the first event")
-
-    def keeping(*args):
-        kill.reach("before the copy")
-        keep(*args)
-
-    def writing(self, entries):
-        kill.reach("in the migration")
-        made = write(self, entries)
-        kill.reach("after the first event")
-        kill.reach("before its commit")
+    def writing(*args, **settings):
+        kill.reach("before the journal")
+        made = write_new(*args, **settings)
+        kill.reach("after the journal")
         return made
 
-    files._make_tables, migrate._keep_copy, migrate.SqliteLog.write = making, keeping, writing
+    files.write_new = writing
 
 
 def live(path, settings, isolate):
-    """One life: begin the race, or go on with it."""
+    """Live once: start the race, or resume it."""
     if path.exists() and begun(path):
         resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate))
     else:
@@ -142,34 +131,9 @@ def local_storm(wanted, seed):
             add(total, judge(path, kill.WAYS[way], calm[way], rng))
             for file in folder.glob(f"{number}.db*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
-        add(total, migration_storm(folder, rng, total))
         (folder / "extended").mkdir()
         add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
         return total | {"races": number}
-
-
-def migration_storm(folder, rng, total):
-    """Journals of version 1, killed while they are migrated and after."""
-    import test_version_one as old
-
-    lost = double = other = 0
-    for name in old.UNFINISHED:
-        for k in range(10):
-            path = folder / f"{name}-{k}.db"
-            for kept in old.KEPT.glob(f"{name}.db*"):
-                target = Path(str(path) + kept.name[len(f"{name}.db") :])
-                shutil.copytree(kept, target) if kept.is_dir() else shutil.copy(kept, target)
-            for _ in range(3):
-                kill.doomed = (rng.choice(MIGRATION), 0)
-                code = kill.died(lambda p=path: resume(p, old.LEARNERS, progress=False))
-                kill.doomed = None
-                total["kills"] += code == -signal.SIGKILL
-            verdict = resume(path, old.LEARNERS, progress=False)
-            other += old.plain(verdict.summary()) != old.VERDICTS[name]
-            keys = [row[1:3] for row in kill.told(path)]
-            lost += max(0, verdict.spent - len(set(keys)))
-            double += len(keys) - len(set(keys))
-    return lost, double, other
 
 
 def extension_storm(folder, rng, total, wanted):

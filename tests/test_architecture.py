@@ -187,7 +187,7 @@ ALLOWED = {
         "_init_callback_context",
     ): "scikit-learn documents it for those who write estimators",
     (
-        "integrations/sklearn/checkpoint_formats.py",
+        "integrations/sklearn/sklearn_learner.py",
         "sklearn.neural_network._stochastic_optimizers",
     ): "a type in the files of MLP estimators",
     (

@@ -86,7 +86,7 @@ def no_unpickling(monkeypatch):
 def journal(tmp_path):
     file = tmp_path / "race.db"
     race(learners(), 20, journal=file, progress=False, runner=LocalRunner(checkpoint_every=1))
-    assert list(tmp_path.rglob("sklearn.pickle"))
+    assert list(tmp_path.rglob("model-0.pickle"))
     return file
 
 

@@ -125,11 +125,19 @@ class JournalMismatch(JournalError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended the race after a finished pull. Not an error: the text says how to go on."""
+    """Ctrl-C ended a race after a finished pull; it can be resumed.
 
-    def __init__(self, text: str, journal: str | None) -> None:
-        super().__init__(text)
-        self.journal = journal
+    Attributes
+    ----------
+    state : str
+        How far the race came.
+    journal : str | None
+        The journal to resume, None without one.
+    """
+
+    def __init__(self, state: str, journal: str | None = None, advice: str = "") -> None:
+        super().__init__(f"{state}{advice}")
+        self.state, self.journal = state, journal
 
 
 def require(holds: bool, name: str, value: object, needed: str, why: str) -> None:

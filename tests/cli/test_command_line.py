@@ -1,5 +1,6 @@
 """The command as a whole: its version, its help, and how every command ends."""
 
+import re
 import subprocess
 import sys
 
@@ -11,8 +12,8 @@ from latebloomer.cli import app
 from latebloomer.policies.registry import REGISTRY
 
 COMMANDS = [
-    "plan", "policies", "simulate", "download", "cite", "race", "resume", "extend", "races", "show",
-    "watch", "report", "repair", "reproduce", "bench",
+    "race", "resume", "races", "show", "watch", "report", "repair", "plan", "policies", "simulate",
+    "bench", "download", "reproduce", "cite",
 ]  # fmt: skip
 HEAVY = {"numba", "matplotlib", "sklearn", "ray", "pandas", "scipy"}
 
@@ -41,13 +42,24 @@ def test_every_command_has_help(words):
 def test_help_is_text_as_it_is_written():
     output = run("simulate", "--help").output
     assert "random:FAMILY:K=10:seed=3" in output and "NAME:SETTING=VALUE,..." in output
-    assert "path/to/file.py:function" in run("race", "--help").output
-    assert "Exit code 2" in run("race", "--help").output
+    output = run("race", "--help").output
+    assert "`path/to/file.py:name`" in output and "Exit codes: 2 on an error" in output
+
+
+def test_help_groups_options_by_panel():
+    output = run("race", "--help").output
+    panels = ["Arguments", "Options", "Budget", "Policy", "Files", "Faults", "Ray", "Output"]
+    assert re.findall(r"^(\w+):$", output, re.MULTILINE) == panels
+    budget = output.partition("\nBudget:")[2].partition("\nPolicy:")[0]
+    assert re.findall(r"^  (--[a-z-]+)", budget, re.MULTILINE) == [
+        "--trainings", "--budget", "--seconds", "--full-steps", "--pulls-per-training",
+        "--winner-share",
+    ]  # fmt: skip
 
 
 def test_help_lists_the_main_policies_and_says_how_to_list_all():
-    told = run("plan", "--help").output
-    assert "foresight" in told and "hybrid" not in told and "latebloomer policies" in told
+    told = " ".join(run("plan", "--help").output.split())
+    assert "foresight" in told and "ptrr" not in told and "latebloomer policies" in told
     assert [line.split()[0] for line in run("policies").output.splitlines()] == list(REGISTRY)
 
 
@@ -61,10 +73,10 @@ def test_help_loads_no_heavy_package():
 
 
 def test_a_wrong_call_is_one_line_and_code_2():
-    ran = run("plan", "--policy", "r-ucbe", "--arms", "8", "--budget", "20")
+    ran = run("plan", "--policy", "r-ucbe", "--learners", "8", "--budget", "20")
     assert ran.exit_code == 2
     assert ran.stderr == (
-        "BudgetError: budget=20 for 8 arms, but RisingUCBE needs 32: 4 pulls of each arm before "
+        "BudgetError: --budget 20 for 8 arms, but RisingUCBE needs 32: 4 pulls of each arm before "
         "it can project; drop arms or raise the budget\n"
     )
 
@@ -76,9 +88,7 @@ def test_an_interrupted_reproduction_says_how_to_go_on(monkeypatch, tmp_path):
     monkeypatch.setattr("latebloomer.paper.reproduction.reproduce", interrupted)
     ran = run("reproduce", "setting-a", "--out", tmp_path)
     assert ran.exit_code == 130
-    assert ran.stderr == (
-        f"stopped; the same command goes on with what is missing in {tmp_path}\n"
-    )
+    assert ran.stderr == (f"Stopped. Repeat the command to make what is missing in {tmp_path}.\n")
 
 
 def test_a_bug_is_not_hidden(monkeypatch):
@@ -108,4 +118,4 @@ def test_listing_races_loads_no_numpy(tmp_path):
         "sys.exit('numpy' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 0 and "no races in" in ran.stdout, ran.stderr
+    assert ran.returncode == 0 and "No races in" in ran.stdout, ran.stderr

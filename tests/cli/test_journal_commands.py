@@ -4,53 +4,14 @@ import inspect
 import json
 import os
 import re
-import sys
-
-import pytest
-from typer.testing import CliRunner
 
 from latebloomer import LocalRunner, race, read_verdict, simulate
-from latebloomer.cli import app, race_commands, simulation_commands
-
-MODULE = """
-class Counter:
-    def __init__(self, step, fails=0):
-        self.step, self.n, self.fails = step, 0, fails
-    def pull(self):
-        self.n += 1
-        if self.n == 3 and self.fails:
-            raise ValueError("no")
-        return self.step * self.n / (self.n + 3)
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n))
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
-
-def learners():
-    return {"slow": lambda: Counter(1.0), "quick": lambda: Counter(2.0)}
-
-def failing():
-    return learners() | {"fails": lambda: Counter(3.0, fails=1)}
-"""
+from latebloomer.cli import race_commands, simulation_commands
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "counters.py").write_text(MODULE)
-
-    def invoke(*words):
-        sys.modules.pop("counters", None)
-        with monkeypatch.context() as process:  # as a process of its own would
-            process.setattr(sys, "path", list(sys.path))
-            return CliRunner().invoke(app, [str(word) for word in words])
-
-    yield invoke
-    sys.modules.pop("counters", None)
-
-
-def raced(run, *words, learners="learners"):
-    ran = run("race", f"counters.py:{learners}", "--budget", 40, *words)
+def raced(run, *words, learners="kept"):
+    journal = [] if "--journal" in words else ["--journal", "races/"]
+    ran = run("race", f"mine.py:{learners}", "--budget", 40, *words, *journal)
     assert ran.exit_code == 0, ran.stderr
     return ran
 
@@ -62,37 +23,38 @@ def test_a_race_says_where_it_is_and_the_newest_is_shown(run, tmp_path):
     first, second = raced(run), raced(run, "--seed", 1)
     names = [re.search(r"^Journal: (races/\S+\.db)$", ran.stdout, re.M)[1]
              for ran in (first, second)]  # fmt: skip
-    assert names[0] != names[1] and f"journal: {names[0]}\n" in first.stderr
+    assert names[0] != names[1] and f"Journal: {names[0]}\n" in first.stderr
     assert f"Journal: {names[1]}" in run("show").stdout
     assert f"Journal: {names[0]}" in run("show", names[0]).stdout
     assert f"Journal: {names[1]}" in run("show", "races").stdout
     wrote = run("report").stdout
     assert wrote == f"wrote {names[1].replace('.db', '.html')}\n"
-    again = run("resume", "counters.py:learners", "--quiet")
+    again = run("resume", "mine.py:kept", "--quiet")
     assert again.exit_code == 0 and f"Journal: {names[1]}" in again.stdout
 
 
 def test_where_there_is_nothing_to_show_it_is_said_in_one_line(run, tmp_path):
-    for words in (["show"], ["report"], ["resume", "counters.py:learners"], ["races"]):
+    for words in (["show"], ["report"], ["resume", "mine.py:kept"], ["races"]):
         ran = run(*words)
         assert ran.exit_code == 2 and "There is no folder races" in ran.stderr
         assert ran.stderr.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == ["counters.py"]
+    assert sorted(os.listdir(tmp_path)) == ["mine.py"]
     ran = run("resume", "a", "b", "c")
-    assert ran.exit_code == 2 and "a b c, but a journal and the learners are needed" in ran.stderr
+    assert (
+        ran.exit_code == 2 and "a b c is too much: give a journal and the learners" in ran.stderr
+    )
 
 
 def test_a_file_that_is_there(run, tmp_path):
     raced(run, "--journal", "mine.db")
-    refused = run("race", "counters.py:learners", "--budget", 40, "--journal", "mine.db")
+    refused = run("race", "mine.py:kept", "--budget", 40, "--journal", "mine.db")
     assert refused.exit_code == 2 and "will not be overwritten" in refused.stderr
     again = raced(run, "--journal", "mine.db", "--if-exists", "resume", "--quiet")
     assert "Journal: mine.db" in again.stdout
     new = raced(run, "--journal", "mine.db", "--if-exists", "new", "--quiet")
     assert "Journal: mine-2.db" in new.stdout
-    wrong = run("race", "counters.py:learners", "--budget", 40, "--if-exists", "never")
-    assert wrong.exit_code == 2 and "if_exists='never'" in wrong.stderr
-    assert wrong.stderr.count("\n") == 1
+    wrong = run("race", "mine.py:kept", "--budget", 40, "--if-exists", "never")
+    assert wrong.exit_code == 2 and "'--if-exists': never must be error or" in wrong.stderr
 
 
 # --- the list ---
@@ -117,16 +79,17 @@ def test_races_as_json_and_cleaned(run, tmp_path):
     assert (found["state"], found["winner"], found["pulls"]) == ("finished", "quick", 40)
     assert found["learners"] == ["slow", "quick"] and found["checkpoint_bytes"] > 0
     ran = run("races", "--clean")
-    assert "removed the checkpoints of 1 learners that lost, in 1 finished races" in ran.stdout
+    assert "Removed the checkpoints of 1 learners that lost, in 1 finished races" in ran.stdout
     ran = json.loads(run("races", "races", "--clean", "--json").stdout)
     assert ran["cleaned"] == [] and ran["races"][0]["checkpoint_bytes"] > 0
-    assert "nothing to remove" in run("races", "--clean").stdout
+    assert "Nothing to remove" in run("races", "--clean").stdout
 
 
 def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
-    (tmp_path / "counters.py").write_text(MODULE.replace('"quick"', r'"\x1b[31mquick\x07"'))
+    named = (tmp_path / "mine.py").read_text().replace('"quick"', r'"\x1b[31mquick\x07"')
+    (tmp_path / "mine.py").write_text(named)
     raced(run, "--quiet")
-    for words in (["races"], ["races", "--json"], ["show", "--watch"], ["show", "--json"]):
+    for words in (["races"], ["races", "--json"], ["show", "--follow"], ["show", "--json"]):
         assert not set(run(*words).output) & set("\x1b\x07")
 
 
@@ -135,9 +98,9 @@ def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
 
 def test_a_race_that_is_over_is_watched_once(run):
     raced(run)
-    shown, watched = run("show"), run("show", "--watch")
+    shown, watched = run("show"), run("show", "--follow")
     assert watched.exit_code == 0 and watched.stdout.strip() == shown.stdout.strip()
-    assert run("show", "--watch", "--json").stdout == run("show", "--json").stdout
+    assert run("show", "--follow", "--json").stdout == run("show", "--json").stdout
 
 
 def test_the_verdict_as_json(run, tmp_path):
@@ -148,7 +111,7 @@ def test_the_verdict_as_json(run, tmp_path):
     assert [row["name"] for row in found["rows"]] == ["slow", "quick"]
     assert "wrote w.pkl" in ran.stderr and "wrote race.html" in ran.stderr
     assert json.loads(run("show", "--json").stdout) == found
-    assert json.loads(run("resume", "counters.py:learners", "--json", "--quiet").stdout) == found
+    assert json.loads(run("resume", "mine.py:kept", "--json", "--quiet").stdout) == found
 
 
 # --- one vocabulary ---
@@ -172,21 +135,6 @@ def test_retries_and_checkpoints(run):
     assert "pull 3 failed 3 times" in found[2]["fails"].why
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["--retries", "-1"], "retries=-1, but retries must be"),
-        (["--checkpoint-every", "0"], "checkpoint_every=0, but checkpoint_every must be"),
-        (["--stop", "sure"], "stop='sure', but stop must be 'certified'"),
-        (["--journal", ""], "journal='' must be a file"),
-    ],
-)
-def test_nonsense_is_one_line_and_makes_nothing(run, tmp_path, words, text):
-    ran = run("race", "counters.py:learners", "--budget", 40, *words)
-    assert ran.exit_code == 2 and text in ran.stderr and ran.stderr.count("\n") == 1
-    assert not list(tmp_path.rglob("*.db"))
-
-
 def test_stopping_when_sure(run):
     found = json.loads(
         raced(run, "--stop", "certified", "--budget", 400, "--json", "--quiet").stdout
@@ -195,7 +143,7 @@ def test_stopping_when_sure(run):
 
 
 def test_a_plan_as_json(run):
-    ran = run("plan", "--arms", 3, "--budget", 12, "--policy", "r-sr", "--json")
+    ran = run("plan", "--learners", 3, "--budget", 12, "--policy", "r-sr", "--json")
     found = json.loads(ran.stdout)
     assert [phase["upto"] for phase in found["phases"]] == [3, 4, 5]
     assert (found["arms"], found["budget"], found["unspent"]) == (3, 12, 0)

@@ -29,7 +29,7 @@ def nothing_is_played(monkeypatch):
 
 
 def test_plan_prints_the_phases():
-    words = ["plan", "--policy", "r-sr", "--arms", "3", "--budget", "12"]
+    words = ["plan", "--policy", "r-sr", "--learners", "3", "--budget", "12"]
     output = CliRunner().invoke(app, words).output
     assert "bring 3 arms to 3 pulls each" in output
     assert "12 pulls in all, 0 of the budget unspent" in output

@@ -4,12 +4,7 @@ Statistical tests state the rate at which a perfect generator would fail them. D
 functions of the `seed` fixture: a test that passes for a seed passes for it always.
 """
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -146,52 +141,6 @@ def test_long_batches_hold_the_single_draws(seed: int) -> None:
     one = compiled["normal"]
     singles = [one(key(seed), 3, 5, pull) for pull in range(100_000)]
     assert np.array_equal(draws(100_000, seed, run=3, stream=5), singles)
-
-
-SIMULATED = """
-import json, sys
-import numpy as np
-from numba import cuda
-from latebloomer.core import random
-from latebloomer.core.kernel import cpu_jit, lower
-
-device = cuda.jit(device=True)
-normal, uniform = lower(random.normal, device), lower(random.uniform, device)
-normals = lower(random.normals, device)
-
-@cuda.jit
-def ask(addresses, out):
-    i = cuda.grid(1)
-    if i < len(out):
-        a = addresses[i]
-        out[i, 0] = normal(a[0], a[1], a[2], a[3])
-        out[i, 1] = uniform(a[0], a[1], a[2], a[3])
-        normals(out[i, 2:], a[0], a[1], a[2], a[3])
-
-addresses = np.array(json.load(sys.stdin))
-out = np.zeros((len(addresses), 5))
-ask[len(addresses), 1](addresses, out)
-print(json.dumps([[x.hex() for x in row] for row in out.tolist()]))
-"""
-
-
-def test_the_cuda_simulator_draws_the_same_bits(rng: np.random.Generator) -> None:
-    limits = [(-(2**63), 2**63 - 1), (0, random.RUNS), (0, TOP), (0, 2**32)]
-    drawn = [[int(rng.integers(*limit)) for limit in limits] for _ in range(150)]
-    addresses = [[*a[:3], a[3] // 2 * 2] for a in [*corners, *drawn]]
-    ran = subprocess.run(
-        [sys.executable, "-c", SIMULATED],
-        input=json.dumps(addresses),
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    expected = [
-        [compiled["normal"](*a), compiled["uniform"](*a)]
-        + [compiled["normal"](*a[:3], a[3] + i) for i in range(3)]
-        for a in addresses
-    ]
-    assert json.loads(ran.stdout) == [[x.hex() for x in row] for row in expected]
 
 
 # The distribution is the Gaussian one.

@@ -10,8 +10,6 @@ from importlib import import_module
 import pytest
 from libraries import library
 
-from latebloomer import Verdict
-
 os.environ["KERAS_BACKEND"] = "torch"  # before it is imported for the first time
 
 NEEDS = {  # a class or function of ours, by its module, and the libraries of its example
@@ -33,17 +31,28 @@ NEEDS = {  # a class or function of ours, by its module, and the libraries of it
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_the_example_runs(name, tmp_path, monkeypatch):
+def test_the_example_runs_and_two_runs_are_the_same(name, tmp_path, monkeypatch):
     for one in NEEDS[name]:
         library(one)
-    monkeypatch.chdir(tmp_path)
     if "ray_tune" in name:
         begin_ray()
     module, _, thing = name.rpartition(".")
+    code = compile(example_of(module, thing), name, "exec")
+    runs = [run(code, tmp_path / "first", monkeypatch)]
+    if thing.endswith("Learner"):  # learners have random weights, which an example must seed
+        runs.append(run(code, tmp_path / "second", monkeypatch))
+        first, second = (made["verdict"] for made in runs)
+        assert first.over and first.summary() == second.summary()
+        assert all(first.curve(row.name) == second.curve(row.name) for row in first.learners)
+
+
+def run(code, folder, monkeypatch):
+    """Run an example in a new folder and return its names."""
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     made = {"__name__": "example"}
-    exec(compile(example_of(module, thing), name, "exec"), made)
-    if "verdict" in made:
-        assert isinstance(made["verdict"], Verdict) and made["verdict"].over
+    exec(code, made)
+    return made
 
 
 def example_of(module, thing):

@@ -15,8 +15,8 @@ from latebloomer.integrations.hosts.hosted_race import (
     HostedRace,
     need_count,
     need_maximize,
-    need_reported,
 )
+from latebloomer.integrations.library_learner import need_reported
 from latebloomer.session.events import FAILED, FINISHED
 
 NAMES = [f"trial {k}" for k in range(6)]
@@ -170,7 +170,7 @@ def test_what_a_trial_reports_is_checked():
             need_count(wrong, "epoch")
     with pytest.raises(SettingError, match="mode='up', but mode must be 'max' or 'min'"):
         need_maximize("up")
-    with pytest.raises(LearnerError, match="'acc' is not reported: a trial's results have loss"):
+    with pytest.raises(LearnerError, match=r"'acc' is not reported\. Reported are: loss"):
         need_reported("acc", {"loss": 1})
 
 

@@ -100,9 +100,7 @@ def test_what_is_wrong_is_said_in_one_line():
         KerasLearner(keras.Sequential([keras.layers.Dense(2)]), TRAIN, VALID)
     with pytest.raises(SettingError, match="'val_speed' does not say whether higher is better"):
         learner("val_speed")
-    with pytest.raises(
-        LearnerError, match=r"metric='val_auc' is not reported. Reported are: accuracy, "
-    ):
+    with pytest.raises(LearnerError, match=r"'val_auc' is not reported. Reported are: accuracy, "):
         learner("val_auc").pull()
     with pytest.raises(SettingError, match="epochs is given to fit by the learner itself"):
         KerasLearner(net(), TRAIN, VALID, epochs=3)

@@ -146,7 +146,5 @@ def test_what_is_wrong_is_said_in_one_line():
         learner(max_epochs=3)
     with pytest.raises(SettingError, match="full_steps=None, but Lightning's schedules need"):
         learner(full_steps=None)
-    with pytest.raises(
-        LearnerError, match=r"metric='val_auc' is not reported. Reported are: val_loss"
-    ):
+    with pytest.raises(LearnerError, match=r"'val_auc' is not reported. Reported are: val_loss"):
         learner(metric="val_auc").pull()

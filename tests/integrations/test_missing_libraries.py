@@ -109,14 +109,3 @@ def test_a_callable_model_is_no_function_that_builds_a_learner():
 def test_an_object_with_pull_is_a_learner_wherever_it_is_from():
     kind = of_library("torch", type("Net", (), {"pull": lambda self: 0.5}))
     assert race({"a": kind(), "b": kind()}, budget=10, journal=None, progress=False)
-
-
-@pytest.mark.parametrize("home", ["xgboost", "lightgbm", "catboost"])
-def test_the_search_names_it_too(home):
-    sklearn = pytest.importorskip("latebloomer.integrations.sklearn", reason="no scikit-learn")
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    kind = type("Booster", (ClassifierMixin, BaseEstimator), {"__module__": f"{home}.sklearn"})
-    with pytest.raises(LearnerError) as caught:
-        sklearn.SklearnLearner(kind(), *DATA)
-    assert f"Booster: use {ADAPTERS[home]}, five lines" in str(caught.value)

@@ -110,4 +110,4 @@ def test_a_load_that_leaves_the_adapter_out_is_found(monkeypatch):
         return learner
 
     check = check_learner(build, pulls=1)
-    assert not check.exact and "parameters are not those that were saved" in str(check)
+    assert not check.exact and "of parameters are not those that were saved" in str(check)

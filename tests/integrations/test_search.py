@@ -129,7 +129,7 @@ def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
     pulls = found.results_["pulls"][found.best_index_]
     assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("pulls on top of the budget will refit the winner on all rows")
+    assert said[0].endswith("takes as many pulls as it had on top of the budget.")
     assert said[-1].startswith(f"refitting {found.best_name_} on all 150 rows, about ")
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -151,10 +152,11 @@ def test_early_stopping_is_left_to_the_race():
             learner(booster(name, **{setting: 5}))
 
 
-def test_forests_of_boosters_are_refused():
-    forest = library("xgboost").XGBRFClassifier()
-    with pytest.raises(LearnerError, match="XGBRFClassifier cannot be trained by rounds"):
-        learner(forest)
-    library("lightgbm")
-    with pytest.raises(LearnerError, match="boosting_type='rf' cannot be trained on by LightGBM"):
-        learner(booster("lightgbm", boosting_type="rf", subsample=0.5, subsample_freq=1))
+def test_forests_of_boosters_are_trained_in_one_step():
+    forests = [(library("xgboost").XGBRFClassifier, {})]
+    if find_spec("lightgbm"):
+        rf = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}
+        forests.append((import_module("lightgbm").LGBMClassifier, rf))
+    for kind, settings in forests:
+        one = learner(kind(n_estimators=5, **settings))
+        assert one.in_one_step and np.isfinite(one.pull()) and one.finished

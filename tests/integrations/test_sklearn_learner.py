@@ -33,8 +33,8 @@ from threadpoolctl import threadpool_limits
 from latebloomer import check_learner, race
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.integrations.sklearn.checkpoint_formats import PickleFormat
-from latebloomer.integrations.sklearn.scoring import FoldScorer, Notes
+from latebloomer.integrations.sklearn.scoring import FoldScorer
+from latebloomer.integrations.sklearn.sklearn_learner import LearnerParts, ModelFormat
 from latebloomer.integrations.sklearn.splits import (
     Fold,
     indexable_data,
@@ -420,9 +420,8 @@ def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
 def test_a_fold_without_rows_held_out_has_no_score():
     X, y = IRIS
     settings = TrainingSettings(np.unique(y), 10, 1, 0)
-    learner = SklearnLearner.on_folds(
-        GaussianNB(), [Fold(X, y)], settings, FoldScorer(lambda *_: 0.0), PickleFormat(), Notes()
-    )
+    parts = GaussianNB(), [Fold(X, y)], settings, FoldScorer(lambda *_: 0.0), ModelFormat()
+    learner = SklearnLearner.made_of(LearnerParts(*parts))
     with pytest.raises(LearnerError, match="no rows are held out: call train"):
         learner.pull()
 

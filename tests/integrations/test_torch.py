@@ -243,6 +243,63 @@ def test_the_state_of_a_function_that_trains_a_batch_can_be_registered(registere
     assert check_learner(build).exact == registered
 
 
+# --- averaged weights ---
+
+
+def averaged(norm=False, **more):
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(6, 8), *([torch.nn.BatchNorm1d(8)] if norm else [])]
+    model = torch.nn.Sequential(*layers, torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    given = {"full_steps": 50, "ema": 0.02, "maximize": False} | more
+    return TorchLearner(model, optimizer, loader(), LOSS, loss_of, **given)
+
+
+def test_the_score_is_that_of_an_exponential_moving_average_of_the_weights():
+    one, plain = averaged(), averaged(ema=None, batches=1)
+    decay = 1 - 1 / (0.02 * 50 * EPOCH)  # a memory of 2 % of the optimizer's steps
+    expected = None
+    for _ in range(3 * EPOCH):  # the same training, batch by batch
+        plain.pull()
+        now = {name: part.clone() for name, part in plain.model.state_dict().items()}
+        expected = now if expected is None else {
+            name: decay * expected[name] + (1 - decay) * now[name] for name in now
+        }  # fmt: skip
+    score = one.pull(steps=3)
+    for name, part in one.averaged_model.state_dict().items():
+        assert torch.allclose(part, expected[name], atol=1e-5), name
+    assert score == -loss_of(one.averaged_model) == one.evaluate()
+    assert one.last_scores == {"model": -loss_of(plain.model), "averaged_model": score}
+    assert plain.averaged_model is None and set(plain.last_scores) == {"model"}
+
+
+@pytest.mark.parametrize("more", [{}, {"norm": True}, {"norm": True, "batches": 3}], ids=str)
+def test_an_average_is_exact_after_a_kill_and_does_not_change_the_training(more):
+    check = check_learner(lambda: averaged(**more), pulls=3)
+    assert check.saves and check.exact, str(check)
+    one, plain = averaged(**more), averaged(ema=None, **more)
+    one.pull(steps=3), plain.pull(steps=3)
+    for mine, its in zip(one.model.parameters(), plain.model.parameters(), strict=True):
+        assert torch.equal(mine, its)
+
+
+def test_the_statistics_of_batch_norm_are_those_of_the_averaged_weights():
+    one = averaged(norm=True)
+    one.pull(steps=2)
+    first, norm = one.averaged_model[0], one.averaged_model[1]
+    with torch.no_grad():
+        hidden = first(TRAIN[0])
+    assert torch.allclose(norm.running_mean, hidden.mean(0), atol=0.05)
+    assert not torch.allclose(norm.running_mean, one.model[1].running_mean, atol=1e-4)
+
+
+def test_an_average_needs_the_length_of_the_full_training():
+    with pytest.raises(SettingError, match=r"ema=0\.02 is a fraction of the full training, whose"):
+        averaged(full_steps=None)
+    with pytest.raises(SettingError, match=r"ema=2, but ema must be in \(0, 1\)"):
+        averaged(ema=2)
+
+
 def test_it_races_as_an_object_too():
     given = {"narrow": learner(2), "wide": learner(16)}
     verdict = race(given, budget=8, journal=None, progress=False)
@@ -275,7 +332,9 @@ def test_what_is_wrong_is_said_in_one_line():
         TorchLearner(model, optimizer, batches, LOSS, loss_of, schedule_by="step")
     with pytest.raises(SettingError, match="accumulate=2 has no effect on train_batch"):
         TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, accumulate=2)
-    with pytest.raises(LearnerError, match=r"state=3, but state must have state_dict\(\)"):
+    with pytest.raises(
+        LearnerError, match=r"state=3, but state must be an object with state_dict\(\)"
+    ):
         TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, state=3)
     with pytest.raises(SettingError, match="batches=0, but batches must be at least 1"):
         TorchLearner(model, optimizer, batches, LOSS, loss_of, batches=0)

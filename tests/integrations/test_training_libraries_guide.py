@@ -30,18 +30,22 @@ def test_there_is_an_example_for_each_learner_and_a_line_in_the_table():
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_an_example_runs_and_names_a_learner(title, tmp_path, monkeypatch):
+def test_an_example_runs_and_two_runs_are_the_same(title, tmp_path, monkeypatch):
     library(title)
     os.environ.setdefault("KERAS_BACKEND", "torch")
-    monkeypatch.chdir(tmp_path)
     example = EXAMPLES[TITLES.index(title)]
-    said: dict = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(ROWS, said)
-        exec(example, said)
+    verdicts = []
+    for run in ("first", "second"):
+        (tmp_path / run).mkdir()
+        monkeypatch.chdir(tmp_path / run)
+        said: dict = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(ROWS, said)
+            exec(example, said)
+        verdicts.append(said["verdict"])
     kind = getattr(import_module(f"latebloomer.integrations.{title}"), OURS.search(example)[2])
-    assert isinstance(said["verdict"].learner, kind)
-    assert said["verdict"].learner.model is not None
+    assert isinstance(verdicts[0].learner, kind) and verdicts[0].learner.model is not None
+    assert verdicts[0].summary() == verdicts[1].summary()
 
 
 def test_the_loggers_of_the_table_are_there():

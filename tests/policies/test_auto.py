@@ -85,10 +85,12 @@ def test_a_name_alone_does_not_say_which_policy_it_is(name):
 
 def test_a_race_names_what_it_plays(capfd, tmp_path):
     verdict = race(LEARNERS, 40, journal=tmp_path / "race.db")
-    assert capfd.readouterr().err.startswith(f"auto: {label_of(DEFAULT)} over 3 learners")
+    assert capfd.readouterr().err.startswith(
+        f"Racing 3 learners with policy {label_of(DEFAULT)} (chosen by auto)"
+    )
     assert (
         verdict.policy == f"auto: {label_of(DEFAULT)}"
-        and f"by auto: {label_of(DEFAULT)}" in str(verdict)
+        and f"{label_of(DEFAULT)}, chosen by auto" in str(verdict)
     )
     assert read_verdict(tmp_path / "race.db").policy == verdict.policy
     assert run(policy="r-sr").policy == "r-sr"
@@ -138,9 +140,11 @@ def test_by_the_clock_it_is_the_same_policy_and_each_plan_follows_its_rule(horiz
 
 
 def test_plan_shows_what_a_race_would_do():
-    said = run_cli("plan", "--arms", 4, "--budget", 40).output
-    assert said == str(DEFAULT.describe(4, 40)) + "\n"
-    said = run_cli("plan", "--arms", 4, "--budget", 40, "--horizon", 20, "--policy", "auto").output
+    said = run_cli("plan", "--learners", 4, "--budget", 40).output
+    assert said.startswith(str(DEFAULT.describe(4, 40)) + "\nMore than 4 workers will not")
+    said = run_cli(
+        "plan", "--learners", 4, "--budget", 40, "--horizon", 20, "--policy", "auto"
+    ).output
     assert said.startswith(repr(DEFAULT))
 
 

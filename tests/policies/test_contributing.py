@@ -24,7 +24,7 @@ EXAMPLE, TRY_IT = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 LINE = re.search(r'`("best-of-late": .*,)` to `POLICIES`', SECTION)[1]
 COMMAND = """
 from latebloomer.cli import app
-app("plan --policy best-of-late:newest=3 --arms 6 --budget 120".split())
+app("plan --policy best-of-late:newest=3 --learners 6 --budget 120".split())
 """
 
 

@@ -4,10 +4,8 @@ Statistical tests state the rate at which a correct library would fail them.
 """
 
 import csv
-import json
 import math
 import os
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -399,7 +397,7 @@ def many(draw, count, kind, scale, shape, mean, seed):  # type: ignore[no-untype
     return out
 
 
-def sample(noise: problems.Noise, mean: float, seed: int, count: int = 500_000) -> np.ndarray:
+def sample(noise: problems.Noise, mean: float, seed: int, count: int = 200_000) -> np.ndarray:
     return many(draw, count, noise.kind, noise.scales(1)[0], noise.shape, mean, seed)
 
 
@@ -413,18 +411,6 @@ def test_rewards_follow_the_stated_law(case: str, seed: int) -> None:
     for upper in (law.isf(1e-3), law.isf(1e-4)):
         beyond = int(np.sum(np.abs(rewards - mean) > upper - mean))
         assert stats.binomtest(beyond, len(rewards), 2 * law.sf(upper)).pvalue > FALSE_ALARMS / 4
-
-
-@pytest.mark.parametrize("case", ["Gaussian", "Uniform", "Uniform of sd", "StudentT"])
-def test_rewards_have_the_stated_mean_and_variance(case: str, seed: int) -> None:
-    noise, mean, law = KINDS[case]
-    rewards = sample(noise, mean, seed)
-    z = (rewards.mean() - mean) / math.sqrt(law.var() / len(rewards))
-    assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARMS / 2
-    if case != "StudentT":  # its squares with 5 degrees of freedom have too heavy tails for this
-        fourth = float(law.stats("k")) + 2  # var of ((x - mean) / sd)^2
-        z = (np.mean((rewards - mean) ** 2) / law.var() - 1) / math.sqrt(fourth / len(rewards))
-        assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARMS / 2
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-4, 0.3, 1.0])
@@ -486,47 +472,6 @@ def test_batches_hold_the_single_variates(noise: problems.Noise) -> None:
     single = [noise_module.variate(noise.kind, noise.shape, 5, 6, 7, 8 + i) for i in range(21)]
     assert again.tolist() == single
     assert out == pytest.approx(single, rel=1e-12)
-
-
-SIMULATED = """
-import json, sys
-import numpy as np
-from numba import cuda
-from latebloomer.core.kernel import cpu_jit, lower
-from latebloomer.problems import noise
-
-draw = lower(noise.draw, cuda.jit(device=True))
-
-@cuda.jit
-def ask(kinds, shapes, addresses, out):
-    i = cuda.grid(1)
-    if i < len(out):
-        a = addresses[i]
-        out[i] = draw(kinds[i], 0.3, shapes[i], 0.4, a[0], a[1], a[2], a[3])
-
-kinds, shapes, addresses = (np.array(part) for part in json.load(sys.stdin))
-out = np.zeros(len(kinds))
-ask[len(kinds), 1](kinds, shapes, addresses, out)
-print(json.dumps([x.hex() for x in out.tolist()]))
-"""
-
-
-def test_the_cuda_simulator_draws_the_same_rewards(rng: np.random.Generator) -> None:
-    noises = every_noise * 30
-    limits = [(-(2**63), 2**63 - 1), (0, 2**48), (0, 2**32 - 1), (0, 2**32)]
-    addresses = [[int(rng.integers(*limit)) for limit in limits] for _ in noises]
-    given = [noise.kind for noise in noises], [noise.shape for noise in noises], addresses
-    ran = subprocess.run(
-        [sys.executable, "-c", SIMULATED],
-        input=json.dumps(given),
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    for noise, address, simulated in zip(noises, addresses, json.loads(ran.stdout), strict=True):
-        expected = draw(noise.kind, 0.3, noise.shape, 0.4, *address)
-        exact = 1e-12 if isinstance(noise, StudentT) else 0
-        assert float.fromhex(simulated) == pytest.approx(expected, rel=exact, abs=exact)
 
 
 def test_different_kinds_and_addresses_are_different_luck() -> None:

@@ -92,11 +92,11 @@ def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
     # All are at the end of a phase, and were saved when they were dropped: nothing is retrained.
     assert line == (
         f"Extending the budget from 60 to 150 pulls. Revived: {revived}. "
-        "The horizon stays at 60 pulls."
+        "The horizon stays at 60 pulls. Every learner is restored from its checkpoint."
     )
     extended = next(k for k, event in enumerate(events) if isinstance(event, Extended))
     assert not any(isinstance(event, Restored) for event in events[:extended])
-    assert said.index("Extending") < said.index("resumed at pull 60 of 150")
+    assert said.index("Extending") < said.index("Resumed at pull 60 of 150")
 
 
 def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
@@ -139,7 +139,7 @@ def test_the_verdict_says_what_is_not_claimed_any_more(tmp_path):
     (warning,) = [
         text for text in more.warnings if "Extending the budget from 60 to 150 pulls" in text
     ]
-    assert "no bound of the policy is claimed" in warning
+    assert "No bound of the policy is claimed" in warning
     assert "the certificate covers all counts of pulls" in warning
 
 

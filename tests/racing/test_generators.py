@@ -59,7 +59,7 @@ def test_a_finished_race_gives_the_winner_without_training_it_again(tmp_path, ca
     assert (verdict.learner.best, verdict.learner.n) == (0.9, verdict.pulls["b"])
     BUILT.clear()
     again = resume(tmp_path / "race.db", LEARNERS)
-    assert "every learner is restored from its checkpoint" in capsys.readouterr().err
+    assert "Every learner is restored from its checkpoint" in capsys.readouterr().err
     assert BUILT == []
     assert (again.learner.best, again.learner.n) == (0.9, verdict.pulls["b"])
     assert again.learner is not verdict.learner and again.summary() == verdict.summary()

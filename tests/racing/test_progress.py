@@ -14,7 +14,7 @@ from latebloomer import LocalRunner, race
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing.brief_plan import plan_in_pulls
+from latebloomer.racing.brief_plan import plan_in_words
 from latebloomer.racing.live_display import WIDTH, Trace, table
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
@@ -52,7 +52,7 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     out, err = capfd.readouterr()
     assert out == "" and "\x1b" not in err
     lines = err.splitlines()
-    assert lines[0].startswith("auto: foresight")  # the plan comes first
+    assert lines[0].startswith("Racing 4 learners with policy foresight")  # the plan comes first
     assert "fails: failed (pull 2 failed twice: RuntimeError: boom)" in lines
     assert any(line.startswith("a: dropped at race pull ") for line in lines)
     assert any(line.startswith("Keep c: ") for line in lines)
@@ -102,7 +102,7 @@ def test_names_are_cut_and_of_many_learners_the_best_are_shown():
 def test_the_plan_has_at_most_five_lines_beside_the_journal(policy):
     for arms, budget in ((2, 40), (40, 400), (300, 3000)):
         plan = policy().describe(arms, budget)
-        assert len(plan_in_pulls(plan, "auto", 20).splitlines()) <= 5
+        assert len(plan_in_words(plan, "auto", 20).splitlines()) <= 5
 
 
 def test_the_verdict_is_left_to_the_caller_who_asks_for_that(capfd):

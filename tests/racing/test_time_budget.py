@@ -1,10 +1,12 @@
 """Races by the clock, on a clock that only the learners move."""
 
 import sqlite3
+import threading
 
 import pytest
 
 from latebloomer import LocalRunner, race, read_verdict, resume
+from latebloomer.errors import LatebloomerError
 from latebloomer.racing import time_budget
 from latebloomer.racing.journal import journal
 from latebloomer.racing.runners import learner_host, local
@@ -200,3 +202,86 @@ def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
     verdict = race(learners, seconds=600, journal=None, progress=False)
     assert abs(time.now - 600) <= 30
     assert verdict["fails"].state == "failed" and verdict["ends"].state == "finished"
+
+
+# --- more time ---
+
+
+@pytest.mark.parametrize("winner_share", [0.0, 0.5])
+def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_share):
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    path, settings = tmp_path / "race.db", {"journal": tmp_path / "race.db", "progress": False}
+    first = race(learners, seconds=300, winner_share=winner_share, **settings)
+    time.now += 10_000  # the machine was off
+    verdict = resume(path, learners, seconds=900, progress=False)
+    assert abs(first.spent - 300) <= 15 and abs(verdict.spent - 900) <= 45
+    assert read_verdict(path).summary() == verdict.summary()
+    assert any("Extending the time from 300 s to 900 s." in text for text in verdict.warnings)
+    again = resume(path, learners, seconds=900, progress=False)
+    assert again.summary() == verdict.summary()  # the same call again changes nothing
+
+
+def test_an_unfinished_race_is_given_more_time_and_a_new_learner(time, tmp_path, cut):
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    path = tmp_path / "race.db"
+    cut(100, lambda: race(learners, seconds=300, journal=path, progress=False))
+    new = {"new": time.learner(lambda n: 1.0, 2.0)}
+    cut(200, lambda: resume(path, learners | new, seconds=900, progress=False))
+    verdict = resume(path, learners | new, progress=False)  # the new time is in the journal
+    assert verdict.name == "new" and abs(verdict.spent - 900) <= 45
+
+
+@pytest.mark.parametrize(
+    "more, text",
+    [
+        ({"seconds": 200}, "seconds=200 is below the race's time of 300 s"),
+        ({"seconds": float("inf")}, "is below the race's time of 300 s, which cannot be cut"),
+        ({"seconds": 900, "budget": 900}, "budget=900 and seconds=900: give only one of them"),
+        ({"budget": 900}, "cannot extend a time-based race"),
+    ],
+)
+def test_time_that_cannot_be_given_is_refused(time, tmp_path, more, text):
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(2)}
+    path = tmp_path / "race.db"
+    race(learners, seconds=300, journal=path, progress=False)
+    with pytest.raises(LatebloomerError, match=text):
+        resume(path, learners, progress=False, **more)
+
+
+def test_a_race_with_a_budget_in_pulls_is_not_extended_by_time(time, tmp_path):
+    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(2)}
+    race(learners, 20, journal=tmp_path / "race.db", progress=False)
+    with pytest.raises(LatebloomerError, match="seconds=60 cannot extend a race with a budget of"):
+        resume(tmp_path / "race.db", learners, seconds=60, progress=False)
+
+
+# --- pulls that outlast the time ---
+
+
+def test_the_verdict_says_which_local_pull_ran_over_and_by_how_much(time):
+    learners = {"a": time.learner(lambda n: 1.0), "b": time.learner(lambda n: 1.0)}
+    learners["stuck"] = time.learner(lambda n: 1.0 if n < 20 else 700.0, 2.0)
+    verdict = race(learners, seconds=600, journal=None, progress=False)
+    (text,) = [text for text in verdict.warnings if "after the race's time" in text]
+    assert text.startswith("stuck: a pull ended 15") and 'runner="isolated"' in text
+
+
+def test_a_process_that_still_pulls_after_the_grace_period_is_interrupted(monkeypatch):
+    monkeypatch.setattr(time_budget, "LEAST_GRACE", 0.05)
+
+    def hangs():
+        yield 0.5, 1
+        yield 0.6, 2
+        threading.Event().wait()
+
+    def quick():
+        while True:
+            threading.Event().wait(0.01)
+            yield 0.1, 1
+
+    verdict = race(
+        {"hangs": hangs, "quick": quick}, seconds=0.2, runner="isolated", journal=None,
+        progress=False,
+    )  # fmt: skip
+    assert verdict.over and verdict["hangs"].pulls == 2
+    assert any("hangs: pull 3 was interrupted" in text for text in verdict.warnings)

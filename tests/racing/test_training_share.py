@@ -361,5 +361,5 @@ def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
     quiet(learners, budget=20, journal=path)
     with pytest.raises(SettingError, match="in this race a pull is one step: give budget= in"):
         resume(path, learners, trainings=3, progress=False)
-    with pytest.raises(SettingError, match="trainings=3 and budget=30: give only one of them"):
+    with pytest.raises(SettingError, match="budget=30 and trainings=3: give only one of them"):
         resume(path, learners, trainings=3, budget=30, progress=False)

@@ -395,7 +395,7 @@ def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
 def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
     race(FIVE, 600, winner_share=0.4, journal=None)
     said = capfd.readouterr().err
-    assert ", then 240 pulls for the winner\n" in said
+    assert ", then the winner for 240 more pulls.\n" in said
     assert "selected at pull 360 with estimate " in said
     assert "; training it further with the remaining 240 pulls" in said
     monkeypatch.setattr(progress_module, "EVERY", 0.0)

@@ -60,12 +60,12 @@ def test_a_format_that_cannot_be_drawn_is_said(tmp_path):
 
 
 def test_a_full_disk_leaves_the_figure_that_was_there(tmp_path, monkeypatch):
-    def full_steps(_):
+    def disk_full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     file = tmp_path / "p.png"
     file.write_text("an old figure")
-    monkeypatch.setattr("os.fsync", full_steps)
+    monkeypatch.setattr("os.fsync", disk_full)
     with pytest.raises(OutputError, match="No space left on device"):
         made([100]).plot(file)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["an old figure"]

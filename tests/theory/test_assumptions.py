@@ -9,33 +9,32 @@ from test_complexity import setting_a
 from latebloomer.errors import SettingError
 from latebloomer.theory import (
     Violation,
-    check_rising_concave,
     increments,
     largest_beta,
     lower_bounds,
     smallest_c,
+    violations,
 )
 
 betas = st.floats(1.05, 4)
 
 
 def test_setting_a_is_rising_and_concave():
-    assert check_rising_concave(setting_a(3200)).holds
+    assert violations(setting_a(3200)) == ([None] * 5, [None] * 5)
 
 
-def test_the_first_violation_is_reported_with_its_size():
+def test_the_first_violation_of_each_arm_is_reported_with_its_size():
     # arm 1 falls from pull 3 to 4 by 1/8, and bends up from gamma(1) = 0 to gamma(2) = 1/4
-    found = check_rising_concave([[0, 0.5, 0.75, 0.875], [0.5, 0.5, 0.75, 0.625]])
-    assert found.falls == Violation(arm=1, pull=3, amount=0.125)
-    assert found.bends_up == Violation(arm=1, pull=1, amount=0.25)
-    assert not found.holds
-    assert check_rising_concave([[0.5, 0.5, 0.75, 0.625]], tolerance=0.25).holds
+    falls, bends_up = violations([[0, 0.5, 0.75, 0.875], [0.5, 0.5, 0.75, 0.625]])
+    assert falls == [None, Violation(arm=1, pull=3, amount=0.125)]
+    assert bends_up == [None, Violation(arm=1, pull=1, amount=0.25)]
+    assert violations([[0.5, 0.5, 0.75, 0.625]], tolerance=0.25) == ([None], [None])
 
 
 def test_the_concavity_instances_differ_in_the_last_step_only():
     nu, other = lower_bounds.concavity_instances(50)
-    assert check_rising_concave(nu).holds
-    assert check_rising_concave(other).bends_up == Violation(arm=0, pull=48, amount=0.5)
+    assert not any(map(any, violations(nu)))
+    assert violations(other)[1][0] == Violation(arm=0, pull=48, amount=0.5)
     assert np.count_nonzero(nu != other) == 1
 
 
@@ -74,7 +73,7 @@ def test_lower_bound_instances_satisfy_both_assumptions(g, beta, length, data):
     """With c = beta - 1, for nu and every nu^(i) [Mussi24, proof of Thm 3]."""
     better = data.draw(st.none() | st.integers(0, len(g)))
     curves = lower_bounds.lower_bound_instance([0, *g], beta, length, better)
-    assert check_rising_concave(curves).holds
+    assert not any(map(any, violations(curves)))
     assert smallest_c(curves, beta) <= (beta - 1) * (1 + 1e-9)
     assert (curves[:, 0] == 0).all()
 
@@ -85,4 +84,4 @@ def test_bad_input_is_named():
     with pytest.raises(SettingError, match="c=0"):
         largest_beta([[0.0, 1.0]], c=0)
     with pytest.raises(SettingError, match="tolerance=-1"):
-        check_rising_concave([[0.0, 1.0]], tolerance=-1)
+        violations([[0.0, 1.0]], tolerance=-1)

@@ -136,7 +136,7 @@ class HalfWritten:
 
 
 @pytest.fixture(params=["write", "fsync", "replace"])
-def full_steps(request, monkeypatch):
+def full_disk(request, monkeypatch):
     """A disk that is full when the data come, when they are flushed, or at the very end."""
     if request.param == "write":
         half = lambda *words, **more: HalfWritten(open(*words, **more))  # noqa: E731, SIM115
@@ -145,7 +145,7 @@ def full_steps(request, monkeypatch):
         monkeypatch.setattr(f"os.{request.param}", disk_full)
 
 
-@pytest.mark.usefixtures("full_steps")
+@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("before", [None, "good"])
 def test_a_full_disk_leaves_what_was_there(tmp_path, before):
     file = tmp_path / "out"

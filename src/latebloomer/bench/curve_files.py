@@ -26,7 +26,7 @@ from latebloomer.session.events import FAILED, Created, Decided, Joined, Learner
 SHORTEST = 4  # pulls
 RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
 SQLITE = b"SQLite format 3\x00"  # how every journal begins
-BESIDE = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
+COMPANIONS = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
 CHECKPOINTS = ".checkpoints"  # ending of the folder that it leaves next to it
 
 
@@ -71,15 +71,15 @@ def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
     """Return the files of each problem; files of its runs, in their order, under one name."""
     found: dict[Path, list[tuple[int, Path]]] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not _is_beside_a_journal(path.relative_to(folder)):
+        if path.is_file() and not _belongs_to_a_journal(path.relative_to(folder)):
             run = RUN.fullmatch(path.stem) if path.suffix in READERS else None
             name = path.with_name(run[1] + path.suffix) if run else path
             found.setdefault(name, []).append((int(run[2]) if run else 0, path))
     return {name: [path for _, path in sorted(runs)] for name, runs in found.items()}
 
 
-def _is_beside_a_journal(path: Path) -> bool:
-    return path.name.endswith(BESIDE) or any(
+def _belongs_to_a_journal(path: Path) -> bool:
+    return path.name.endswith(COMPANIONS) or any(
         folder.name.endswith(CHECKPOINTS) for folder in path.parents
     )
 

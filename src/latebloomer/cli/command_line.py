@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from latebloomer.cli.journal_commands import races, repair, report, show
 from latebloomer.cli.paper_commands import cite, reproduce
-from latebloomer.cli.race_commands import extend, race, resume
+from latebloomer.cli.race_commands import race, resume
 from latebloomer.cli.simulation_commands import bench, download, plan, policies, simulate
 from latebloomer.cli.terminal_output import say, say_error
 from latebloomer.cli.watch_commands import watch
@@ -19,37 +22,58 @@ from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    plan, policies, simulate, download, cite, race, resume, extend, races, show, watch, report, repair,
-    reproduce, bench,
+    race, resume, races, show, watch, report, repair, plan, policies, simulate, bench, download,
+    reproduce, cite,
 )  # fmt: skip
+SUMMARY = "Train several learners under one shared budget and keep the one that ends best."
 
 app = typer.Typer(
     name="latebloomer",
-    help="Spend one fixed budget over learners that get better with training; keep the right one.",
+    help=SUMMARY,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help is text: `random:FAMILY:K` is no emoji, [name] no markup
+    rich_markup_mode=None,  # help is text: `random:FAMILY:K` is not an emoji, [name] not markup
 )
 
 
+class CommandWithPanels(TyperCommand):
+    """A command whose help groups the options by their panels, as plain text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for the arguments, for each panel, and for the other options."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            kind = "Arguments" if param.param_type_name == "argument" else "Options"
+            if record is not None:
+                panels.setdefault(getattr(param, "rich_help_panel", None) or kind, []).append(
+                    record
+                )
+        for panel, records in panels.items():
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
+
+
 def show_version(wanted: bool) -> None:
+    """Print the version and exit."""
     if wanted:
         say(f"latebloomer {__version__}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=SUMMARY)
 def main(
     version: Annotated[
         bool,
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Spend one fixed budget over learners that get better with training; keep the right one."""
+    """Run a command; the options here belong to none of them."""
 
 
 def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors of this library are one line and code 2; Ctrl-C says how to go on and is code 130.
+    """Turn errors of this library into one line and code 2, Ctrl-C into code 130.
 
     Other errors are bugs and show.
     """
@@ -62,11 +86,30 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
             say(stop, err=True)
             raise typer.Exit(INTERRUPTED) from None
         except LatebloomerError as error:
-            say_error(error)
+            say_error(error, lambda text: with_options(text, command))
             raise typer.Exit(ERROR) from None
 
     return wrapped
 
 
+def with_options(text: str, command: Callable[..., None]) -> str:
+    """Return a message with the command's options, and commands, in place of Python's.
+
+    >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", race)
+    '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
+    """
+    call = r"resume\('([^']*)', learners((?:, \w+=\.\.\.)?)\)"
+    text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text).replace(
+        "LEARNERS, ", "LEARNERS "
+    )
+    names = "|".join(inspect.signature(command).parameters)
+    text = re.sub(rf"\b({names})=(?=[^\s.,)]|\.\.)", lambda m: f"{_option(m[1])} ", text)
+    return re.sub(rf"\b({names})=", lambda m: _option(m[1]), text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 for command in COMMANDS:
-    app.command()(with_exit_code(command))
+    app.command(cls=CommandWithPanels)(with_exit_code(command))

@@ -5,36 +5,37 @@ from __future__ import annotations
 import json as jsons
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latebloomer._util.atomic_files import need_different, write_file
 from latebloomer._util.text import one_line
-from latebloomer.cli.terminal_output import Json, command, redrawn, say
+from latebloomer.cli import options as o
+from latebloomer.cli.terminal_output import command, redrawn, say
+from latebloomer.errors import AllFailed
 from latebloomer.racing.journal import RACES
 
 if TYPE_CHECKING:
     from latebloomer.racing.journal.listing import Cleaned, ListedRace
 
-NEWEST_HELP = "The race's journal, or a folder for the newest in it; that of races/ by default."
-FOLDER_HELP = "Where the journals are."
-CLEAN_HELP = "Remove the checkpoints of all but the winners, of finished races."
-WATCH_HELP = "Redraw while the race runs in another process; with --json, a line for each change."
-JournalFile = Annotated[Path, typer.Argument(help="The race's journal.")]
-NewestJournal = Annotated[Path | None, typer.Argument(help=NEWEST_HELP)]
+LATEST_HELP = "Journal of the race, or folder whose latest journal is meant. Default: races/."
+FOLDER_HELP = "Folder of the journals."
+LatestJournal = Annotated[Path | None, typer.Argument(metavar="[JOURNAL]", help=LATEST_HELP)]
 
 
 def races(
-    folder: Annotated[Path, typer.Argument(help=FOLDER_HELP)] = Path(RACES),
-    clean_up: Annotated[bool, typer.Option("--clean", help=CLEAN_HELP)] = False,
-    json: Json = False,
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help=FOLDER_HELP)] = Path(RACES),
+    clean_up: Annotated[bool, o.flag("clean")] = False,
+    json: Annotated[bool, o.flag("json")] = False,
 ) -> None:
-    """List the races of a folder, the newest last.
+    """List the races of a folder, the latest last.
 
-    Each with its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
-    kept, since a race may be given more; --clean removes them where a race is over.
+    Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are kept, because a race may be extended; --clean removes
+    those of finished races.
     """
     from latebloomer.racing.journal.listing import clean, list_races
 
@@ -47,16 +48,16 @@ def races(
         return
     if clean_up:
         say(_cleaned(cleaned))
-    say(_table(found) if found else f"no races in {folder}")
+    say(_table(found) if found else f"No races in {folder}.")
 
 
 def _cleaned(removed: list[Cleaned]) -> str:
     if not removed:
-        return "nothing to remove: no finished race has checkpoints of learners that lost"
+        return "Nothing to remove: no finished race has checkpoints of learners that lost."
     learners, freed = sum(one.learners for one in removed), sum(one.bytes for one in removed)
     return (
-        f"removed the checkpoints of {learners} learners that lost, in {len(removed)} finished "
-        f"races: {_size(freed)}"
+        f"Removed the checkpoints of {learners} learners that lost, in {len(removed)} finished "
+        f"races: {_size(freed)}."
     )
 
 
@@ -96,7 +97,8 @@ def _verdict(race: ListedRace) -> str:
 
 
 def _size(count: int) -> str:
-    """
+    """Return a number of bytes in the unit that fits.
+
     >>> _size(0), _size(32768), _size(5 * 10**9)
     ('0 B', '33 kB', '5 GB')
     """
@@ -107,47 +109,56 @@ def _size(count: int) -> str:
 
 
 def report(
-    journal: NewestJournal = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The file; beside the journal if not given.")
-    ] = None,
+    journal: LatestJournal = None, out: Annotated[Path | None, o.text("report.out")] = None
 ) -> None:
     """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import read_verdict
     from latebloomer.racing.journal.names import journal_at
 
     found = journal_at(journal)
-    file = read_verdict(found).report(out or found.with_suffix(".html"))
+    file = out or found.with_suffix(".html")
+    with o.naming("--out") if out else nullcontext():
+        try:
+            read_verdict(found).report(file)
+        except AllFailed:
+            from latebloomer.page.race_html import race_html
+            from latebloomer.watch.followed_race import FollowedRace
+
+            followed = FollowedRace(found)
+            followed.update()
+            need_different({"the journal": found, "the file to write": file})
+            write_file(file, race_html(followed.page()))
     say(f"wrote {file}")
 
 
 def show(
-    journal: NewestJournal = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Every reason and warning.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help=WATCH_HELP)] = False,
-    json: Json = False,
+    journal: LatestJournal = None,
+    verbose: Annotated[bool, o.flag("verbose")] = False,
+    follow: Annotated[bool, o.flag("follow")] = False,
+    json: Annotated[bool, o.flag("json")] = False,
 ) -> None:
     """Show the standings of a race, also while it runs."""
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.following import follow
+    from latebloomer.racing.following import follow as verdicts
 
-    if not watch:
-        verdict = read_verdict(journal)
-        say(verdict.to_json() if json else verdict.details() if verbose else verdict)
-    elif json:
-        for verdict in follow(journal):
-            say(verdict.to_json())
-    else:
-        redrawn(follow(journal))
+    try:
+        if not follow:
+            verdict = read_verdict(journal)
+            say(verdict.to_json() if json else verdict.details() if verbose else verdict)
+        elif json:
+            for verdict in verdicts(journal):
+                say(verdict.to_json())
+        else:
+            redrawn(verdicts(journal))
+    except AllFailed as failure:
+        say(jsons.dumps({"state": "failed", "why": str(failure)}) if json else failure)
 
 
 def repair(
-    journal: JournalFile,
-    out: Annotated[
-        Path | None, typer.Option(help="The new file; NAME.repaired.db beside it if not given.")
-    ] = None,
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="Journal of the race.")],
+    out: Annotated[Path | None, o.text("repair.out")] = None,
 ) -> None:
-    """Keep the sound beginning of a damaged journal in a new file."""
+    """Copy the intact beginning of a damaged journal to a new file."""
     from latebloomer.racing.journal.recovery import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
@@ -161,5 +172,5 @@ def repair(
     say(f"Wrote {new} with {found.pulls} pulls; {journal} is unchanged.")
     states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
     if states.is_dir():
-        say(f"to use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
-    say(f"go on with: {command('resume', new)} module:function")
+        say(f"To use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
+    say(f"Resume with: {command('resume', new)} LEARNERS")

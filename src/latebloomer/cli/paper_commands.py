@@ -1,4 +1,4 @@
-"""The commands reproduce and cite: the paper's figures, and whom to cite."""
+"""The commands reproduce and cite: the paper's figures, and what to cite."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Annotated
 import typer
 
 from latebloomer.citation import cite as bibtex
+from latebloomer.cli import options as o
 from latebloomer.cli.terminal_output import say
 from latebloomer.errors import Interrupted
-from latebloomer.paper import AS_WRITTEN, PUBLISHED_RUNS
+from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 
 
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Figures or tables by name, or all.")
+        list[str] | None,
+        typer.Argument(metavar="[NAMES]...", help="Figures or tables by name, or all."),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Show the names.")] = False,
-    runs: Annotated[int, typer.Option(help="Runs of each algorithm at each budget.")] = (
-        PUBLISHED_RUNS
-    ),
-    mode: Annotated[str, typer.Option(help="as-written or as-published.")] = AS_WRITTEN,
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("reproduction"),
-    jobs: Annotated[int | None, typer.Option(help="Threads; all cores by default.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    listed: Annotated[bool, o.flag("list")] = False,
+    runs: Annotated[int, o.count("runs")] = PUBLISHED_RUNS,
+    mode: Annotated[str, o.choice("mode", AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
+    out: Annotated[Path, o.text("reproduce.out")] = Path("reproduction"),
+    jobs: Annotated[int | None, o.count("jobs")] = None,
+    quiet: Annotated[bool, o.flag("quiet")] = False,
 ) -> None:
-    """Make the paper's figures and tables again. Each of its claims gets a verdict."""
+    """Reproduce the paper's figures, tables and claims."""
     from latebloomer.paper.reproduction import FIGURES
     from latebloomer.paper.reproduction import reproduce as make
     from latebloomer.paper.workbench import Workbench
@@ -40,14 +40,16 @@ def reproduce(
     try:
         failures = make(names, bench)
     except KeyboardInterrupt:
-        said = f"stopped; the same command goes on with what is missing in {out}"
-        raise Interrupted(said, None) from None
+        advice = f". Repeat the command to make what is missing in {out}."
+        raise Interrupted("Stopped", None, advice) from None
     if failures:
         raise typer.Exit(2)
 
 
 def cite(
-    what: Annotated[str, typer.Argument(help="A policy or a key of the references.")] = "Mussi24",
+    what: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Policy, or key of a reference.")
+    ] = "Mussi24",
 ) -> None:
     """Print the BibTeX entry to cite."""
     say(bibtex(what))

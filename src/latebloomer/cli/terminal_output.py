@@ -1,4 +1,4 @@
-"""What commands print and write: nothing that a terminal would obey, nothing lost."""
+"""What commands print and write: no control characters, and no result lost."""
 
 from __future__ import annotations
 
@@ -7,34 +7,32 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from latebloomer._util.atomic_files import need_different, need_writable
 from latebloomer._util.text import printable
+from latebloomer.cli.options import naming
 from latebloomer.errors import LatebloomerError
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def say(text: object, err: bool = False) -> None:
-    """Print, control characters as escapes: names of learners are other people's text."""
+    """Print with control characters as escapes: names of learners are other people's text."""
     typer.echo(printable(str(text)), err=err)
 
 
-def say_error(error: LatebloomerError) -> None:
-    """An error in one line."""
-    say(f"{type(error).__name__}: {error}", err=True)
+def say_error(error: LatebloomerError, words: Callable[[str], str] = str) -> None:
+    """Print an error in one line, in the words of the command line."""
+    say(f"{type(error).__name__}: {words(str(error))}", err=True)
 
 
 def command(*words: object) -> str:
-    """A command of this program as one types it."""
+    """Return a command of this program as one types it."""
     return shlex.join(["latebloomer", *map(str, words)])
 
 
 def redrawn(texts: Iterable[object]) -> None:
-    """Show texts as they come, each in the place of the last; one below the other in a file.
+    """Show texts as they come, each in place of the last; one below the other in a file.
 
     Ctrl-C ends that and nothing else.
     """
@@ -51,16 +49,17 @@ def redrawn(texts: Iterable[object]) -> None:
                 live.update(Text(printable(str(text))), refresh=True)
 
 
-def check_outputs(files: Mapping[str, Path | None], other: Mapping[str, Path | None]) -> None:
-    """Say before the work what could not be written after it, by the options that name `files`."""
-    need_different({**other, **files})
-    for path in files.values():
+def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
+    """Raise an error before the work if the files that options name cannot be written after it."""
+    need_different({**{f"the {name}": path for name, path in other.items()}, **files})
+    for option, path in files.items():
         if path is not None:
-            need_writable(path)
+            with naming(option):
+                need_writable(path)
 
 
 def write_each(*files: tuple[Path | None, Callable[[Path], object]]) -> None:
-    """Write all that is asked for, in order, also where one fails; then raise its error."""
+    """Write all that is asked for, in order, also if one fails; then raise its error."""
     failures = []
     for path, write in files:
         try:

@@ -7,24 +7,24 @@ from typing import Annotated
 
 import typer
 
+from latebloomer.cli import options as o
 from latebloomer.cli.terminal_output import say
 from latebloomer.racing.journal import RACES
 
-PLACE_HELP = "A journal, or a folder of them; races/ if it is there, else this folder."
+PLACE_HELP = (
+    "Journal, or folder of journals. Default: races/ if it exists, else the current folder."
+)
 
 
 def watch(
-    place: Annotated[Path | None, typer.Argument(help=PLACE_HELP)] = None,
-    port: Annotated[int, typer.Option(help="Of this machine; 0 takes a free one.")] = 0,
-    exit_after_idle: Annotated[
-        float | None,
-        typer.Option(help="End so many seconds after the last race has ended and tab is closed."),
-    ] = None,
+    place: Annotated[Path | None, typer.Argument(metavar="[PLACE]", help=PLACE_HELP)] = None,
+    port: Annotated[int, o.count("port", 0, 65535)] = 0,
+    exit_after_idle: Annotated[float | None, o.number("exit_after_idle")] = None,
 ) -> None:
     """Watch races in a browser while they run.
 
-    The page is on this machine alone and changes nothing. Its address has a secret, which
-    LATEBLOOMER_WATCH_TOKEN sets, so that a restart keeps it.
+    The page is read-only and served on 127.0.0.1 only. Set LATEBLOOMER_WATCH_TOKEN and --port to
+    keep its URL across restarts.
     """
     from latebloomer.watch import serve
 
@@ -32,10 +32,8 @@ def watch(
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")
     try:
         serve(
-            place,
-            port,
-            lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
+            place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
             exit_after_idle,
-        )
+        )  # fmt: skip
     except KeyboardInterrupt:
         say("")

@@ -7,14 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.library_learner import (
-    LibraryLearner,
-    checked_full,
-    library,
-    need_valid,
-    sign,
-)
+from latebloomer.errors import SettingError
+from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 
 Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function (model, valid)
 
@@ -38,8 +32,6 @@ HARMLESS = (
 class BoosterLearner(LibraryLearner):
     """Train a booster: a step is one boosting round."""
 
-    package: ClassVar[str]
-    title: ClassVar[str]
     dataset: ClassVar[str]  # the library's own type of rows
     harmless = frozenset(HARMLESS)
     model: Any
@@ -54,8 +46,8 @@ class BoosterLearner(LibraryLearner):
         maximize: bool | None = None,
         full_steps: int | None = None,
     ) -> None:
-        self._library = library(self.package, f"{self.title} learners", self.package)
-        need_valid(self, valid)
+        self._library = self._import()
+        self._need_valid(valid)
         refuse_early_stopping(params)
         self.full_steps = full_said_once(full_steps, params)
         self._metric = metric_named_once(metric, params)
@@ -65,7 +57,7 @@ class BoosterLearner(LibraryLearner):
         self._given_train, self._given_valid = train, valid
         self._settings = self._params | {"metric": self._metric, "learning rate": self._rate}
         self._start()
-        self._sign = sign(self._metric, maximize, self._higher_is_better)
+        self._rank_by(self._metric, maximize, self._higher_is_better)
 
     def _train(self, last: int) -> float:
         for number in range(self.steps, last):
@@ -80,12 +72,10 @@ class BoosterLearner(LibraryLearner):
 
     def _rows(self, name: str, data: Any) -> tuple[Any, Any, Any]:
         """Return features, target and weights (or None)."""
-        if isinstance(data, tuple) and len(data) in (2, 3):
-            X, y, weight = data if len(data) == 3 else (*data, None)
-            return X, y, weight
-        raise LearnerError(
-            f"{name}={brief(data)}, but {name} must be a {self.dataset}, (X, y) or (X, y, weights)"
-        )
+        needed = f"a {self.dataset}, (X, y) or (X, y, weights)"
+        need_kind(isinstance(data, tuple) and len(data) in (2, 3), name, data, needed)
+        X, y, *weight = data
+        return X, y, weight[0] if weight else None
 
     @abstractmethod
     def _start(self) -> None:

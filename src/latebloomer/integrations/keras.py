@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.library_learner import (
-    LibraryLearner,
-    checked_full,
-    direction_of,
-    library,
-    need_logged,
-    need_valid,
-    sign,
-)
+from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["KerasLearner"]
@@ -92,6 +83,8 @@ class KerasLearner(LibraryLearner):
         verdict = race({"narrow": net(2), "wide": net(32)}, budget=12)
     """
 
+    package, title = "keras", "Keras"
+
     def __init__(
         self,
         model: Any,
@@ -103,28 +96,28 @@ class KerasLearner(LibraryLearner):
         full_steps: int | None = None,
         **fitting: Any,
     ) -> None:
-        self._keras = library("keras", "Keras learners", "keras")
-        _check(self._keras, model, fitting)
-        need_valid(self, valid)
+        keras = self._import()
+        _check(keras, model, fitting)
+        self._need_valid(valid)
         self.model, self.full_steps = model, checked_full(full_steps)
-        self._metric, self._settings = metric, {"metric": metric}
-        self._sign = sign(metric, maximize, direction_of)
+        self._settings = {"metric": metric}
+        self._rank_by(metric, maximize)
         self._valid = _named(valid)
         self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
-        torch = self._keras.backend.backend() == "torch"
-        self._random = RandomStates(library("torch", "Keras learners", "keras") if torch else None)
+        torch = self._import("torch") if keras.backend.backend() == "torch" else None
+        self._random = RandomStates(torch)
 
     def _train(self, last: int) -> Any:
         with self._random.in_use():
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **self._fitting)
         if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
             raise StopIteration
-        return need_logged(self._metric, said.history)[-1]
+        return self._logged(said.history)[-1]
 
     def _value(self) -> Any:
         batch = {k: self._fitting[k] for k in ("batch_size",) if k in self._fitting}
         found = self.model.evaluate(**self._valid, **batch, verbose=0, return_dict=True)
-        return need_logged(self._metric, {f"val_{name}": value for name, value in found.items()})
+        return self._logged({f"val_{name}": value for name, value in found.items()})
 
     def _write(self, folder: Path) -> None:
         self.model.save_weights(folder / WEIGHTS)
@@ -158,13 +151,11 @@ def _named(data: Any) -> dict[str, Any]:
 
 def _check(keras: Any, model: Any, fitting: dict[str, Any]) -> None:
     """Raise a `LearnerError` or a `SettingError` for what cannot be trained."""
-    if not isinstance(model, keras.Model):
-        raise LearnerError(f"model={brief(model)}, but model must be a keras.Model")
+    need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
     if not model.compiled or not model.built:
         raise LearnerError(
             "The model is not compiled or not built. Start it with keras.Input, and compile it "
             "with an optimizer and a loss."
         )
-    for name in OWN:
-        if name in fitting:
-            raise SettingError(f"{name} is given to fit by the learner itself: remove it")
+    for name in fitting.keys() & set(OWN):
+        raise SettingError(f"{name} is given to fit by the learner itself: remove it")

@@ -36,12 +36,39 @@ class LibraryLearner(ABC):
     learner with equal settings.
     """
 
+    package: ClassVar[str]  # the library, and the extra that installs it
+    title: ClassVar[str]  # its name in messages
+    harmless: ClassVar[frozenset[str]] = frozenset()  # settings that do not change the model
     full_steps: int | None = None
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
     _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
     _settings: Any = None
-    harmless: ClassVar[frozenset[str]] = frozenset()  # settings that do not change the model
+
+    def _import(self, module: str | None = None) -> Any:
+        """Import the library, or another that it needs."""
+        return library(module or self.package, f"{self.title} learners", self.package)
+
+    def _rank_by(
+        self, metric: Any, maximize: bool | None, known: Callable[[str], bool] | None = None
+    ) -> None:
+        """Set the metric and whether it is negated; `known` decides by the metric's name."""
+        if maximize is None:
+            maximize = callable(metric) or (known or direction_of)(metric)
+        self._metric, self._sign = metric, 1.0 if maximize else -1.0
+
+    def _need_valid(self, valid: Any) -> None:
+        """Raise a `LearnerError` if there is nothing to score on."""
+        if valid is None:
+            name = type(self).__name__
+            raise LearnerError(
+                f"{name} has no evaluation set, but a race compares scores on held-out rows: "
+                f"{name}(..., train, valid, metric=...)"
+            )
+
+    def _logged(self, values: Mapping[str, Any]) -> Any:
+        """Return the metric among reported values."""
+        return need_reported(self._metric, values)
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score: the metric, negated for a loss."""
@@ -207,13 +234,6 @@ def steps_left(steps: Any, done: int, full_steps: int | None) -> int:
 # --- metrics ---
 
 
-def sign(metric: Any, maximize: bool | None, known: Callable[[str], bool]) -> float:
-    """Return 1 if higher values of a metric are better, else -1; `known` decides by its name."""
-    if maximize is None:
-        maximize = callable(metric) or known(metric)
-    return 1.0 if maximize else -1.0
-
-
 def direction_of(metric: str) -> bool:
     """Return whether the name that a user gave a metric says that higher is better.
 
@@ -232,21 +252,15 @@ def direction_of(metric: str) -> bool:
     )
 
 
-def need_logged(metric: str, logged: Mapping[str, Any]) -> Any:
-    """Return the value of a metric, or raise a `LearnerError` that lists the reported ones."""
-    if metric not in logged:
-        raise LearnerError(
-            f"metric={metric!r} is not reported. Reported are: "
-            f"{', '.join(sorted(logged)) or 'none'}."
-        )
-    return logged[metric]
+def need_reported(name: str, values: Mapping[str, Any]) -> Any:
+    """Return a reported value, or raise a `LearnerError` that lists the reported names."""
+    if name not in values:
+        names = ", ".join(sorted(values)[:12]) or "none"
+        raise LearnerError(f"{name!r} is not reported. Reported are: {names}.")
+    return values[name]
 
 
-def need_valid(learner: Any, valid: Any) -> None:
-    """Raise a `LearnerError` if there is nothing to score on."""
-    if valid is None:
-        name = type(learner).__name__
-        raise LearnerError(
-            f"{name} has no evaluation set, but a race compares scores on held-out rows: "
-            f"{name}(..., train, valid, metric=...)"
-        )
+def need_kind(holds: bool, name: str, value: Any, needed: str) -> None:
+    """Raise a `LearnerError` if a part of a learner has another type than is needed."""
+    if not holds:
+        raise LearnerError(f"{name}={brief(value)}, but {name} must be {needed}")

@@ -6,17 +6,12 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError
+from latebloomer.errors import SettingError
 from latebloomer.integrations.library_learner import (
     LibraryLearner,
     checked_full,
-    direction_of,
-    library,
-    need_logged,
-    need_valid,
+    need_kind,
     own_folder,
-    sign,
 )
 from latebloomer.integrations.random_states import RandomStates
 
@@ -110,6 +105,8 @@ class LightningLearner(LibraryLearner):
         verdict = race({"narrow": net(2), "wide": net(32)}, budget=6)
     """
 
+    package, title = "lightning", "Lightning"
+
     def __init__(
         self,
         module: Any,
@@ -122,29 +119,24 @@ class LightningLearner(LibraryLearner):
         weights_only: bool = True,
         **trainer: Any,
     ) -> None:
-        self._lightning = library("lightning", "Lightning learners", "lightning")
-        self._torch = library("torch", "Lightning learners", "lightning")
-        if not isinstance(module, self._lightning.LightningModule):
-            raise LearnerError(f"module={brief(module)}, but module must be a LightningModule")
-        for name in OWN:
-            if name in trainer:
-                raise SettingError(
-                    f"{name} follows from full_steps={full_steps}: remove it from the trainer's "
-                    "settings"
-                )
-        self.model, self.full_steps, self._metric = module, checked_full(full_steps), metric
+        self._lightning, self._torch = self._import(), self._import("torch")
+        kind = self._lightning.LightningModule
+        need_kind(isinstance(module, kind), "module", module, "a LightningModule")
+        for name in trainer.keys() & set(OWN):
+            raise SettingError(f"{name} follows from full_steps={full_steps}: remove it")
+        self.model, self.full_steps = module, checked_full(full_steps)
         if self.full_steps is None:
             raise SettingError(
                 "full_steps=None, but Lightning's schedules need the epochs of a full training"
             )
-        self._sign = sign(metric, maximize, direction_of)
+        self._rank_by(metric, maximize)
         self._settings = {"metric": metric, "full_steps": self.full_steps}
         self._fit_data: dict[str, Any] = {"train_dataloaders": train, "val_dataloaders": valid}
         self._valid_data: dict[str, Any] = {"dataloaders": valid}
         if isinstance(train, self._lightning.LightningDataModule):
             self._fit_data = self._valid_data = {"datamodule": train}
         else:
-            need_valid(self, valid)
+            self._need_valid(valid)
         self._given, self._weights_only = QUIET | trainer, weights_only
         self._random = RandomStates(self._torch)
         self._folder = own_folder(self)
@@ -178,7 +170,7 @@ class LightningLearner(LibraryLearner):
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
         if trainer.current_epoch < last:  # a callback of the user's has ended it
             raise StopIteration
-        return need_logged(self._metric, trainer.callback_metrics)
+        return self._logged(trainer.callback_metrics)
 
     def _stop(self, trainer: Any) -> None:
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
@@ -191,7 +183,7 @@ class LightningLearner(LibraryLearner):
     def _value(self) -> Any:
         trainer = self._new_trainer()
         trainer.validate(self.model, **self._valid_data, verbose=False)
-        return need_logged(self._metric, trainer.callback_metrics)
+        return self._logged(trainer.callback_metrics)
 
     def _write(self, folder: Path) -> None:
         if self.steps:

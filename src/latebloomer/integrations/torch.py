@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from latebloomer.integrations.library_learner import (
     LibraryLearner,
     at_least_1,
     checked_full,
-    library,
+    need_kind,
 )
 from latebloomer.integrations.random_states import RandomStates
 
 __all__ = ["TorchLearner"]
 
 FILE = "torch.pt"
+STATISTICS = 50  # batches from which an average's BatchNorm statistics are computed
 
 
 class TorchLearner(LibraryLearner):
@@ -70,6 +72,13 @@ class TorchLearner(LibraryLearner):
     state : Any
         State of `train_batch`: an object with `state_dict()` and `load_state_dict()`. It is saved
         together with the gradients.
+    ema : float | None
+        Memory of an exponential moving average of the weights, as a fraction of the full training
+        (0.01 is a good value). The score is then that of the averaged weights, which sees through
+        a learning rate that decays to zero within the full training; it misleads under a constant
+        rate and if overfitting decides. `model` is the model as trained, `averaged_model` the
+        average. Statistics of BatchNorm are computed again, from up to 50 batches. Needs
+        `full_steps`. Default: no average.
     weights_only : bool
         Whether checkpoints are loaded so that no code can run from them.
 
@@ -114,6 +123,8 @@ class TorchLearner(LibraryLearner):
         verdict = race({"narrow": net(2), "wide": net(64)}, budget=15)
     """
 
+    package, title = "torch", "PyTorch"
+
     def __init__(
         self,
         model: Any,
@@ -132,9 +143,10 @@ class TorchLearner(LibraryLearner):
         accumulate: int = 1,
         train_batch: Callable[[Any], Any] | None = None,
         state: Any = None,
+        ema: float | None = None,
         weights_only: bool = True,
     ) -> None:
-        self._torch = library("torch", "PyTorch learners", "torch")
+        self._torch = self._import()
         _check(self._torch, model, optimizer, loader, metric)
         _check_training(loss, train_batch, state, accumulate)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
@@ -148,9 +160,36 @@ class TorchLearner(LibraryLearner):
         self._train_batch, self._state, self._accumulate = train_batch, state, accumulate
         self._gathered = 0  # batches whose gradients wait for the optimizer
         self._sign = 1.0 if maximize else -1.0
+        self._average = None if ema is None else self._new_average(ema)
         self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts()]}
         self._random = RandomStates(self._torch)
         self._epoch = Epoch(loader, self._random)
+
+    @property
+    def averaged_model(self) -> Any:
+        """The average of the model's weights; None without `ema`."""
+        return None if self._average is None else self._average.module
+
+    @property
+    def last_scores(self) -> dict[str, float]:
+        """Scores now: of the model as trained and, with `ema`, of its average."""
+        models = {"model": self.model, "averaged_model": self.averaged_model}
+        found = {name: one for name, one in models.items() if one is not None}
+        return {name: self._sign * float(self._scored(one)) for name, one in found.items()}
+
+    def _new_average(self, ema: float) -> Any:
+        """Return an average of the model that remembers a fraction of the full training."""
+        require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
+        each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
+        if self.full_steps is None or each is None:
+            raise SettingError(
+                f"ema={ema} is a fraction of the full training, whose length is unknown: give "
+                "full_steps=, and batches= if the loader has no length"
+            )
+        memory = ema * self.full_steps * each / self._accumulate  # in steps of the optimizer
+        tools = self._torch.optim.swa_utils
+        average = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / memory))
+        return tools.AveragedModel(self.model, multi_avg_fn=average)
 
     def _train(self, last: int) -> Any:
         with self._random.in_use():
@@ -158,12 +197,26 @@ class TorchLearner(LibraryLearner):
             while self.steps < last:
                 self._step()
                 self.steps += 1
+            if self._average is not None:
+                self._refresh_statistics()
             return self._value()
 
+    def _refresh_statistics(self) -> None:
+        """Compute the average's BatchNorm statistics, without numbers that training draws."""
+        before, generator = self._random.now(), self._epoch.generator_state()
+        place = next(self.model.parameters()).device
+        batches = islice(self._loader, STATISTICS)
+        self._torch.optim.swa_utils.update_bn(batches, self._average, place)
+        self._epoch.set_generator(generator)
+        self._random.apply(before)
+
     def _value(self) -> Any:
-        self.model.eval()
+        return self._scored(self.model if self._average is None else self.averaged_model)
+
+    def _scored(self, model: Any) -> Any:
+        model.eval()
         with self._torch.no_grad():
-            return self._metric(self.model)
+            return self._metric(model)
 
     def _step(self) -> None:
         done = 0
@@ -177,9 +230,15 @@ class TorchLearner(LibraryLearner):
             done += 1
             if self._train_batch is not None:
                 self._train_batch(batch)
-                self._schedule("batch")
+                self._stepped()
             else:
                 self._usual_batch(batch)
+
+    def _stepped(self) -> None:
+        """Follow a step of the optimizer."""
+        self._schedule("batch")
+        if self._average is not None:
+            self._average.update_parameters(self.model)
 
     def _schedule(self, after: str) -> None:
         if self._scheduler is not None and self._schedule_by == after:
@@ -201,7 +260,7 @@ class TorchLearner(LibraryLearner):
         else:
             self._scaler.step(self._optimizer)
             self._scaler.update()
-        self._schedule("batch")
+        self._stepped()
 
     # --- checkpoints ---
 
@@ -229,6 +288,7 @@ class TorchLearner(LibraryLearner):
         parts = {
             "model": self.model, "optimizer": self._optimizer, "scheduler": self._scheduler,
             "scaler": self._scaler, "loader": self._loader, "state": self._state,
+            "average": self._average,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if hasattr(part, "state_dict")}
 
@@ -255,58 +315,54 @@ class Epoch:
         return batch
 
     def _begin(self) -> None:
-        self._began = (self._random.now(), self._generator_state())
+        self._began = (self._random.now(), self.generator_state())
         self._left, self._had = iter(self._loader), 0
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs."""
         if self._left is None or not self._had:
-            return {"had": 0, "began": [], "now": self._generator_state()}
+            return {"had": 0, "began": [], "now": self.generator_state()}
         began = [self._random.as_lists(self._began[0]), self._began[1]]
-        return {"had": self._had, "began": began, "now": self._generator_state()}
+        return {"had": self._had, "began": began, "now": self.generator_state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Start the epoch as it was started and skip the batches that were used."""
-        self._set_generator(state["now"])
+        self.set_generator(state["now"])
         if not state["had"]:
             return
         after = self._random.state
         began, generator = state["began"]
         self._random.state = self._random.from_lists(began)
         with self._random.in_use():
-            self._set_generator(generator)
+            self.set_generator(generator)
             self._begin()
             for _ in range(state["had"]):
                 self.next()
         self._random.state = after
-        self._set_generator(state["now"])
+        self.set_generator(state["now"])
 
-    def _generator_state(self) -> Any:
+    def generator_state(self) -> Any:
+        """Return the state of the loader's own generator; None without one."""
         generator = getattr(self._loader, "generator", None)
         return None if generator is None else generator.get_state()
 
-    def _set_generator(self, state: Any) -> None:
+    def set_generator(self, state: Any) -> None:
+        """Set the loader's own generator to a state."""
         if state is not None:
             self._loader.generator.set_state(state)
 
 
 def _check(torch: Any, model: Any, optimizer: Any, loader: Any, metric: Any) -> None:
     """Raise a `LearnerError` for parts that cannot be used."""
-    if not isinstance(model, torch.nn.Module):
-        raise LearnerError(f"model={brief(model)}, but model must be a torch.nn.Module")
+    need_kind(isinstance(model, torch.nn.Module), "model", model, "a torch.nn.Module")
     if next(model.parameters(), None) is None:
         raise LearnerError(f"model={brief(model)} has no parameters, so nothing can be trained")
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise LearnerError(
-            f"optimizer={brief(optimizer)}, but optimizer must be one of torch.optim"
-        )
-    if not hasattr(loader, "__iter__") or isinstance(loader, Iterator):
-        raise LearnerError(
-            f"loader={brief(loader)}, but loader must be a DataLoader, or return the batches of "
-            "an epoch each time it is iterated"
-        )
-    if not callable(metric):
-        raise LearnerError(f"metric={brief(metric)}, but metric must be a function of the model")
+    need_kind(isinstance(optimizer, torch.optim.Optimizer), "optimizer", optimizer,
+              "one of torch.optim")  # fmt: skip
+    batches = hasattr(loader, "__iter__") and not isinstance(loader, Iterator)
+    needed = "a DataLoader, or return the batches of an epoch each time it is iterated"
+    need_kind(batches, "loader", loader, needed)
+    need_kind(callable(metric), "metric", metric, "a function of the model")
 
 
 def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) -> None:
@@ -319,9 +375,6 @@ def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) ->
             f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer "
             "itself: count batches there, and give the counter as state="
         )
-    if state is not None and not (
-        hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
-    ):
-        raise LearnerError(
-            f"state={brief(state)}, but state must have state_dict() and load_state_dict()"
-        )
+    saves = hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
+    need_kind(state is None or saves, "state", state,
+              "an object with state_dict() and load_state_dict()")  # fmt: skip

@@ -10,16 +10,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.library_learner import (
     LibraryLearner,
     at_least_1,
-    direction_of,
-    library,
-    need_logged,
+    need_kind,
     own_folder,
-    sign,
 )
 from latebloomer.integrations.random_states import RandomStates
 
@@ -100,6 +96,8 @@ class HuggingFaceLearner(LibraryLearner):
         verdict = race({"slow": tuned(1e-5), "quick": tuned(1e-2)}, budget=4)
     """
 
+    package, title = "transformers", "Hugging Face"
+
     def __init__(
         self,
         trainer: Any,
@@ -108,14 +106,14 @@ class HuggingFaceLearner(LibraryLearner):
         maximize: bool | None = None,
         every: int | None = None,
     ) -> None:
-        self._library = library("transformers", "Hugging Face learners", "transformers")
-        self._torch = library("torch", "Hugging Face learners", "transformers")
+        self._library, self._torch = self._import(), self._import("torch")
         _check(self._library, trainer, every)
         self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
-        self._metric = named if named.startswith("eval_") else f"eval_{named}"
         better = trainer.args.greater_is_better if metric is None else None
-        self._sign = sign(self._metric, better if maximize is None else maximize, direction_of)
+        self._rank_by(
+            f"eval_{named.removeprefix('eval_')}", better if maximize is None else maximize
+        )
         self.full_steps = _full_training(trainer, every)
         self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
         self._random = RandomStates(self._torch)
@@ -147,7 +145,7 @@ class HuggingFaceLearner(LibraryLearner):
         return self._value()
 
     def _value(self) -> Any:
-        return need_logged(self._metric, self.trainer.evaluate())
+        return self._logged(self.trainer.evaluate())
 
     def _write(self, folder: Path) -> None:
         if not self.steps:
@@ -247,8 +245,8 @@ def _full_training(trainer: Any, every: int | None) -> int:
 
 def _check(transformers: Any, trainer: Any, every: Any) -> None:
     """Raise a `LearnerError` or a `SettingError` for what cannot race."""
-    if not isinstance(trainer, transformers.Trainer):
-        raise LearnerError(f"trainer={brief(trainer)}, but trainer must be a transformers.Trainer")
+    kind = transformers.Trainer
+    need_kind(isinstance(trainer, kind), "trainer", trainer, "a transformers.Trainer")
     if trainer.eval_dataset is None:
         raise LearnerError("HuggingFaceLearner has no evaluation set: Trainer(eval_dataset=...)")
     if trainer.model_init is not None:

@@ -17,7 +17,7 @@ from latebloomer.page.html_document import (
     section,
     sentence_list,
 )
-from latebloomer.page.race_page import FINISHED, RUNNING, RacePage
+from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
@@ -225,7 +225,8 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
 
 def _title(page: RacePage) -> str:
     if page.best is None:
-        return "Waiting for the first score"
+        waiting = "Waiting for the first score"
+        return "Every learner failed" if page.state == ALL_FAILED else waiting
     return f"{'Keep' if page.final else 'Leading:'} {page.best}"
 
 
@@ -241,7 +242,7 @@ def _when(page: RacePage) -> str:
         parts.append(strftime("%Y-%m-%d %H:%M", localtime(page.started)))
     lasted = span_of_time(page.seconds)
     words = {RUNNING: f"running, {lasted} so far", FINISHED: f"took {lasted}"}
-    return " · ".join([*parts, words.get(page.state, f"interrupted after {lasted}")])
+    return " · ".join([*parts, words.get(page.state, f"{page.state} after {lasted}")])
 
 
 def _progress(page: RacePage) -> str:
@@ -250,7 +251,7 @@ def _progress(page: RacePage) -> str:
     left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
     text = f"{page.spent:,} of {page.budget:,} pulls{left}"
     again = ""
-    if page.state != RUNNING and page.resume_code:
+    if page.state not in (RUNNING, ALL_FAILED) and page.resume_code:
         again = f'<p class="small">Resume it with:</p><pre>{escape(page.resume_code)}</pre>'
     return (
         f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '

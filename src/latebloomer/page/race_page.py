@@ -9,7 +9,8 @@ from typing import NamedTuple
 from latebloomer.page.thinned_curve import ThinnedCurve
 from latebloomer.session.learner_view import LearnerView
 
-RUNNING, INTERRUPTED, FINISHED = "running", "interrupted", "finished"  # states of a race
+# States of a race; it has failed if every learner has.
+RUNNING, INTERRUPTED, FINISHED, ALL_FAILED = "running", "interrupted", "finished", "failed"
 
 
 class Level(NamedTuple):
@@ -46,7 +47,7 @@ class Certainty:
 class RacePage:
     """Everything that a race's page shows."""
 
-    state: str  # RUNNING, INTERRUPTED or FINISHED
+    state: str  # RUNNING, INTERRUPTED, FINISHED or ALL_FAILED
     best: str | None  # the winner or the leader
     final: bool  # False while another learner may still be selected
     why: str  # the reason in a sentence or two

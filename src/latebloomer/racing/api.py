@@ -168,6 +168,7 @@ def resume(
     *,
     budget: int | None = None,
     trainings: float | None = None,
+    seconds: float | None = None,
     horizon: int | None = None,
     revive: bool = True,
     add: Mapping[str, Given] | None = None,
@@ -182,7 +183,7 @@ def resume(
 
     Each learner is restored from its latest checkpoint and repeats only the pulls that are not in
     it; a learner without `save` and `load` is trained again from the start. The race prints that
-    cost before it starts. A larger `budget` (or `trainings`) extends the race, finished or not: it
+    cost before it starts. A larger `budget` (or `trainings`, `seconds`) extends the race, finished or not: it
     is planned again, and learners that the new plan would have kept are revived.
 
     Parameters
@@ -195,6 +196,8 @@ def resume(
         New total budget in pulls, including pulls already spent.
     trainings : float | None
         New total budget in full trainings.
+    seconds : float | None
+        New total time of a time-based race, including the time already spent.
     horizon : int | None
         New number of pulls at which learners are compared. Default: unchanged.
     revive : bool
@@ -235,8 +238,8 @@ def resume(
 
     return run_race.continue_race(
         journal, learners, policy, runner, progress, callbacks, watch,
-        budget=budget, trainings=trainings, horizon=horizon, revive=revive, add=add,
-        full_steps=full_steps,
+        budget=budget, trainings=trainings, seconds=seconds, horizon=horizon, revive=revive,
+        add=add, full_steps=full_steps,
     )  # fmt: skip
 
 

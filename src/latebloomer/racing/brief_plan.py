@@ -1,79 +1,144 @@
-"""The plan of a race in a few lines: what is said before the first pull."""
+"""What a race prints before its first pull: the plan, and what a pull is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from math import ceil
 
 from latebloomer.policies.plan_text import Description, Phase
-from latebloomer.racing.share_text import percent
+from latebloomer.racing.training_share import Share
 
 SHOWN = 6  # phases; of more, the first and the last
 
 
-def plan_in_pulls(plan: Description, what: str, set_aside: int = 0) -> str:
-    """The plan, by the pulls that each phase brings learners to; `latebloomer plan` says more.
-
-    >>> from latebloomer.policies.foresight import Foresight
-    >>> print(plan_in_pulls(Foresight().describe(4, 150, 200), "auto: foresight", 50))
-    auto: foresight over 4 learners with 200 pulls, compared at 200 pulls each
-      4 learners to 23 pulls each, 3 to 31, 2 to 48, then 50 pulls for the winner
-    Whoever is last after 23 pulls is dropped; a take-off after that is not seen.
-    """
-    lines = [
-        f"{what} over {plan.arms} learners with {plan.budget + set_aside} pulls, compared at "
-        f"{plan.horizon} pulls each",
-        f"  {_phases(plan, str, ' pulls each', set_aside)}",
-        *plan.outlook,
-    ]
-    if plan.budget < plan.advised_budget:
-        lines.append(f"Smallest budget that makes sense: {plan.advised_budget} ({plan.why}).")
-    return "\n".join(lines)
-
-
-def plan_in_trainings(
-    plan: Description, trainings: float | None, what: str, set_aside: int = 0
+def plan_in_words(
+    plan: Description,
+    rule: str,
+    aside: int = 0,
+    one: int | None = None,
+    trainings: float | None = None,
 ) -> str:
-    """The plan, by the share of a full training that each phase brings learners to.
+    """Return the plan in a few lines; `latebloomer plan` prints more.
+
+    `aside` pulls are reserved for the winner; `one` full training is that many pulls, if pulls are
+    fractions of it.
 
     >>> from latebloomer.policies.foresight import Foresight
-    >>> print(plan_in_trainings(Foresight().describe(4, 200, 100), 2, "auto: foresight"))
-    auto: foresight over 4 learners for 2 full trainings: 200 pulls, each 1/100 of a training
-      4 learners to 24 % of their training, 3 to 38 %, 2 to 69 %
-    Whoever is last after 24 % is dropped; a take-off after that is not seen.
+    >>> print(plan_in_words(Foresight().describe(4, 150, 200), "foresight (chosen by auto)", 50))
+    Racing 4 learners with policy foresight (chosen by auto). Budget: 200 pulls; learners are ...
+    Plan: train all 4 learners to 23 pulls, then the best 3 to 31, then the best 2 to 48, then ...
+    First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot be seen.
+    >>> print(plan_in_words(Foresight().describe(4, 200, 100), "foresight", one=100))
+    Racing 4 learners with policy foresight. Budget: 2 full trainings = 200 pulls of 1/100 ...
+    Plan: train all 4 learners to 24 % of their training, then the best 3 to 38 %, then the best ...
+    First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
     """
-    one, pulls = plan.horizon, plan.budget + set_aside
-    whole = pulls / one if trainings is None else trainings
+    pulls = plan.budget + aside
+    if one is None:
+        budget = f"{pulls} pulls; learners are compared at {plan.horizon} pulls"
+    else:
+        whole = pulls / one if trainings is None else trainings
+        budget = f"{whole:g} full training{'s' * (whole != 1)} = {pulls} pulls of 1/{one} training"
+        budget += " each"
     lines = [
-        f"{what} over {plan.arms} learners for {whole:g} full training{'s' * (whole != 1)}: "
-        f"{pulls} pulls, each 1/{one} of a training",
-        f"  {_phases(plan, lambda n: percent(n, one), ' of their training', set_aside)}",
+        f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
+        f"Plan: {_phases(plan, one, aside)}.",
     ]
     if plan.last_seen is not None:
         n, dropped, arms = plan.last_seen
-        who = "last" if dropped == 1 else f"among the last {dropped} of {arms}"
-        lines.append(
-            f"Whoever is {who} after {percent(n, one)} is dropped; a take-off after that is not "
-            "seen."
-        )
+        which = "the lowest-ranked learner" if dropped == 1 else f"the lowest {dropped} of {arms}"
+        at = _level(n, one) if one else f"{n} pull{'s' * (n != 1)}"
+        after = "its drop" if dropped == 1 else "that"
+        lines.append(f"First drop: {which} at {at}. An improvement after {after} cannot be seen.")
+    if one is None and plan.budget < plan.advised_budget:
+        lines.append(f"Recommended minimum budget: {plan.advised_budget} pulls ({plan.why}).")
     return "\n".join(lines)
 
 
-def _phases(plan: Description, upto: Callable[[int], str], unit: str, set_aside: int) -> str:
-    """Who is brought to what, in one line."""
-    said = [_phase(phase, upto, unit if j == 0 else "") for j, phase in enumerate(plan.phases)]
+def _phases(plan: Description, one: int | None, aside: int) -> str:
+    """Return what each phase does, in one line."""
+    said = [_phase(phase, one, first=j == 0) for j, phase in enumerate(plan.phases)]
     if len(said) > SHOWN:
         said = [*said[: SHOWN - 2], f"({len(said) - SHOWN} more phases)", *said[-2:]]
     if plan.policy.decides_after_sweeps():
-        said.append("and after every sweep those that cannot win are dropped")
-    if plan.unspent:
-        said.append(f"{plan.unspent} pulls unspent")
-    if set_aside:
-        said.append(f"then {set_aside} pulls for the winner")
-    return ", ".join(said)
+        said[-1] += ", dropping learners that cannot win after every sweep"
+    if aside:
+        said.append(f"the winner for {aside} more pull{'s' * (aside != 1)}")
+    left = f"; {plan.unspent} pulls are left over" if plan.unspent else ""
+    return f"{', then '.join(said)}{left}"
 
 
-def _phase(phase: Phase, upto: Callable[[int], str], unit: str) -> str:
+def _phase(phase: Phase, one: int | None, first: bool) -> str:
     if phase.arms is None:
-        return f"{phase.pulls} pulls one by one, each to whoever is rated highest"
-    who = f"{phase.arms} learners" if unit else f"{phase.arms}"
-    return f"{who} to {upto(phase.upto)}{unit}"
+        return f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
+    unit = "" if not first else " pulls" if one is None else " of their training"
+    which = f"train all {phase.arms} learners" if first else f"the best {phase.arms}"
+    return f"{which} to {_level(phase.upto, one)}{unit}"
+
+
+def _level(pulls: int, one: int | None) -> str:
+    """Return a number of pulls, or the share of a full training that they are.
+
+    >>> _level(23, None), _level(1, 3), _level(25, 100), _level(2, 1000)
+    ('23', '33 %', '25 %', '0.2 %')
+    """
+    if one is None:
+        return str(pulls)
+    share = 100 * pulls / one
+    return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
+
+
+def useful_workers(plan: Description, aside: int = 0) -> int | None:
+    """Return how many workers can help: all pulls over those of the longest learner.
+
+    None for a policy that decides after every pull.
+
+    >>> from latebloomer.policies.foresight import Foresight
+    >>> useful_workers(Foresight().describe(8, 400))
+    5
+    """
+    if any(phase.arms is None for phase in plan.phases):
+        return None
+    longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
+    return ceil((plan.budget - plan.unspent + aside) / longest)
+
+
+def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
+    """Return a line that says how many workers can help, if that is known."""
+    count = useful_workers(plan, aside)
+    if count is None:
+        return []
+    return [f"More than {count} worker{'s' * (count != 1)} will not make this race faster."]
+
+
+def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
+    """Return what a pull is in the learners' own steps, from the shortest training to the longest.
+
+    >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
+    >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\\n")
+    One pull is 2.5 steps for sgd (250 in total) and up to 36 steps for net (3600 in total).
+    tree has only 5 steps: pulls that add no step repeat its last score and take no training time.
+    """
+    fine = {name: share for name, share in shares.items() if not share.repeats_scores}
+    order = sorted(fine, key=lambda name: fine[name].full_steps)
+    each = [
+        _steps(name, fine[name])
+        for name in (order if len(order) < 2 else order[:: len(order) - 1])
+    ]
+    said = [f"One pull is {' and up to '.join(each)}."] if each else []
+    few = [
+        f"{name} has only {one.full_steps} steps"
+        for name, one in shares.items()
+        if one.repeats_scores
+    ]
+    if few:
+        which = "its last score" if len(few) == 1 else "the last score"
+        said.append(
+            f"{', '.join(few)}: pulls that add no step repeat {which} and take no training time."
+        )
+    return said
+
+
+def _steps(name: str, share: Share) -> str:
+    each = f"{share.full_steps / share.pulls:.3g}"
+    return f"{each} step{'s' * (each != '1')} for {name} ({share.full_steps} in total)"

@@ -23,6 +23,7 @@ from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, RunnerContext
+from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import Interrupt, stopping_rule
 from latebloomer.racing.time_budget import Stopwatch, TimeBudget, grace_of
 from latebloomer.session.events import (
@@ -61,7 +62,7 @@ class Driver:
         progress: Progress,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.race, self.session, self.settings = race, race.session, race.settings
+        self.race, self.session = race, race.session
         self.journal, self.entries, self.runner = journal, entries, runner
         self.progress = progress
         self.states = SavedStates(race, journal.path, journal.durability == "full")
@@ -75,9 +76,15 @@ class Driver:
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unreleased = set(range(len(entries)))
+        self._late: set[int] = set()  # arms that ran beyond the time of the race
         self._rescued = False  # whether the journal was lost once
         self._racers = len(self.session.racing)  # after the latest event
         self._racers_changed = False  # by the events that are being recorded
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the race; an extension may have changed them."""
+        return self.race.settings
 
     # --- the race ---
 
@@ -95,6 +102,12 @@ class Driver:
         self.watch = Stopwatch(self.race.elapsed)
         self.clock = self._make_clock()
         self._repeat_latest()
+
+    def extend(self, *events: Event) -> None:
+        """Give the race a larger budget, or more time."""
+        self.record(*events)
+        self.stopping = stopping_rule(self.session, self.settings)
+        self.clock = self._make_clock()
 
     def _make_clock(self) -> TimeBudget | None:
         if self.settings.seconds is None:
@@ -211,6 +224,8 @@ class Driver:
 
     def _take(self, report: Report) -> None:
         """Process a report of the runner; most are scores."""
+        if self.clock is not None and not self.session.over:
+            self._note_overrun(report)
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
                 if self._resumed:
@@ -224,6 +239,20 @@ class Driver:
         else:
             self._take_other(report)
         self._plan_ahead()
+
+    def _note_overrun(self, report: Report) -> None:
+        """Note the call that was still running when the time and its grace period were over."""
+        over = -self._seconds_left()
+        if over <= 0 or not isinstance(report, ScoreReported | PullFailed | Restored):
+            return
+        arm, built = report.arm, isinstance(report, Restored)
+        if arm not in self._late and not (built and arm in self._resumed):
+            self._late.add(arm)
+            late = over + grace_of(self.settings.seconds)
+            advice = "" if self.runner.interrupts else '. runner="isolated" interrupts such calls'
+            what = "building it" if built else "a pull"
+            text = f"{what} ended {late:.3g} s after the race's time{advice}"
+            self.record(WarningNoted(arm, text))
 
     def _take_other(self, report: Event) -> None:
         match report:
@@ -334,6 +363,30 @@ class Driver:
         self.record(saved)
         self.states.drop_older(saved)
 
+    def cost_of_restoring(self, arms: Sequence[int] | None = None) -> str:
+        """Return what it costs to restore learners; by default those that the race needs."""
+        session, states, race = self.session, self.states, self.race
+        over = arms is None and session.over
+        if arms is None:
+            arms = [session.best_arm] if session.over else session.trainable
+        pulls, time, away = 0, 0.0, 0
+        for arm in arms:
+            n = session.pulls_of(arm)
+            saved, listed = states.available(arm, n), states.newest(arm, n)
+            saved = saved or (states.model(arm, n) if over else None)
+            away += bool(listed and not saved)
+            missing = n - (saved.n if saved else 0)
+            pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
+        if not pulls:
+            return "Every learner is restored from its checkpoint."
+        text = f"Retraining {pulls} pulls that no checkpoint covers (about {time:.3g} s)."
+        if away:
+            text += (
+                f" The checkpoints of {away} learners are not in {states.storage}: if they are "
+                "elsewhere, stop and give the runner that storage."
+            )
+        return text
+
     def save(self, arms: Sequence[int]) -> None:
         """Save learners that have trained since their last checkpoint, if live and savable."""
         behind = {arm: self.session.pulls_of(arm) for arm in arms if self.schedule.is_behind(arm)}
@@ -344,9 +397,9 @@ class Driver:
         self.save(self.session.racing)
         text = f"Stopped after pull {self.session.spent} of {self.session.budget}"
         if self.journal.path is None:
-            raise Interrupted(f"{text}; the race had no journal, so it cannot be resumed", None)
+            raise Interrupted(text, None, "; the race had no journal, so it cannot be resumed")
         call = resume_call(self.journal.path)
-        raise Interrupted(f"{text}; continue with {call}", str(self.journal.path))
+        raise Interrupted(text, str(self.journal.path), f"; continue with {call}")
 
     def winner(self) -> Any:
         """Return the recommended learner, restored if it is not live, and save it if possible.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from latebloomer.errors import (
@@ -19,7 +21,6 @@ from latebloomer.errors import (
     need_whole,
     require,
 )
-from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.learner import Given
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import Share, shares_of
@@ -40,10 +41,10 @@ class Extension(NamedTuple):
         """Names of the new learners."""
         return tuple(event.name for event in self.events if isinstance(event, Joined))
 
-    def announcement(self, race: RaceState, states: SavedStates) -> str:
-        """Return what happens now, and what it costs to restore learners."""
-        why = "".join(event.why for event in self.events if isinstance(event, Extended))
-        return f"{why}{_restoring(self.revived, race, states)}"
+    @property
+    def why(self) -> str:
+        """What happens now, in words."""
+        return "".join(event.why for event in self.events if isinstance(event, Extended))
 
 
 def with_new_learners(
@@ -74,6 +75,7 @@ def plan_extension(
     add: Mapping[str, Given] | None = None,
     budget: int | None = None,
     trainings: float | None = None,
+    seconds: float | None = None,
     horizon: int | None = None,
     revive: bool = True,
     full_steps: Any = None,
@@ -83,46 +85,75 @@ def plan_extension(
     It changes nothing. A request that is not possible raises an error that says what to do.
     """
     session = race.session
-    budget = _in_pulls(budget, trainings, race)
     new = {name: given for name, given in dict(learners).items() if name not in session.names}
-    if budget is None:
+    total = _in_pulls(budget, trainings, seconds, race)
+    if total is None:
         _need_budget([name for name in add or {} if name in new], horizon, session)
         return None
-    budget = _checked_budget(budget, race)
     _check_horizon(horizon, session)
     if not isinstance(revive, bool):
         raise SettingError(f"revive={revive!r}, but revive must be True or False")
-    if budget == session.budget and not new and horizon in (None, session.horizon):
+    same_time = seconds is None or seconds == race.settings.seconds
+    if total == session.budget and same_time and not new and horizon in (None, session.horizon):
         return None  # the same call again, after an interruption
-    horizon = session.horizon if horizon is None else horizon
-    selected = session.winner is not None
-    aside = set_aside(budget - session.spent if selected else budget, session.winner_share)
+    if horizon is None:  # without one, a time-based race compares learners at its budget
+        follows = seconds is not None and race.settings.horizon is None
+        horizon = total if follows else session.horizon
+    spent = session.spent if session.winner is not None else 0
+    deciding = total - set_aside(total - spent, session.winner_share)
     one = race.settings.pulls_per_training
     shares = shares_of(new, full_steps, one) if new and one is not None else {}
     joined = [
         _joined(len(session.names) + k, name, shares.get(name)) for k, name in enumerate(new)
     ]
-    extended = Extended(budget, budget - aside, horizon, revive)
+    time = None if seconds is None else float(seconds)
+    extended = Extended(total, deciding, horizon, revive, seconds=time)
     after = _after(session, [*joined, extended])
     revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
-    why = _in_words(session, after, revived, list(new))
-    extended = Extended(budget, budget - aside, horizon, revive, why)
-    return Extension((*joined, extended), revived, shares)
+    why = _in_words(race, after, revived, list(new), seconds)
+    return Extension((*joined, replace(extended, why=why)), revived, shares)
 
 
-def _in_pulls(budget: int | None, trainings: float | None, race: RaceState) -> int | None:
-    """Return the new budget in pulls."""
-    if trainings is None:
-        return budget
-    if budget is not None:
-        raise SettingError(f"trainings={trainings} and budget={budget}: give only one of them")
+def _in_pulls(
+    budget: int | None, trainings: float | None, seconds: float | None, race: RaceState
+) -> int | None:
+    """Return the new total budget in pulls; None if none is given."""
+    given = {"budget": budget, "trainings": trainings, "seconds": seconds}
+    names = [f"{name}={value}" for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise SettingError(f"{' and '.join(names)}: give only one of them")
     one = race.settings.pulls_per_training
-    if one is None:
+    if trainings is not None and one is None:
         raise SettingError(
             f"trainings={trainings}, but in this race a pull is one step: give budget= in pulls"
         )
-    need_number("trainings", trainings)
-    return round(trainings * one)
+    if seconds is not None:
+        return _pulls_in(seconds, race)
+    if trainings is not None and one is not None:
+        need_number("trainings", trainings)
+        budget = round(trainings * one)
+    return None if budget is None else _checked_budget(budget, race)
+
+
+def _pulls_in(seconds: float, race: RaceState) -> int:
+    """Return about how many pulls fit into a larger total time, by the pace so far."""
+    need_number("seconds", seconds)
+    had, session = race.settings.seconds, race.session
+    if had is None:
+        raise SettingError(
+            f"seconds={seconds:g} cannot extend a race with a budget of {session.budget} pulls. "
+            "Give budget= or trainings=, or start a new race with seconds=...."
+        )
+    if not had <= seconds < inf:
+        raise BudgetError(
+            f"seconds={seconds:g} is below the race's time of {had:g} s, which cannot be cut. Give "
+            f"more than {had:g}, or omit seconds to resume without extending."
+        )
+    if seconds == had:
+        return session.budget
+    left = max(0.0, seconds - race.elapsed)
+    fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
+    return max(session.budget, session.spent + fit, session.spent + 1)
 
 
 def _joined(arm: int, name: str, share: Share | None) -> Joined:
@@ -185,9 +216,20 @@ def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
 # --- what is printed ---
 
 
-def _in_words(before: Session, after: Session, back: Sequence[int], new: Sequence[str]) -> str:
-    names = before.names
-    said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
+def _in_words(
+    race: RaceState,
+    after: Session,
+    back: Sequence[int],
+    new: Sequence[str],
+    seconds: float | None,
+) -> str:
+    before, names = race.session, race.session.names
+    if seconds is None:
+        said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
+    else:
+        more = after.budget - before.spent
+        said = [f"Extending the time from {race.settings.seconds:g} s to {seconds:g} s."]
+        said.append(f"About {more} more pull{'s' * (more != 1)} fit.")
     if back:
         at = [f"{names[i]} (at pull {before.pulls_of(i)})" for i in back]
         said.append(f"Revived: {', '.join(at)}.")
@@ -195,22 +237,10 @@ def _in_words(before: Session, after: Session, back: Sequence[int], new: Sequenc
         said.append("No learner is revived.")
     if new:
         said.append(f"New: {', '.join(new)}.")
-    if after.horizon == before.horizon:
+    if seconds is not None and race.settings.horizon is None:
+        pass  # the horizon is the budget, which later plans set
+    elif after.horizon == before.horizon:
         said.append(f"The horizon stays at {before.horizon} pulls.")
     else:
         said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
     return " ".join(said)
-
-
-def _restoring(back: Sequence[int], race: RaceState, states: SavedStates) -> str:
-    """Return what it costs to restore the revived learners."""
-    again, time = 0, 0.0
-    for arm in back:
-        n = race.session.pulls_of(arm)
-        saved = states.available(arm, n)
-        missing = n - (saved.n if saved else 0)
-        again += missing
-        time += missing * race.seconds[arm] / max(1, n)
-    if not again:
-        return ""
-    return f" Retraining {again} pulls that no checkpoint covers (about {time:.3g} s)."

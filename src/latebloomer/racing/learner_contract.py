@@ -137,30 +137,25 @@ def _restored(entry: Entry, place: Path, pulls: int) -> Learner:
     return learner
 
 
-def _parameters(learner: Learner) -> dict[str, Any]:
-    """Return copies of the parameters of a learner's model, if it is one of PyTorch or Keras."""
+def _parameters(learner: Learner) -> list[Any]:
+    """Return copies of the parameters of a learner's model, if it is one of Keras or PyTorch."""
     model: Any = getattr(bare(learner), "model", None)
-    if hasattr(model, "state_dict"):
-        found = {name: np.array(value.cpu()) for name, value in model.state_dict().items()
-                 if hasattr(value, "cpu")}  # fmt: skip
-    else:
-        weights = model.get_weights() if hasattr(model, "get_weights") else []
-        found = {f"weight {k}": np.array(value) for k, value in enumerate(weights)}
-    return found
+    if hasattr(model, "get_weights"):
+        return [np.array(value) for value in model.get_weights()]
+    values = model.state_dict().values() if hasattr(model, "state_dict") else []
+    return [np.array(value.cpu()) for value in values if hasattr(value, "cpu")]
 
 
-def _wrong_state(learner: Learner, parameters: dict[str, Any], score: float) -> str:
+def _wrong_state(learner: Learner, parameters: list[Any], score: float) -> str:
     """Return how a restored learner differs from the one that was saved; empty if it does not."""
     if not can_save(learner):
         return ""
     now = _parameters(learner)
-    differ = [
-        name for name in parameters if not np.array_equal(parameters[name], now.get(name, np.nan))
-    ]
-    if differ:
+    same = [np.array_equal(*pair) for pair in zip(parameters, now, strict=False)]
+    if len(now) != len(parameters) or not all(same):
         return (
-            f"loaded from its checkpoint, {len(differ)} of {len(parameters)} parameters are not "
-            f"those that were saved, {differ[0]!r} for one: save() or load() leaves them out"
+            f"loaded from its checkpoint, {len(parameters) - sum(same)} of {len(parameters)} "
+            "arrays of parameters are not those that were saved: save() or load() leaves them out"
         )
     value = evaluation(learner)
     if value is None or same_evaluation(value, score) or evaluation(learner) != value:

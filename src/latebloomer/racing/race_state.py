@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 
 from latebloomer._util.text import reason_of
@@ -153,6 +154,8 @@ class RaceState:
                 self._note_share(event)
             case Extended():
                 self.notes.append(event)
+                if event.seconds is not None:
+                    self.settings = replace(self.settings, seconds=event.seconds)
                 self._let_newcomers_in()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
@@ -243,10 +246,15 @@ class RaceState:
         saved = self._models.get(arm)
         return saved if saved is not None and saved.n == n else None
 
-    def need_one_learner(self) -> None:
-        """Raise `AllFailed`, with every reason, where none is left that has shown a score."""
+    @property
+    def every_learner_failed(self) -> bool:
+        """True if the race is over and no learner with a score is left."""
         session = self.session
-        if not session.over or any(session.pulls_of(i) for i in session.racing):
+        return session.over and not any(session.pulls_of(i) for i in session.racing)
+
+    def need_one_learner(self) -> None:
+        """Raise `AllFailed`, with every reason, if no learner with a score is left."""
+        if not self.every_learner_failed:
             return
         failed = [left for left in self.departures.values() if left.how == FAILED]
         reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)

@@ -13,7 +13,7 @@ from typing import Any
 from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing.brief_plan import plan_in_pulls, plan_in_trainings
+from latebloomer.racing.brief_plan import plan_in_words, pull_in_words, workers_in_words
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
@@ -33,7 +33,7 @@ from latebloomer.racing.same_race import (
     need_same_settings,
 )
 from latebloomer.racing.settings import Settings, declared_range, process_name, versions
-from latebloomer.racing.share_text import pull_in_words
+from latebloomer.racing.time_budget import grace_of
 from latebloomer.racing.training_share import Units, declared, units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.load import LearnerLoader
@@ -187,7 +187,7 @@ def continue_race(
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     """Return the verdict of a journal as it stands."""
-    opened = files.read(journal_at(journal))
+    opened = files.read(journal_at(journal), brief=True)
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
     finally:
@@ -215,8 +215,9 @@ def _run(
             state.need_one_learner()
         driver.start()
         if extension is not None:
-            progress.say(extension.announcement(state, driver.states))
-            driver.record(*extension.events)
+            cost = f" {driver.cost_of_restoring(extension.revived)}" if extension.revived else ""
+            progress.say(f"{extension.why}{cost}")
+            driver.extend(*extension.events)
         _announce(driver, progress)
         driver.run()
         driver.check_journal()
@@ -241,63 +242,45 @@ def _run(
 
 
 def _announce(driver: Driver, progress: Progress) -> None:
-    """The plan before the first pull; what a resume costs before it is paid."""
+    """Print the plan before the first pull, or what a resume costs."""
     session = driver.session
     crashing = driver.race.crashing_learner()
     if crashing is not None:
         driver.record(WarningNoted(crashing, CRASHES))
     if session.spent:
-        progress.say(f"resumed at pull {session.spent} of {session.budget}; {_repeats(driver)}")
+        at = f"Resumed at pull {session.spent} of {session.budget}."
+        progress.say(f"{at} {driver.cost_of_restoring()}")
     else:
         progress.say(_plan(driver))
     if driver.journal.path is not None:
-        progress.say(f"journal: {near(driver.journal.path)}")
+        progress.say(f"Journal: {near(driver.journal.path)}")
 
 
 def _plan(driver: Driver) -> str:
-    """The plan in a few lines."""
-    session, settings = driver.session, driver.settings
+    session, settings, runner = driver.session, driver.settings, driver.runner
+    rule = settings.rule.removeprefix("auto: ") + " (chosen by auto)" * settings.auto
     if settings.seconds is not None:
         share = settings.winner_share
-        of_it = f", {share:.0%} of them for the winner" if share else ""
-        return (
-            f"{settings.rule} over {len(session.names)} learners for {settings.seconds:g} s{of_it}"
-            ": the first sweep measures how many pulls that is"
-        )
+        lines = [
+            f"Racing {len(session.names)} learners with policy {rule}. Budget: "
+            f"{settings.seconds:g} s; the first pull of each learner shows how many pulls fit."
+        ]
+        if share:
+            lines.append(f"{share:.0%} of the time is reserved for training the winner further.")
+        if runner.interrupts:
+            grace = grace_of(settings.seconds)
+            lines.append(f"A pull that still runs {grace:.3g} s after the end is interrupted.")
+        return "\n".join(lines)
     arms, budget = len(session.names), session.deciding_budget
     plan = session.policy.describe(arms, budget, session.horizon, session.min_pulls)
-    aside = session.budget - budget
-    if not settings.shares:
-        return plan_in_pulls(plan, settings.rule, aside)
-    said = plan_in_trainings(plan, settings.trainings, settings.rule, aside)
-    return f"{said}\n{pull_in_words(settings.shares)}"
-
-
-def _repeats(driver: Driver) -> str:
-    """What restoring the learners will cost."""
-    session, race, states = driver.session, driver.race, driver.states
-    needed = [session.best_arm] if session.over else session.trainable
-    pulls, time, away = 0, 0.0, 0
-    for arm in needed:
-        n = session.pulls_of(arm)
-        saved, listed = states.available(arm, n), states.newest(arm, n)
-        saved = saved or (states.model(arm, n) if session.over else None)
-        away += bool(listed and not saved)
-        missing = n - (saved.n if saved else 0)
-        pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
-    if not pulls:
-        return "every learner is restored from its checkpoint"
-    text = f"{pulls} pulls are not in checkpoints and are trained again (about {time:.3g} s)"
-    if away:
-        text += (
-            f"; the checkpoints of {away} learners are not in {states.storage}: if "
-            "they are elsewhere, stop and give the runner that storage"
-        )
-    return text
+    aside, one = session.budget - budget, settings.pulls_per_training
+    said = plan_in_words(plan, rule, aside, one, settings.trainings)
+    helps = workers_in_words(plan, aside) if runner.fragile else []
+    return "\n".join([said, *pull_in_words(settings.shares), *helps])
 
 
 def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
-    """The learners in the journal's order."""
+    """Return the learners in the journal's order; raise an error if their names differ."""
     given = {entry.name: entry for entry in entries}
     advice = "Give the same names, or start a new race in another file."
     need_same(journal, {"learners": names}, {"learners": list(given)}, advice)

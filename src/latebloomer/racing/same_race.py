@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import MOST, brief, one_line
 from latebloomer.errors import JournalMismatch
 from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
@@ -90,10 +93,27 @@ def _plain(value: Any) -> Any:
 
 
 def described(learners: Any) -> dict[str, dict[str, Any]]:
-    """Return the attribute `settings` of each learner that has one, a dict of plain values."""
+    """Return the attribute `settings` of each learner that has one, as a journal returns it."""
     given = learners.items() if isinstance(learners, Mapping) else ()
     found = {name: getattr(one, "settings", None) for name, one in given}
-    return {name: dict(value) for name, value in found.items() if isinstance(value, Mapping)}
+    return {
+        name: {str(key): _recorded(value) for key, value in settings.items()}
+        for name, settings in found.items()
+        if isinstance(settings, Mapping)
+    }
+
+
+def _recorded(value: Any) -> Any:
+    """Return a plain value; any other as text, without its address in memory."""
+    plain = value is None or type(value) in (bool, int, str)
+    if plain or (isinstance(value, float) and isfinite(value)):
+        return value
+    try:
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    except Exception:  # of a user's own class
+        return brief(value)
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return text if len(text) <= MOST else f"{one_line(text[:MOST])}... ({digest})"
 
 
 def need_same_learners(

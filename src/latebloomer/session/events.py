@@ -93,8 +93,9 @@ class Extended:
     budget: int  # pulls in all, those that are spent among them
     deciding: int  # those of them that name the best; the rest trains it on
     horizon: int
-    revive: bool = True  # False: who is out stays out
+    revive: bool = True  # False: learners that left stay out
     why: str = ""
+    seconds: float | None = None  # new total time, if the race is time-based
 
 
 # --- what else happens in a race ---

@@ -417,7 +417,9 @@ class Session:
 
     def _extend(self, event: Extended) -> None:
         self.budget, self.deciding_budget, self.horizon = self._checked_extension(event)
-        self._extended, self._horizon_follows_budget = True, False
+        self._extended = True
+        if event.seconds is None:  # with more time, later plans set the budget and the horizon
+            self._horizon_follows_budget = False
         self.repeats_scores |= {new.arm for new in self._joining if new.repeats_scores}
         self.names = (*self.names, *(new.name for new in self._joining))
         self._pulls += [0] * len(self._joining)

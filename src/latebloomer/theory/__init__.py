@@ -13,16 +13,14 @@ from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
 from latebloomer.theory.assumptions import (
-    RisingConcave,
     Violation,
-    check_rising_concave,
     increments,
     largest_beta,
     smallest_c,
     violations,
 )
 from latebloomer.theory.certificate import Certificate, certificate
-from latebloomer.theory.complexity import best_arm, best_arm_changes, best_arms, gaps, h1, h2
+from latebloomer.theory.complexity import best_arm, best_arms, gaps, h1, h2
 from latebloomer.theory.exploration import (
     NoExploration,
     exploration_limit,
@@ -44,13 +42,10 @@ __all__ = [
     "Certificate",
     "NoExploration",
     "PhaseCondition",
-    "RisingConcave",
     "Violation",
     "best_arm",
-    "best_arm_changes",
     "best_arms",
     "certificate",
-    "check_rising_concave",
     "exploration_limit",
     "exploration_limit_polynomial",
     "gaps",

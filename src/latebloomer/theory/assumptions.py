@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,27 +31,6 @@ class Violation:
     amount: float
 
 
-@dataclass(frozen=True)
-class RisingConcave:
-    """What `check_rising_concave` found; a field is None if nothing is wrong.
-
-    Attributes
-    ----------
-    falls : Violation | None
-        First place where a curve falls, if one does.
-    bends_up : Violation | None
-        First place where a curve bends up, if one does.
-    """
-
-    falls: Violation | None
-    bends_up: Violation | None
-
-    @property
-    def holds(self) -> bool:
-        """True if Assumption 1 holds at every pull the curves cover."""
-        return self.falls is None and self.bends_up is None
-
-
 def increments(curves: ArrayLike) -> Floats:
     r"""Return the increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
 
@@ -78,35 +56,6 @@ def increments(curves: ArrayLike) -> Floats:
     array([[0.5 , 0.25]])
     """
     return np.diff(as_curves(curves), axis=1)
-
-
-def check_rising_concave(curves: ArrayLike, tolerance: float = 1e-12) -> RisingConcave:
-    r"""Check :math:`\gamma_i(n) \ge 0` and :math:`\gamma_i(n+1) \le \gamma_i(n)`.
-
-    [Mussi24, Assumption 1].
-
-    Reports the earliest pull at fault (the lowest arm among equals). The default tolerance
-    forgives the rounding of curves of order 1, nothing more.
-
-    Parameters
-    ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
-    tolerance : float
-        Difference that counts as rounding.
-
-    Returns
-    -------
-    RisingConcave
-        First place where it fails, if it does.
-
-    Examples
-    --------
-    >>> check_rising_concave([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
-    RisingConcave(falls=None, bends_up=Violation(arm=1, pull=1, amount=0.25))
-    """
-    falls, bends_up = violations(curves, tolerance)
-    return RisingConcave(_earliest(falls), _earliest(bends_up))
 
 
 def violations(
@@ -216,8 +165,3 @@ def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
 
 def _first_true(over: NDArray[np.bool_]) -> list[int]:
     return np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
-
-
-def _earliest(found: Iterable[Violation | None]) -> Violation | None:
-    """Return the violation at the earliest pull, the lowest arm among equals."""
-    return min((v for v in found if v), key=lambda v: (v.pull, v.arm), default=None)

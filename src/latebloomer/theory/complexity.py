@@ -66,32 +66,6 @@ def best_arms(means: Floats, tie: float = 0.0) -> Ints:
     return np.argmax(means >= np.max(means, axis=0) - tie, axis=0)
 
 
-def best_arm_changes(curves: ArrayLike, budget: int, tie: float = 0.0) -> Ints:
-    """Return the budgets T in 2, ..., `budget` at which i*(T) differs from i*(T - 1).
-
-    Parameters
-    ----------
-    curves : ArrayLike
-        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
-    budget : int
-        T, the total number of pulls.
-    tie : float
-        Means apart by no more than this count as equal.
-
-    Returns
-    -------
-    Ints
-        The budgets.
-
-    Examples
-    --------
-    >>> best_arm_changes([[0.0, 0.5, 0.9], [0.4, 0.6, 0.7]], budget=3)
-    array([3])
-    """
-    best = best_arms(as_problem(curves, budget)[:, :budget], tie)
-    return np.flatnonzero(np.diff(best)).astype(np.int64) + 2
-
-
 def gaps(curves: ArrayLike, budget: int) -> Floats:
     r"""Return the gaps :math:`\Delta_i(T) = \mu_{i^*(T)}(T) - \mu_i(T)`, 0 for the best arm.
 

@@ -9,7 +9,15 @@ from time import perf_counter, time
 
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
-from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, Level, PageEvent, RacePage
+from latebloomer.page.race_page import (
+    ALL_FAILED,
+    FINISHED,
+    INTERRUPTED,
+    RUNNING,
+    Level,
+    PageEvent,
+    RacePage,
+)
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.following import JournalFollower
 from latebloomer.racing.journal import files
@@ -129,9 +137,11 @@ class FollowedRace:
 
     @property
     def stage(self) -> str:
-        """RUNNING, INTERRUPTED or FINISHED."""
+        """RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
         if self.state is not None and self.state.verdict is not None:
             return FINISHED
+        if self.state is not None and self.state.every_learner_failed:
+            return ALL_FAILED
         return RUNNING if files.is_held(self.path) else INTERRUPTED
 
     def page(self) -> RacePage:
@@ -182,7 +192,9 @@ class FollowedRace:
         session, settings = state.session, state.settings
         return RacePage(
             state=stage, best=None, final=False,
-            why="The first pull is running." if stage == RUNNING else "No pull was made.",
+            why={RUNNING: "The first pull is running.", ALL_FAILED: "No learner is left."}.get(
+                stage, "No pull was made."
+            ),
             learners=learner_views(state, {}), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
             higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,

@@ -31,19 +31,7 @@ from latebloomer.racing.time_budget import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import (
-    FAILED,
-    FINISHED,
-    Assigned,
-    Began,
-    Created,
-    Decided,
-    Ended,
-    Event,
-    LearnerLeft,
-    ScoreReported,
-    WarningNoted,
-)
+from latebloomer.session import events
 from latebloomer.session.session import Session
 
 GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
@@ -97,8 +85,8 @@ class HostedRace:
         self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
         need_phases(RaceState(self._created(), self.settings.policy).session)
 
-    def _created(self) -> Created:
-        return Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
+    def _created(self) -> events.Created:
+        return events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
 
     # --- the journal ---
 
@@ -111,7 +99,7 @@ class HostedRace:
             if self._state.session.over:
                 self.close()
             else:
-                self.record(Began(process_name(), versions()))
+                self.record(events.Began(process_name(), versions()))
         return self._state
 
     def _taken_up(self) -> RaceState:
@@ -137,13 +125,13 @@ class HostedRace:
     def session(self) -> Session:
         return self.state.session
 
-    def record(self, *events: Event) -> None:
+    def record(self, *happened: events.Event) -> None:
         """Write events to the journal, then apply them to the race."""
         state = self.state
         if self._journal is not None:
-            self._journal.append(*events, elapsed=self._clock.elapsed)
+            self._journal.append(*happened, elapsed=self._clock.elapsed)
         state.elapsed = self._clock.elapsed
-        for event in events:
+        for event in happened:
             state.apply(event)
 
     def close(self) -> None:
@@ -154,13 +142,7 @@ class HostedRace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the race, which is in the journal."""
-        fresh: dict[str, Any] = {
-            "_state": None,
-            "_journal": None,
-            "_seen": set(),
-            "_doubted": set(),
-        }
-        return {**vars(self), **fresh}
+        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_doubted": set()}
 
     # --- trials ---
 
@@ -172,13 +154,13 @@ class HostedRace:
         free = (arm for arm in range(len(self.names)) if arm not in known)
         arm = next(iter([*named, *same]), None)
         if arm is None and (arm := next(free, None)) is not None:
-            self.record(Assigned(arm, trial, plain))
+            self.record(events.Assigned(arm, trial, plain))
         if arm is not None:
             self._seen.add(arm)
         elif not self._crowded and not self.over:
             self._crowded = True
             self.record(
-                WarningNoted(None, f"{trial} and other trials beyond n_trials did not race")
+                events.WarningNoted(None, f"{trial} and other trials beyond n_trials did not race")
             )
         return arm
 
@@ -188,7 +170,7 @@ class HostedRace:
         try:
             value = as_score(score)
         except LearnerError as error:
-            self.leave(arm, FAILED, f"pull {n}: {error}")
+            self.leave(arm, events.FAILED, f"pull {n}: {error}")
             return END
         if n <= known:  # trained again after a kill
             self._compare(arm, n, value)
@@ -199,7 +181,7 @@ class HostedRace:
                 "report 1, 2, 3, ... and continue from the checkpoint after a pause"
             )
         if self.session.accepts(arm):
-            self.record(ScoreReported(arm, value, seconds))
+            self.record(events.ScoreReported(arm, value, seconds))
             self._end_if_over()
         return self.next_of(arm)
 
@@ -208,7 +190,7 @@ class HostedRace:
         if score != before and arm not in self._doubted and not self.session.over:
             self._doubted.add(arm)
             text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
-            self.record(WarningNoted(arm, text))
+            self.record(events.WarningNoted(arm, text))
 
     def next_of(self, arm: int) -> str:
         """Return what a trial does next: continue, wait for others of its phase, or end."""
@@ -220,9 +202,9 @@ class HostedRace:
         """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
         if self.session.over or self.session.departure(arm) is not None:
             return
-        if how == FINISHED and not self.session.pulls_of(arm):
-            how, why = FAILED, "it ended before its first result"
-        self.record(LearnerLeft(arm, how, why))
+        if how == events.FINISHED and not self.session.pulls_of(arm):
+            how, why = events.FAILED, "it ended before its first result"
+        self.record(events.LearnerLeft(arm, how, why))
         self._end_if_over()
 
     def level(self, arm: int) -> int:
@@ -239,8 +221,8 @@ class HostedRace:
     def _end_if_over(self) -> None:
         if self.over and self.state.verdict is None:
             if any(map(self.session.pulls_of, self.session.racing)):
-                self.record(Decided(self.verdict().summary()))
-            self.record(Ended())
+                self.record(events.Decided(self.verdict().summary()))
+            self.record(events.Ended())
             self.close()
 
     def verdict(self) -> Verdict:
@@ -280,15 +262,6 @@ def need_count(value: Any, name: str) -> int:
     require(number.is_integer() and number >= 1, name, value, "an integer >= 1",
             "it counts a trial's results")  # fmt: skip
     return int(number)
-
-
-def need_reported(name: str, result: Mapping[str, Any]) -> Any:
-    """Return what a trial reports under a name, or raise a `LearnerError` with the names."""
-    if name not in result:
-        raise LearnerError(
-            f"{name!r} is not reported: a trial's results have {', '.join(sorted(result)[:12])}"
-        )
-    return result[name]
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,15 +31,7 @@ from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.same_race import holds_race, need_same, race_in
 from latebloomer.racing.training_share import declared
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import (
-    FAILED,
-    Began,
-    Created,
-    Decided,
-    Event,
-    LearnerLeft,
-    ScoreReported,
-)
+from latebloomer.session import events
 from latebloomer.session.learner_view import DROPPED
 
 __all__ = ["race_study"]
@@ -223,15 +215,15 @@ class StudyMirror:
         self._shown = [len(one.intermediate_values) for one in frozen]  # before a kill
         self._running = {arm for arm, one in enumerate(frozen) if not one.state.is_finished()}
 
-    def __call__(self, event: Event, view: RaceView) -> None:
-        if isinstance(event, Began):
+    def __call__(self, event: events.Event, view: RaceView) -> None:
+        if isinstance(event, events.Began):
             self._begin(view)
-        elif not (isinstance(event, ScoreReported) and self._has(event, view)):
+        elif not (isinstance(event, events.ScoreReported) and self._has(event, view)):
             self._show(event)
-        if isinstance(event, Began | ScoreReported | LearnerLeft):
+        if isinstance(event, events.Began | events.ScoreReported | events.LearnerLeft):
             self._end_dropped(view)
 
-    def _has(self, event: ScoreReported, view: RaceView) -> bool:
+    def _has(self, event: events.ScoreReported, view: RaceView) -> bool:
         """Return whether a score is shown already: a resumed race repeats the latest."""
         return self._pulls[event.arm] >= view.pulls[event.arm]
 
@@ -244,17 +236,17 @@ class StudyMirror:
         for event in view.events():
             self._show(event)
 
-    def _show(self, event: Event) -> None:
+    def _show(self, event: events.Event) -> None:
         match event:
-            case ScoreReported():
+            case events.ScoreReported():
                 self._pulls[event.arm] += 1
                 if self._pulls[event.arm] > self._shown[event.arm]:
                     self._trials[event.arm].report(event.score, step=self._pulls[event.arm])
-            case LearnerLeft() if event.arm in self._running:
+            case events.LearnerLeft() if event.arm in self._running:
                 self._trials[event.arm].set_user_attr(LEFT, [event.how, event.why])
-                if event.how == FAILED:
+                if event.how == events.FAILED:
                     self._end(event.arm, state=self._states.FAIL)
-            case Decided():
+            case events.Decided():
                 winner = list(map(_name_of, self._trials)).index(event.summary["name"])
                 self._end(winner, event.summary["score"])
                 for arm in sorted(self._running):
@@ -301,7 +293,7 @@ def _need_journal(
         own, studys = {"race": race_in(place).race}, {"race": known["race"]}
         need_same(place, own, studys, "The study's race needs its own journal: give another.")
         return
-    created = Created(known["race"], known["settings"], tuple(known["names"]))
+    created = events.Created(known["race"], known["settings"], tuple(known["names"]))
     state, curves = RaceState(created, policy), _frozen(study, trials)
     with closing(files.create(place, created)) as journal:
         while (event := _next_event(state, curves)) is not None:
@@ -309,7 +301,7 @@ def _need_journal(
             state.apply(event)
 
 
-def _next_event(state: RaceState, curves: Sequence[Any]) -> ScoreReported | LearnerLeft | None:
+def _next_event(state: RaceState, curves: Sequence[Any]) -> events.Event | None:
     """Return what came next in a race, by the values that its trials have reported."""
     if state.session.over:
         return None
@@ -318,5 +310,5 @@ def _next_event(state: RaceState, curves: Sequence[Any]) -> ScoreReported | Lear
     if n in one.intermediate_values:
         share = state.shares.get(state.names[arm])
         steps = None if share is None else share.steps_of(n)
-        return ScoreReported(arm, one.intermediate_values[n], steps=steps)
-    return LearnerLeft(arm, *one.user_attrs[LEFT]) if LEFT in one.user_attrs else None
+        return events.ScoreReported(arm, one.intermediate_values[n], steps=steps)
+    return events.LearnerLeft(arm, *one.user_attrs[LEFT]) if LEFT in one.user_attrs else None

@@ -18,9 +18,8 @@ from latebloomer.integrations.hosts.hosted_race import (
     WAIT,
     HostedRace,
     need_count,
-    need_reported,
 )
-from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.library_learner import library, need_reported
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED

@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from latebloomer.racing.callbacks import RaceView
-from latebloomer.session.events import (
-    Began,
-    Decided,
-    Ended,
-    Event,
-    LearnerLeft,
-    PullFailed,
-    ScoreReported,
-    WarningNoted,
-)
+from latebloomer.session import events
 
 __all__ = ["RaceLogger"]
 
@@ -46,7 +37,7 @@ class RaceLogger(ABC):
     def __init__(self) -> None:
         self._failed: str | None = None  # the race in which it failed
 
-    def __call__(self, event: Event, view: RaceView) -> None:
+    def __call__(self, event: events.Event, view: RaceView) -> None:
         if self._failed == view.id:
             return
         try:
@@ -55,21 +46,21 @@ class RaceLogger(ABC):
             self._failed = view.id
             raise  # the race notes it
 
-    def _take(self, event: Event, view: RaceView) -> None:
+    def _take(self, event: events.Event, view: RaceView) -> None:
         match event:
-            case Began():
+            case events.Began():
                 self.begin(view)
-            case ScoreReported():
+            case events.ScoreReported():
                 self.score(event.arm, view.pulls[event.arm], event.score, view)
-            case LearnerLeft():
+            case events.LearnerLeft():
                 self.note(event.arm, f"{event.how}: {event.why}" if event.why else event.how, view)
-            case PullFailed():
+            case events.PullFailed():
                 self.note(event.arm, f"a pull failed ({event.reason})", view)
-            case WarningNoted():
+            case events.WarningNoted():
                 self.note(event.arm, event.text, view)
-            case Decided():
+            case events.Decided():
                 self.decide(event.summary, view)
-            case Ended():
+            case events.Ended():
                 self.end(view)
 
     @abstractmethod
@@ -89,6 +80,31 @@ class RaceLogger(ABC):
 
     def end(self, view: RaceView) -> None:  # noqa: B027
         """Release what `begin` opened; the race may not have finished."""
+
+
+class WriterPerLearner(RaceLogger):
+    """A logger that opens a writer at the first pull of each learner."""
+
+    def begin(self, view: RaceView) -> None:
+        self._writers: dict[int, Any] = {}
+
+    def end(self, view: RaceView) -> None:
+        for writer in self._writers.values():
+            self._close(writer)
+        self._writers = {}
+
+    def _writer(self, arm: int, view: RaceView) -> Any:
+        if arm not in self._writers:
+            self._writers[arm] = self._open(arm, view)
+        return self._writers[arm]
+
+    @abstractmethod
+    def _open(self, arm: int, view: RaceView) -> Any:
+        """Return the writer of a learner."""
+
+    @abstractmethod
+    def _close(self, writer: Any) -> None:
+        """Close a writer."""
 
 
 def settings_in_words(view: RaceView) -> dict[str, str]:

@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from latebloomer.integrations.library_learner import library
-from latebloomer.integrations.loggers.race_logger import RaceLogger
+from latebloomer.integrations.loggers.race_logger import WriterPerLearner
 from latebloomer.racing.callbacks import RaceView
 
 __all__ = ["TensorBoardLogger"]
 
 
-class TensorBoardLogger(RaceLogger):
+class TensorBoardLogger(WriterPerLearner):
     """A folder for each race, with one for each learner; TensorBoard overlays their curves.
 
     The tag is `score`, the step the learner's pull; `kept` is 1 for the learner that is kept.
@@ -49,10 +49,6 @@ class TensorBoardLogger(RaceLogger):
         super().__init__()
         self._summary = library("tensorboard.summary", "TensorBoard logs", "tensorboard")
         self._folder = Path(folder)
-        self._writers: dict[int, Any] = {}
-
-    def begin(self, view: RaceView) -> None:
-        self._writers = {}
 
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
         self._writer(arm, view).add_scalar("score", score, pull)
@@ -62,14 +58,10 @@ class TensorBoardLogger(RaceLogger):
             kept = float(name == summary["name"])
             self._writer(arm, view).add_scalar("kept", kept, view.pulls[arm])
 
-    def end(self, view: RaceView) -> None:
-        for writer in self._writers.values():
-            writer.close()
-        self._writers = {}
+    def _open(self, arm: int, view: RaceView) -> Any:
+        place = self._folder / view.id / quote(view.names[arm], safe=" ")
+        place.mkdir(parents=True, exist_ok=True)
+        return self._summary.Writer(str(place))
 
-    def _writer(self, arm: int, view: RaceView) -> Any:
-        if arm not in self._writers:
-            place = self._folder / view.id / quote(view.names[arm], safe=" ")
-            place.mkdir(parents=True, exist_ok=True)
-            self._writers[arm] = self._summary.Writer(str(place))
-        return self._writers[arm]
+    def _close(self, writer: Any) -> None:
+        writer.close()

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from latebloomer.integrations.library_learner import library
-from latebloomer.integrations.loggers.race_logger import RaceLogger, settings_in_words
+from latebloomer.integrations.loggers.race_logger import WriterPerLearner, settings_in_words
 from latebloomer.racing.callbacks import RaceView
 
 __all__ = ["WandbLogger"]
 
 
-class WandbLogger(RaceLogger):
+class WandbLogger(WriterPerLearner):
     """A group per race with a run per learner: `score`, whose step is the learner's pull.
 
     A race that is resumed continues in its runs.
@@ -48,31 +48,23 @@ class WandbLogger(RaceLogger):
         super().__init__()
         self._wandb = library("wandb", "Weights & Biases logs", "wandb")
         self._settings = {"project": project} | settings
-        self._runs: dict[int, Any] = {}
-
-    def begin(self, view: RaceView) -> None:
-        self._runs = {}
 
     def score(self, arm: int, pull: int, score: float, view: RaceView) -> None:
-        self._run(arm, view).log({"score": score, "pull": pull}, step=pull)
+        self._writer(arm, view).log({"score": score, "pull": pull}, step=pull)
 
     def note(self, arm: int | None, text: str, view: RaceView) -> None:
         if arm is not None:
-            self._run(arm, view).summary["note"] = text
+            self._writer(arm, view).summary["note"] = text
 
     def decide(self, summary: Mapping[str, Any], view: RaceView) -> None:
         for arm, name in enumerate(view.names):
-            self._run(arm, view).summary["kept"] = name == summary["name"]
+            self._writer(arm, view).summary["kept"] = name == summary["name"]
 
-    def end(self, view: RaceView) -> None:
-        for run in self._runs.values():
-            run.finish()
-        self._runs = {}
+    def _open(self, arm: int, view: RaceView) -> Any:
+        return self._wandb.init(
+            group=view.id, id=f"{view.id}-{arm}", name=view.names[arm], resume="allow",
+            reinit="create_new", config=settings_in_words(view), **self._settings,
+        )  # fmt: skip
 
-    def _run(self, arm: int, view: RaceView) -> Any:
-        if arm not in self._runs:
-            self._runs[arm] = self._wandb.init(
-                group=view.id, id=f"{view.id}-{arm}", name=view.names[arm], resume="allow",
-                reinit="create_new", config=settings_in_words(view), **self._settings,
-            )  # fmt: skip
-        return self._runs[arm]
+    def _close(self, writer: Any) -> None:
+        writer.finish()

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import AllFailed, Interrupted, need_whole, require
-from latebloomer.integrations.sklearn.scoring import ONE, metrics_of
+from latebloomer.integrations.sklearn.scoring import ONE, Table, metrics_of
 from latebloomer.integrations.sklearn.search_race import (
     OVERTIME,
     RefitReserve,
@@ -28,7 +28,6 @@ from latebloomer.integrations.sklearn.search_race import (
     search_budget,
     train_in_time,
 )
-from latebloomer.integrations.sklearn.search_results import Table
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 from latebloomer.integrations.sklearn.splits import (
     RoutedParams,
@@ -156,8 +155,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         routed = self._routed(params, estimators, X)
         raced = SearchRace(self, estimators, metrics, X, y, routed)
         budget = search_budget(self, raced)
-        if self.verbose and budget.announcement:
-            print_aside(budget.announcement)
+        if self.verbose and self.refit:
+            print_aside(budget.announcement(self))
         tasks = FitTasks(self, X, y)
         try:
             verdict = self._race(raced, budget, tasks)
@@ -266,32 +265,27 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """Predict with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self._best().predict(X)
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
+        return self._best().predict_proba(X)
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """Return logarithms of class probabilities of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
+        return self._best().predict_log_proba(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """Return the best estimator's decision function."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+        return self._best().decision_function(X)
 
     @available_if(_best_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Any) -> Any:
         """Transform with the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.transform(X)
+        return self._best().transform(X)
 
     @available_if(_best_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
@@ -299,11 +293,14 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
         `params` are for the scorer, if scikit-learn's metadata routing is switched on.
         """
-        check_is_fitted(self)
-        metrics = metrics_of(self.scoring, self.refit)
+        best, metrics = self._best(), metrics_of(self.scoring, self.refit)
         scorer = self.scorer_[metrics.leading] if metrics.several else self.scorer_
-        found = scorer(self.best_estimator_, X, y, **score_params(self, params))
+        found = scorer(best, X, y, **score_params(self, params))
         return found[metrics.leading] if isinstance(found, dict) else float(found)
+
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import ceil, inf
@@ -17,20 +16,21 @@ from sklearn.base import is_classifier
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
 from latebloomer.integrations.library_learner import own_folder
-from latebloomer.integrations.sklearn.checkpoint_formats import checkpoint_format_for
 from latebloomer.integrations.sklearn.scoring import FoldScorer, Metrics, Notes, Range
 from latebloomer.integrations.sklearn.sklearn_learner import (
+    LearnerParts,
     SklearnLearner,
-    batch_rows,
     classes_of,
-    need_positive,
-    seed_from,
+    model_format,
 )
 from latebloomer.integrations.sklearn.splits import (
     Fold,
     RoutedParams,
+    batch_rows,
     folds_of,
+    need_positive,
     row_count,
+    seed_from,
     split_rows,
     take_params,
 )
@@ -76,7 +76,7 @@ class SearchRace:
         batch = BATCH if search.batch is None and search.budget is not None else search.batch
         self._batch, self._step = batch_rows(batch), need_positive("step", search.step)
         journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
-        self._format = checkpoint_format_for(journal.checkpoint_format, journal.trusted)
+        self._format = model_format(journal.checkpoint_format, journal.trusted)
         self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
         self._scorers = {name: self._scorer(last_step(one)) for name, one in estimators.items()}
         cv = FOLDS if search.cv is None else search.cv
@@ -148,10 +148,10 @@ class SearchRace:
     def _settings_of(self, name: str) -> dict[str, Any]:
         """Return what the journal keeps of a learner, to name what differs in another `fit`."""
         estimator = self.estimators[name]
-        return {key: _plain(value) for key, value in estimator.get_params().items()} | {
+        return estimator.get_params() | {
             "estimator": type(estimator).__name__,
             "data": self._data_digest, "random_state": self.seed, "cv": self._cv_text,
-            "scoring": _plain(self._search.scoring), "decided by": self.metrics.leading,
+            "scoring": self._search.scoring, "decided by": self.metrics.leading,
             "batch": self._batch, "step": self._step,
         }  # fmt: skip
 
@@ -176,18 +176,19 @@ class SearchRace:
             for fold, (train, _) in zip(self._folds, self._splits, strict=True)
         ]
 
-    def _learner(self, name: str, folds: list[Fold], notes: Notes) -> SklearnLearner:
+    def _learner(self, name: str, folds: list[Fold], notes: Notes | None = None) -> SklearnLearner:
         settings = TrainingSettings(
             self._classes[name], self._batch, self._step, seed_of(self.seed, name)
         )
-        return SklearnLearner.on_folds(
-            self.estimators[name], folds, settings, self._scorers[name], self._format, notes
+        scorer = self._scorers[name]
+        return SklearnLearner.made_of(
+            LearnerParts(self.estimators[name], folds, settings, scorer, self._format, notes)
         )
 
     @cached_property
     def examples(self) -> dict[str, SklearnLearner]:
         """A learner of each estimator that is not trained, to ask what its steps are."""
-        return {name: self._learner(name, self._folds, Notes()) for name in self.estimators}
+        return {name: self._learner(name, self._folds) for name in self.estimators}
 
     @cached_property
     def in_one_step(self) -> list[str]:
@@ -242,13 +243,7 @@ class SearchRace:
     def on_all_rows(self, name: str) -> SklearnLearner:
         """Return a learner of an estimator that trains on all rows."""
         fold = Fold(self._X, self._y, fit_params=self._params.fit[name])
-        return self._learner(name, [fold], Notes())
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON gives it back, without addresses in memory."""
-    plain = value is None or isinstance(value, bool | int | float | str)
-    return value if plain else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        return self._learner(name, [fold])
 
 
 def train_in_time(learner: SklearnLearner, steps: int, seconds: float) -> None:
@@ -318,8 +313,13 @@ class SearchBudget(NamedTuple):
     """What is asked of the race, and what the refit may take."""
 
     race: dict[str, Any]  # as `race` takes it
-    reserved: float  # of the budget for the refit, in its unit
-    announcement: str  # about the refit, printed before anything is spent; empty without one
+    refit_cost: str
+    reserved: int = 0  # pulls of the budget for the refit
+
+    def announcement(self, search: Any) -> str:
+        """Return what is printed about the refit before anything is spent."""
+        whence = "on top of" if search.extra_refit else "of"
+        return f"The refit of the winner on all rows takes {self.refit_cost} {whence} the budget."
 
     def refit_steps(self, search: Any, verdict: Verdict, name: str) -> float:
         """Return the steps of the refit: as many pulls as were reserved; inf: a full training."""
@@ -353,22 +353,19 @@ def search_budget(search: Any, raced: SearchRace) -> SearchBudget:
             f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
             "learners are compared at one full training"
         )
-    asked, reserved, text = (_in_trainings if search.seconds is None else _in_seconds)(
-        search, raced
-    )
+    if search.seconds is None:
+        found = _in_trainings(search, raced)
+    else:
+        need_number("seconds", search.seconds)
+        cost = "one full training" if search.extra_refit else "the time of its steps in the race"
+        found = SearchBudget({"seconds": search.seconds}, cost)
     units = {"full_steps": raced.full_steps, "pulls_per_training": raced.pulls_per_training}
-    return SearchBudget(asked | units, reserved, text)
+    return found._replace(race=found.race | units)
 
 
 def refit_is_inside(search: Any) -> bool:
     """Return whether the refit is reserved from the budget."""
     return bool(search.refit) and not search.extra_refit
-
-
-def _announced(search: Any, inside: str, on_top: str) -> str:
-    if not search.refit:
-        return ""
-    return on_top if search.extra_refit else inside
 
 
 def _in_trainings(search: Any, raced: SearchRace) -> SearchBudget:
@@ -381,12 +378,9 @@ def _in_trainings(search: Any, raced: SearchRace) -> SearchBudget:
     left = trainings - reserved - whole
     if left < 0 or (others and not left > 0):
         raise BudgetError(_nothing_left(trainings, reserved, raced.in_one_step, others))
-    text = _announced(
-        search,
-        f"1 of {trainings:g} full trainings is reserved to refit the winner on all rows",
-        "one full training on top of the budget will refit the winner on all rows",
+    return SearchBudget(
+        {"trainings": left + whole / raced.pulls_per_training}, "one full training"
     )
-    return SearchBudget({"trainings": left + whole / raced.pulls_per_training}, reserved, text)
 
 
 def _nothing_left(trainings: float, reserved: int, whole: list[str], others: int) -> str:
@@ -404,17 +398,6 @@ def _nothing_left(trainings: float, reserved: int, whole: list[str], others: int
     )
 
 
-def _in_seconds(search: Any, raced: SearchRace) -> SearchBudget:
-    need_number("seconds", search.seconds)
-    text = _announced(
-        search,
-        f"of {search.seconds:g} s the time that it takes is reserved to refit the winner on all "
-        "rows",
-        "one full training after that time will refit the winner on all rows",
-    )
-    return SearchBudget({"seconds": search.seconds}, 0, text)
-
-
 def _in_pulls(search: Any, arms: int) -> SearchBudget:
     budget, horizon = need_whole("budget", search.budget), search.horizon
     reserved = 0
@@ -426,17 +409,12 @@ def _in_pulls(search: Any, arms: int) -> SearchBudget:
                 "pulls to refit the winner. Give more, set refit=False, or set extra_refit=True "
                 "to refit on top of the budget."
             )
-    many = f"{horizon}" if horizon is not None else "as many as it had in the race"
-    text = _announced(
-        search,
-        f"{reserved} of {budget} pulls are reserved to refit the winner on all rows",
-        f"pulls on top of the budget will refit the winner on all rows: {many}",
-    )
     # No learner is trained further than the refit, and all are compared where that ends.
     asked: dict[str, Any] = {"budget": budget - reserved, "horizon": horizon or reserved or None}
     if search.pulls_per_training is not None:
         asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
-    return SearchBudget(asked, reserved, text)
+    cost = f"{reserved or horizon} pulls" if reserved or horizon else "as many pulls as it had"
+    return SearchBudget(asked, cost, reserved)
 
 
 def _refit_pulls(policy: Any, arms: int, budget: int) -> int:

@@ -16,8 +16,8 @@ from latebloomer.integrations.sklearn.candidates import (
     need_trainable,
     with_replaced,
 )
+from latebloomer.integrations.sklearn.scoring import Table, cv_results_table, results_table
 from latebloomer.integrations.sklearn.search_race import SearchRace
-from latebloomer.integrations.sklearn.search_results import Table, cv_results_table, results_table
 from latebloomer.racing.verdict.verdict import Verdict
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
+import pickle
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
-from latebloomer._util.text import brief
-from latebloomer.errors import LearnerError, SettingError, need_whole, require
-from latebloomer.integrations.sklearn.booster_training import booster_model
-from latebloomer.integrations.sklearn.checkpoint_formats import (
-    CheckpointFormat,
-    LearnerState,
-    checkpoint_format_for,
-)
+from latebloomer._util.text import brief, reason_of
+from latebloomer.errors import LearnerError, SettingError, extra, require
+from latebloomer.integrations.booster_estimators import booster_model
 from latebloomer.integrations.sklearn.scoring import (
     FoldScorer,
     Notes,
@@ -30,11 +26,14 @@ from latebloomer.integrations.sklearn.scoring import (
 )
 from latebloomer.integrations.sklearn.splits import (
     Fold,
+    batch_rows,
     fold_with,
     folds_of,
     indexable_data,
     need_one_per_row,
+    need_positive,
     row_count,
+    seed_from,
     split_rows,
 )
 from latebloomer.integrations.sklearn.training import (
@@ -47,6 +46,17 @@ from latebloomer.integrations.sklearn.training import (
     has_head,
     last_step,
 )
+
+
+class LearnerParts(NamedTuple):
+    """What a learner is made of."""
+
+    estimator: Any
+    folds: list[Fold]
+    settings: TrainingSettings
+    scorer: FoldScorer
+    format: ModelFormat
+    notes: Notes | None = None  # which get what comes of its pulls
 
 
 class SklearnLearner:
@@ -121,7 +131,7 @@ class SklearnLearner:
         sample_weight: Any = None,
     ) -> None:
         model_class(estimator)  # raises an error before anything is split
-        checkpoints = checkpoint_format_for(checkpoint_format, trusted)
+        checkpoints = model_format(checkpoint_format, trusted)
         seed = seed_from(random_state)
         batch, step = batch_rows(batch), need_positive("step", step)
         scorer = scorer_for(last_step(estimator), scoring)
@@ -136,38 +146,22 @@ class SklearnLearner:
             splits = split_rows(X, y, validation, is_classifier(estimator), seed, "validation")
             folds = folds_of(X, y, splits, weights, weights)
         settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
-        self._set_up(estimator, folds, settings, FoldScorer(scorer), checkpoints, Notes())
+        self._set_up(LearnerParts(estimator, folds, settings, FoldScorer(scorer), checkpoints))
         self.score_range: Range | None = score_range_of(estimator, scoring)
 
     @classmethod
-    def on_folds(
-        cls,
-        estimator: Any,
-        folds: list[Fold],
-        settings: TrainingSettings,
-        scorer: FoldScorer,
-        checkpoints: CheckpointFormat,
-        notes: Notes,
-    ) -> SklearnLearner:
-        """Return a learner on rows that have been split already; `notes` gets what comes of it."""
+    def made_of(cls, parts: LearnerParts) -> SklearnLearner:
+        """Return a learner on rows that have been split already."""
         self = cls.__new__(cls)
-        self._set_up(estimator, folds, settings, scorer, checkpoints, notes)
+        self._set_up(parts)
         return self
 
-    def _set_up(
-        self,
-        estimator: Any,
-        folds: list[Fold],
-        settings: TrainingSettings,
-        scorer: FoldScorer,
-        checkpoints: CheckpointFormat,
-        notes: Notes,
-    ) -> None:
-        self.estimator, self._scorer = estimator, scorer
-        self._checkpoints, self._notes = checkpoints, notes
+    def _set_up(self, parts: LearnerParts) -> None:
+        self.estimator, folds, settings, self._scorer, self._format, notes = parts
+        self._notes = Notes() if notes is None else notes
         self._rows = [row_count(fold.X) for fold in folds]
-        kind = model_class(estimator)
-        self._models = [kind(estimator, fold, settings) for fold in folds]
+        kind = model_class(self.estimator)
+        self._models = [kind(self.estimator, fold, settings) for fold in folds]
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score on the held-out rows.
@@ -225,24 +219,128 @@ class SklearnLearner:
     def save(self, folder: Path) -> None:
         """Write what training has changed; the data are not saved."""
         states = [model.state() for model in self._models]
-        self._checkpoints.write(
-            LearnerState(repr(self.estimator), self._rows, states), Path(folder)
-        )
+        for number, (model, _) in enumerate(states):
+            self._format.write(model, Path(folder), number)
+        label = [repr(self.estimator), self._rows, [progress for _, progress in states]]
+        (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`.
 
         A pickle can run any code: load only those that you trust.
         """
-        self._checkpoints.need_own(Path(folder))
-        estimator, rows, states = self._checkpoints.read(Path(folder))
+        self._format.need_own(Path(folder))
+        text = (Path(folder) / LABEL).read_text(encoding="utf-8")
+        estimator, rows, progress = json.loads(text)
         if (estimator, rows) != (repr(self.estimator), self._rows):
             raise LearnerError(
                 f"the checkpoint is of {estimator} on {rows} training rows, but this learner is "
                 f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
             )
-        for model, state in zip(self._models, states, strict=True):
-            model.restore(state)
+        for number, model in enumerate(self._models):
+            model.restore((self._format.read(Path(folder), number), progress[number]))
+
+
+# --- checkpoints ---
+
+LABEL = "sklearn.json"
+FORMATS = ("pickle", "skops")
+# In addition to what skops trusts of scikit-learn: the optimizers of its nets are numbers and
+# arrays. Trees are not listed: scikit-learn follows the indices in them without a check of bounds.
+OPTIMIZERS = "sklearn.neural_network._stochastic_optimizers"
+TRUSTED = (f"{OPTIMIZERS}.AdamOptimizer", f"{OPTIMIZERS}.SGDOptimizer")
+
+
+class ModelFormat(NamedTuple):
+    """How the models of a checkpoint are written: as pickles, or by skops.
+
+    A pickle can run any code when it is loaded. skops writes what a model consists of, and loads
+    only types that are trusted.
+    """
+
+    name: str = "pickle"
+    trusted: tuple[str, ...] = ()  # full names of types, in addition to `TRUSTED`
+
+    def need_own(self, folder: Path) -> None:
+        """Raise a `LearnerError` if a checkpoint is of another format: it is not opened."""
+        saved = [name for name in FORMATS if (folder / f"model-0.{name}").is_file()]
+        if self.name not in saved:
+            found = f"was saved with checkpoint_format={saved[0]!r}" if saved else "has no such"
+            raise LearnerError(
+                f"checkpoint_format={self.name!r} reads model-0.{self.name}, but the checkpoint "
+                f"{found}: continue with the format that the race was started with"
+            )
+
+    def write(self, model: Any, folder: Path, number: int) -> None:
+        """Write the model of a fold."""
+        data = pickle.dumps(model) if self.name == "pickle" else self._dumped(model)
+        (folder / f"model-{number}.{self.name}").write_bytes(data)
+
+    def read(self, folder: Path, number: int) -> Any:
+        """Return the model of a fold."""
+        data = (folder / f"model-{number}.{self.name}").read_bytes()
+        return pickle.loads(data) if self.name == "pickle" else self._loaded(data)
+
+    def _dumped(self, model: Any) -> bytes:
+        try:
+            data = bytes(_skops().dumps(model))
+        except Exception as error:  # also what an object's own code raises
+            raise LearnerError(
+                f"skops cannot save {type(model).__name__} ({reason_of(error)}): "
+                "checkpoint_format='pickle' may be able to"
+            ) from error
+        self._need_trusted(data)  # now, rather than when the race is to be resumed
+        return data
+
+    def _loaded(self, data: bytes) -> Any:
+        try:
+            self._need_trusted(data)
+            return _skops().loads(data, trusted=[*TRUSTED, *self.trusted])
+        except LearnerError:
+            raise
+        except Exception as error:  # a lambda, for example, which skops saves by its name
+            raise LearnerError(
+                f"skops cannot load the model ({reason_of(error)}): without the race's "
+                "checkpoints the learner is trained again"
+            ) from error
+
+    def _need_trusted(self, data: bytes) -> None:
+        found = set(_skops().get_untrusted_types(data=data)) - {*TRUSTED, *self.trusted}
+        if found:
+            listed = sorted({*self.trusted, *found})
+            raise LearnerError(
+                f"the model holds {', '.join(sorted(found))}, which skops does not trust: if "
+                f"only you can write checkpoints, set trusted={listed!r}"
+            )
+
+
+def _skops() -> Any:
+    return extra("skops.io", "checkpoints without pickle", "skops")
+
+
+def model_format(name: Any, trusted: Any) -> ModelFormat:
+    """Return the format that the settings `checkpoint_format` and `trusted` ask for.
+
+    >>> model_format("skops", ["sklearn.tree._tree.Tree"])
+    ModelFormat(name='skops', trusted=('sklearn.tree._tree.Tree',))
+    """
+    require(name in FORMATS, "checkpoint_format", name, "'pickle' or 'skops'",
+            "it is how checkpoints are written")  # fmt: skip
+    if name == "skops":
+        _skops()  # raises an error before anything is trained
+    elif trusted is not None:
+        raise SettingError(
+            f"trusted={trusted!r}, but checkpoint_format='pickle': a pickle may hold any type; "
+            "set checkpoint_format='skops'"
+        )
+    types = [] if trusted is None or isinstance(trusted, str) else list(trusted)
+    if isinstance(trusted, str) or not all(isinstance(one, str | type) for one in types):
+        raise SettingError(
+            f"trusted={trusted!r}, but trusted must be a list of types or of their full names, "
+            "such as 'sklearn.tree._tree.Tree'"
+        )
+    names = (one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in types)
+    return ModelFormat(name, tuple(names))
 
 
 # --- what an estimator and its settings say ---
@@ -287,20 +385,3 @@ def classes_of(estimator: Any, y: Any) -> Any:
             "with one there is nothing to learn"
         )
     return classes
-
-
-def need_positive(name: str, value: Any) -> int:
-    """Return an integer >= 1, or raise a `SettingError`."""
-    number = need_whole(name, value)
-    require(number >= 1, name, value, "at least 1", "each pull must train on something")
-    return number
-
-
-def batch_rows(batch: Any) -> int | None:
-    """Return the rows of a batch, or None for epochs."""
-    return None if batch is None else need_positive("batch", batch)
-
-
-def seed_from(random_state: Any) -> int:
-    """Return a number drawn from a seed, a generator or nothing."""
-    return int(check_random_state(random_state).randint(2**31 - 1))

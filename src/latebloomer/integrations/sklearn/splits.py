@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import assert_all_finite, column_or_1d, indexable
+from sklearn.utils import assert_all_finite, check_random_state, column_or_1d, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from latebloomer._util.text import brief
-from latebloomer.errors import SettingError, require
+from latebloomer.errors import SettingError, need_whole, require
 
 RowNumbers = NDArray[np.intp]
 Params = Mapping[str, Any]
@@ -262,6 +262,26 @@ def need_one_per_row(name: str, values: Any, X: Any) -> None:
         raise SettingError(
             f"{name} has {found}, but X has {row_count(X)} rows: give one value for each"
         )
+
+
+# --- settings that are numbers ---
+
+
+def need_positive(name: str, value: Any) -> int:
+    """Return an integer >= 1, or raise a `SettingError`."""
+    number = need_whole(name, value)
+    require(number >= 1, name, value, "at least 1", "each pull must train on something")
+    return number
+
+
+def batch_rows(batch: Any) -> int | None:
+    """Return the rows of a batch, or None for epochs."""
+    return None if batch is None else need_positive("batch", batch)
+
+
+def seed_from(random_state: Any) -> int:
+    """Return a number drawn from a seed, a generator or nothing."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 # --- what goes with rows, and which part of a search gets it ---

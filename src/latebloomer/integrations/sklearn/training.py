@@ -1,7 +1,7 @@
 """How a scikit-learn estimator is trained a little more, by what it offers.
 
 `partial_fit` is preferred; then `warm_start`, with more `n_estimators` or `max_iter` each time;
-then a booster's own way (`booster_training.py`); any other estimator is trained in one step, by
+then a booster's own way (`booster_estimators.py`); any other estimator is trained in one step, by
 `fit`. Of a pipeline the last step decides: the steps before it are fitted once.
 """
 

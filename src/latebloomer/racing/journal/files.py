@@ -94,14 +94,15 @@ def write_new(
         raise
 
 
-def new_file(journal: Place) -> Path:
-    file = Path(journal).absolute()
+def new_file(place: Place, name: str = "journal") -> Path:
+    """Return the path of a file that can be made, or raise an error; `name` is the parameter."""
+    file = Path(place).absolute()
     if not file.parent.is_dir():
-        raise JournalError(f"journal={str(file)!r}: there is no folder {file.parent}. Create it.")
+        raise JournalError(f"{name}={str(file)!r}: there is no folder {file.parent}. Create it.")
     if file.is_dir():
         raise JournalError(
-            f"journal={str(file)!r} is a folder. Give a file, or end the name with a slash to get "
-            "a new file in the folder for each race."
+            f"{name}={str(file)!r} is a folder. Give a file, or end the name with a slash to get a "
+            "new file in the folder for each race."
         )
     return file
 

@@ -16,12 +16,12 @@ from typing import Any
 
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse
-from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
+from latebloomer.page.race_page import ALL_FAILED, FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import DAMAGE
 from latebloomer.racing.journal.names import BESIDE, journal_files, written_at
 
-FAILED, EMPTY, DAMAGED, UNREADABLE = "failed", "empty", "damaged", "unreadable"
+EMPTY, DAMAGED, UNREADABLE = "empty", "damaged", "unreadable"
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ListedRace:
     """One journal of a folder, as far as it can be read at a glance."""
 
     path: str
-    state: str  # RUNNING, INTERRUPTED, FINISHED, FAILED, EMPTY, DAMAGED or UNREADABLE
+    state: str  # RUNNING, INTERRUPTED, FINISHED, ALL_FAILED, EMPTY, DAMAGED or UNREADABLE
     written: float  # seconds since 1970
     bytes: int  # of the journal
     checkpoint_bytes: int  # of the learners' states next to it
@@ -66,7 +66,7 @@ def listed_race(path: Path) -> ListedRace | None:
         state = DAMAGED if isinstance(error.__cause__, DAMAGE) else UNREADABLE
         return ListedRace(str(path), state, *sizes, wrong=one_line(str(error)))
     verdict, settings = found.verdict or {}, found.created.settings
-    state = FINISHED if verdict else FAILED if found.failed else running_or_interrupted(path)
+    state = FINISHED if verdict else ALL_FAILED if found.failed else running_or_interrupted(path)
     return ListedRace(
         str(path), state, *sizes, tuple(map(str, found.created.names)), found.pulls,
         settings.get("budget"), settings.get("seconds"), verdict.get("name"),

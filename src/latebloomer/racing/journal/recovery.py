@@ -39,7 +39,7 @@ def repair(journal: Place, out: Place) -> Repaired:
 
     The damaged file stays unchanged; an existing file is never overwritten.
     """
-    file, new = Path(journal).absolute(), new_file(out)
+    file, new = Path(journal).absolute(), new_file(out, "out")
     entries, cause = intact_entries(file)
     pulls = pulls_in(entries)
     if cause and not pulls:

@@ -133,6 +133,11 @@ class Runner(ABC):
         return self.lanes
 
     @property
+    def interrupts(self) -> bool:
+        """True if a call that takes too long can be ended."""
+        return self.fragile
+
+    @property
     def busy(self) -> bool:
         """True if pulls are running that will still be reported."""
         return False

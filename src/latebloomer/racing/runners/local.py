@@ -88,6 +88,11 @@ class LocalRunner(Runner):
         """Return the settings as plain values."""
         return super().as_dict() | {"isolate": self.isolate}
 
+    @property
+    def interrupts(self) -> bool:
+        """True if each learner has its own process."""
+        return self.isolate
+
     def start(self, context: RunnerContext) -> None:
         """Take the learners; each is built when it is first pulled."""
         self.held, self._context, self._live = False, context, {}

@@ -11,7 +11,7 @@ from latebloomer._util.text import printable, short_name, short_seconds
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.higher_scores import explanation
-from latebloomer.session.events import FAILED, Extended, LearnerLeft
+from latebloomer.session.events import FAILED, INTERRUPTED, Extended, LearnerLeft
 from latebloomer.session.learner_view import ranked
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # learners in the short table: the best ones
 CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
-NO_BOUND = "no bound of the policy is claimed, and the certificate covers all counts of pulls"
+NO_BOUND = "No bound of the policy is claimed, and the certificate covers all counts of pulls"
 COSTLY = 1.0  # no cost warning below this many seconds of training in total
 HALF = 0.5  # of the time, taken by one learner
 TENFOLD = 10.0  # between the shortest pull and the longest
@@ -125,7 +125,7 @@ def warnings_of(race: RaceState) -> list[str]:
     session, found = race.session, []
     for note in race.notes:
         if isinstance(note, Extended):
-            found.append(f"{note.why}; {NO_BOUND}")
+            found.append(f"{note.why} {NO_BOUND}")
             continue
         name = "" if note.arm is None else session.names[note.arm]
         if isinstance(note, LearnerLeft):
@@ -134,9 +134,12 @@ def warnings_of(race: RaceState) -> list[str]:
         else:
             found.append(f"{name}: {note.text}" if name else note.text)
     lost = {arm for arm, left in race.departures.items() if left.how == FAILED}
-    for arm, n in sorted({(failure.arm, failure.n) for failure in race.failures}):
+    for arm, n, ended in sorted(
+        {(one.arm, one.n, one.kind == INTERRUPTED) for one in race.failures}
+    ):
         if arm not in lost:
-            found.append(f"{session.names[arm]}: pull {n} failed and was made again")
+            what = "was interrupted" if ended else "failed and was made again"
+            found.append(f"{session.names[arm]}: pull {n} {what}")
     if race.settings.seconds is not None:
         found += _missed_time(race.settings.seconds, race)
     return found + _small_budget(race) + unequal_costs(race)

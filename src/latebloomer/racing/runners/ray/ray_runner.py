@@ -68,11 +68,12 @@ class RayRunner(Runner):
         race. Default: `RAY_ADDRESS`, or start Ray here and end it with the race.
     resources : Mapping[str, float]
         What one pull takes: `num_cpus`, `num_gpus`, `memory`, or the cluster's own names.
-    learner_resources : Mapping[str, Mapping[str, float]] | None
-        What a pull of single learners takes, by name, where it differs: `{"big": {"num_gpus": 1}}`.
     storage : str | os.PathLike[str] | None
         Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
         the journal.
+    learner_resources : Mapping[str, Mapping[str, float]] | None
+        What a pull of a single learner takes, by name: `{"big": {"num_gpus": 1}}`. Default:
+        `resources`.
     batch : int | None
         Number of learners that a policy without phases keeps busy. Default: as many as fit.
     cores : int | None

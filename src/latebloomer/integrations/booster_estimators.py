@@ -9,6 +9,7 @@ as the refit is, is the library's own.
 
 from __future__ import annotations
 
+import base64
 import shutil
 import weakref
 from abc import abstractmethod
@@ -136,12 +137,14 @@ class CatBoostModel(BoosterModel):
         self.finished = bool(self._model.tree_count_ < last)
 
     def _progress(self) -> dict[str, Any]:
-        return {"snapshot": self._snapshot.read_bytes()} if self._snapshot.exists() else {}
+        if not self._snapshot.exists():
+            return {}
+        return {"snapshot": base64.b64encode(self._snapshot.read_bytes()).decode("ascii")}
 
     def _restore_progress(self, progress: Mapping[str, Any]) -> None:
         self._snapshot.unlink(missing_ok=True)
         if "snapshot" in progress:
-            self._snapshot.write_bytes(progress["snapshot"])
+            self._snapshot.write_bytes(base64.b64decode(progress["snapshot"]))
         place = self._model.get_params().get("train_dir")  # of the process that saved it
         if place not in (None, str(self._folder)):
             weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
