@@ -49,7 +49,8 @@ def page(new_page, tmp_path):
 
 
 BOXES = """[...document.querySelectorAll('#marks text')]
-  .filter((one) => one.getBoundingClientRect().width).map((one) => { const box = one.getBoundingClientRect();
+  .filter((one) => one.getBoundingClientRect().width)
+  .map((one) => { const box = one.getBoundingClientRect();
                   return [one.textContent, box.left, box.top, box.right, box.bottom]; })"""
 
 
@@ -92,8 +93,8 @@ def test_the_horizon_is_marked_and_forecasts_reach_it(page):
 
 
 def frame(page):
-    return page.value("(() => { const b = document.querySelector('.frame').getBoundingClientRect();"
-                      " return [b.left, b.top, b.width, b.height]; })()")  # fmt: skip
+    box = "document.querySelector('.frame').getBoundingClientRect()"
+    return [page.value(f"{box}.{side}") for side in ("left", "top", "width", "height")]
 
 
 def mouse(page, kind, x, y, **more):
@@ -139,8 +140,8 @@ def test_a_drag_zooms_and_a_double_click_resets(page):
 def test_a_click_highlights_a_learner_everywhere(page):
     page.value("document.querySelector('#r30').click()")
     places = "['#c30', '#r30', '.parallel [data-arm=\"30\"]', '[data-row=\"30\"]']"
-    assert page.value(f"{places}.every("
-                      "(one) => document.querySelector(one).classList.contains('lit'))")  # fmt: skip
+    is_lit = "(one) => document.querySelector(one).classList.contains('lit')"
+    assert page.value(f"{places}.every({is_lit})")
     assert "learner 3…" in page.value("document.querySelector('#marks text.added').textContent")
     assert overlaps(page.value(BOXES)) == []
     page.value("document.querySelector('#r30').click()")

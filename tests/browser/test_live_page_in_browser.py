@@ -137,7 +137,7 @@ def test_curves_grow_a_drop_appears_and_the_verdict_comes(new_page, server, race
     page.wait_for(f"{FEED}.includes('out of <b>memory</b>')")  # a failure, as it happens
     check_page(page)
     page.screenshot(picture("growing"))
-    race.allow(170)
+    race.allow(200)
     page.wait_for(f"{FEED}.includes('dropped at race pull')")
     page.wait_for("document.querySelectorAll('#marks .cross').length >= 2")
     assert page.value("document.querySelectorAll('#marks line.level').length") > 0
@@ -162,8 +162,8 @@ def test_what_grew_by_small_messages_is_what_a_reload_shows(new_page, server, ra
         page.wait_for(f"{POINTS} > {points}")
     race.allow(700)
     page.wait_for(f"{TITLE} === 'Keep late'")
-    shown = """JSON.stringify([...document.querySelectorAll(
-        '#title, #why, #axes, #curves path:not(.area), #marks, #rows tr, #certainty, #others')].map(
+    shown = """JSON.stringify([...document.querySelectorAll(`#title, #why, #axes, #marks, #rows tr,
+        #curves path:not(.area), #certainty, #others`)].map(
         (one) => one.tagName === 'path' ? one.getAttribute('d') : one.textContent))"""
     order = "JSON.stringify([...document.querySelectorAll('#rows tr')].map((one) => one.id))"
     grown, rows = json.loads(page.value(shown)), page.value(order)
@@ -234,8 +234,8 @@ def test_the_list_tells_running_from_interrupted_and_finished(
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_it_fits_and_can_be_read(new_page, server, race, picture, width, dark):
     page = open_race(new_page, server, race, width=width, dark=dark)
-    race.allow(199)
+    race.allow(269)
     page.wait_for(f"{FEED}.includes('dropped at race pull')")
-    wait_until_spent(page, 200)
+    wait_until_spent(page, 270)
     check_page(page)
     page.screenshot(picture(f"{width}-{'dark' if dark else 'light'}"))
