@@ -192,6 +192,9 @@ def test_candidates_are_named_by_what_varies_and_values_are_never_cut():
     for name, params in zip(names, search.cv_results_["params"], strict=True):
         values = [f"{value:.3g}" for key, value in params.items() if key != "learning_rate"]
         assert all(f"={value}" in name for value in values) and "adaptive" not in name
+    frame = search.verdict_.to_frame()
+    assert frame["param_eta0"].tolist() == [one["eta0"] for one in search.cv_results_["params"]]
+    assert "param_learning_rate" not in frame  # which is the same for all
 
 
 # --- what people read of a search ---

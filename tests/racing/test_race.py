@@ -381,8 +381,16 @@ def test_one_object_cannot_race_against_itself():
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [
-        ({"budget": 1}, BudgetError, "budget=1 for 2 arms, but Foresight needs 2"),
-        ({"budget": 2, "policy": "r-sr"}, BudgetError, "budget=2 for 2 arms, but RisingSR needs"),
+        (
+            {"budget": 1},
+            BudgetError,
+            "budget=1 is too small for 2 learners: foresight needs at least 2",
+        ),
+        (
+            {"budget": 2, "policy": "r-sr"},
+            BudgetError,
+            "budget=2 is too small for 2 learners: r-sr needs",
+        ),
         ({}, SettingError, "needs exactly one: trainings=3 counts full trainings, budget=2000"),
         ({"budget": 20, "seconds": 3}, SettingError, "needs exactly one"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),

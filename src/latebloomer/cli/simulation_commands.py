@@ -1,4 +1,4 @@
-"""The commands plan, policies, simulate, bench and download: policies on curves, where nothing trains."""
+"""The commands plan, policies, simulate, bench and download: nothing is trained here."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from latebloomer._util.tables import data_frame
 from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.settings import rule_in
+from latebloomer.racing.settings import rule_in, varying_settings
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.higher_scores import highest, standing
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -265,8 +265,16 @@ class Verdict:
         write_file(path, data)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the tidy table: a row for each learner; None where there is no number."""
-        return [one.row() for one in self.learners]
+        """Return the tidy table: a row for each learner; None where there is no number.
+
+        What learners say of themselves (an attribute `settings`) is in columns `param_...`, if
+        they differ in it.
+        """
+        said = varying_settings(self.settings)
+        return [
+            one.row() | {f"param_{k}": value for k, value in said.get(one.name, {}).items()}
+            for one in self.learners
+        ]
 
     def to_json(self) -> str:
         """Return one JSON object: what the journal keeps of the verdict, and `rows`."""
