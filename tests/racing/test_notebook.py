@@ -84,7 +84,7 @@ def test_sessions_plans_and_results_show_themselves():
     assert "19 of 20 pulls left" in seen.text and "<b>" in seen.text and "0.5" in seen.text
     plan = RisingSR().describe(arms=200, budget=20_000)
     seen = Tags(plan._repr_html_())
-    assert "200 arms, 20,000 pulls" in seen.text and "more" in seen.text  # long ones are cut
+    assert "200 learners, 20,000 pulls" in seen.text and "more" in seen.text  # long ones are cut
     results = simulate("paper-a", ["r-sr"], 200, runs=3, progress=False)
     seen = Tags(results._repr_html_())
     assert "r-sr" in seen.text and seen.tags.count("tr") == 2
