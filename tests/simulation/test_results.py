@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -287,16 +286,6 @@ def test_a_loaded_file_takes_the_ranges_that_are_missing(tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "results.json"
-    results(0, 20).save(path)
-    before = path.read_bytes()
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        results().save(path)
-    assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
-
-
 @pytest.mark.parametrize("form", ["save", "to_csv", "to_parquet"])
 def test_a_full_disk_leaves_every_kind_of_file(tmp_path, monkeypatch, form):
     file = tmp_path / "results"
@@ -371,11 +360,3 @@ def test_what_is_not_installed_is_named(monkeypatch, module, call):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\["):
         call(results())
-
-
-def test_results_load_nothing_heavy():
-    code = (
-        "import sys, latebloomer.simulation.results, latebloomer.simulation.plots\n"
-        "sys.exit(any(m in sys.modules for m in ('matplotlib', 'pandas', 'scipy', 'pyarrow')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

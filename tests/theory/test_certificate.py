@@ -51,14 +51,6 @@ def test_all_intervals_hold_together_as_often_as_claimed(rng, method):
     )
 
 
-@METHODS
-def test_the_coverage_test_can_fail(rng, method):
-    """With the noise understated five times the same claim is refuted."""
-    runs, delta = 300, 0.3
-    wrong = misses(rng, runs, delta, noise=0.1, stated=0.02, method=method)
-    assert wrong > stats.binom.isf(1e-6, runs, delta)
-
-
 def test_an_estimated_noise_level_pays_for_its_own_uncertainty(rng):
     """Claim: three curves of 40 rewards each, the noise estimated from them, still 1 - delta."""
     runs, delta, wrong = 1500, 0.3, 0

@@ -15,9 +15,8 @@ from latebloomer.paper.section_8_claims import CLAIMS as SECTION_8
 from latebloomer.paper.workbench import Figure, Row, Workbench, read_rows, write_rows
 
 CLAIMS: tuple[Claim, ...] = (*SECTION_8, *APPENDIX)
-VERDICTS = REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = (
-    "reproduced", "only as published", "not reproduced", "undecided",
-)  # fmt: skip
+VERDICTS = ("reproduced", "only as published", "not reproduced", "undecided")
+REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = VERDICTS
 FILE = "claims.csv"
 MOST_RUNS = 10_000  # limit for a row that leaves a claim open
 MOST_PULLS = 5e7  # limit on additional pulls for one claim, about two seconds

@@ -15,7 +15,7 @@ import numpy as np
 
 from latebloomer.core.kernel import lower
 from latebloomer.core.phases import phase_lengths
-from latebloomer.core.statistics import Estimate, mean
+from latebloomer.core.statistics import mean
 from latebloomer.errors import extra
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN
 from latebloomer.paper import experiments as ex
@@ -28,7 +28,6 @@ from latebloomer.policies.registry import label_of
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.curves import Floats
-from latebloomer.simulation.counts import Histogram
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory.complexity import TIE, best_arms
 
@@ -60,15 +59,12 @@ def simulated_rows(
     for series, policy in policies.items():
         cell = results.cell(label_of(policy), budget)
         often = cell.recommendations.index(max(cell.recommendations))
-        pulls, low, high = _mean_pulls(cell.pulls[best])
+        counts = cell.pulls[best].pairs()
+        total, squares = (sum(n**power * runs for n, runs in counts) for power in (1, 2))
+        pulls, low, high = mean(total, squares, cell.runs)
         measured = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)
         rows.append(Row(series, budget, sigma, *measured, 1.0, panel, low, high))  # type: ignore[arg-type]
     return rows
-
-
-def _mean_pulls(pulls: Histogram) -> Estimate:
-    pairs = pulls.pairs()
-    return mean(sum(n * k for n, k in pairs), sum(n * n * k for n, k in pairs), pulls.count())
 
 
 # --- as published ---

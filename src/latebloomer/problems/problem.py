@@ -14,7 +14,7 @@ from latebloomer.core.moves import key
 from latebloomer.errors import ArmError, CurveError, extra, require
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
-from latebloomer.theory import assumptions, complexity
+from latebloomer.theory import complexity
 
 AnyCurve: TypeAlias = Callable[[npt.ArrayLike], npt.ArrayLike]
 
@@ -146,7 +146,7 @@ class Problem:
         with `beta`.
         """
         means, changes = self.means(budget), self.changes(budget)
-        falls, bends_up = assumptions.violations(means, complexity.TIE)
+        falls, bends_up = complexity.violations(means, complexity.TIE)
         return AssumptionReport(
             label=self.label,
             names=tuple(self.names),
@@ -154,9 +154,9 @@ class Problem:
             falls=tuple(found.pull if found else None for found in falls),
             bends_up=tuple(found.pull if found else None for found in bends_up),
             c=c,
-            largest_beta=assumptions.largest_beta(means, c),
+            largest_beta=complexity.largest_beta(means, c),
             beta=beta,
-            smallest_c=assumptions.smallest_c(means, beta),
+            smallest_c=complexity.smallest_c(means, beta),
             best=changes[-1][1],
             gaps=self.gaps(budget),
             changes=changes,

@@ -12,15 +12,19 @@ from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
-from latebloomer.theory.assumptions import (
+from latebloomer.theory.certificate import Certificate, certificate
+from latebloomer.theory.complexity import (
     Violation,
+    best_arm,
+    best_arms,
+    gaps,
+    h1,
+    h2,
     increments,
     largest_beta,
     smallest_c,
     violations,
 )
-from latebloomer.theory.certificate import Certificate, certificate
-from latebloomer.theory.complexity import best_arm, best_arms, gaps, h1, h2
 from latebloomer.theory.exploration import (
     NoExploration,
     exploration_limit,

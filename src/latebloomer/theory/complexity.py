@@ -1,12 +1,16 @@
-"""How hard a problem is: gaps at the budget and the complexity indexes made of them."""
+"""What holds of given curves: gaps and complexity at a budget, and the paper's assumptions."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from latebloomer.errors import require
-from latebloomer.theory.inputs import Floats, Ints, as_gaps, as_problem
+from latebloomer.theory import inputs
+from latebloomer.theory.inputs import Floats, Ints
 
 TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
 
@@ -38,7 +42,7 @@ def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
     >>> best_arm(curves, budget=2), best_arm(curves, budget=3)
     (1, 0)
     """
-    return int(best_arms(as_problem(curves, budget)[:, budget - 1 : budget], tie)[0])
+    return int(best_arms(inputs.as_problem(curves, budget)[:, budget - 1 : budget], tie)[0])
 
 
 def best_arms(means: Floats, tie: float = 0.0) -> Ints:
@@ -88,7 +92,7 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
     >>> gaps([[0.0, 0.5, 0.75], [0.25, 0.5, 0.5]], budget=3)
     array([0.  , 0.25])
     """
-    last = as_problem(curves, budget)[:, budget - 1]
+    last = inputs.as_problem(curves, budget)[:, budget - 1]
     return np.max(last) - last
 
 
@@ -153,4 +157,162 @@ def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
     """Return Delta_(i)^-eta for i = 2, ..., K."""
     require(eta > 0, "eta", eta, "above 0", "a smaller gap must count for more")
     with np.errstate(divide="ignore", over="ignore"):  # a tie makes the problem infinitely hard
-        return as_gaps(gaps)[1:] ** -eta
+        return inputs.as_gaps(gaps)[1:] ** -eta
+
+
+# --- the paper's assumptions ---
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where an assumption first fails, and by how much.
+
+    Attributes
+    ----------
+    arm : int
+        Arm of the curve.
+    pull : int
+        Pull n at which it happens.
+    amount : float
+        Size of the violation.
+    """
+
+    arm: int
+    pull: int
+    amount: float
+
+
+def increments(curves: ArrayLike) -> Floats:
+    r"""Return the increments :math:`\gamma_i(n) = \mu_i(n+1) - \mu_i(n)`, n = 1, ..., L - 1.
+
+    [Mussi24, Assumption 1].
+
+    The paper also speaks of gamma_i(0). No pull shows mu_i(0), so curves cannot tell it; under
+    Assumption 1 it is at least gamma_i(1) and has no upper bound. Functions here that would need
+    it take it as infinite, which is the safe side.
+
+    Parameters
+    ----------
+    curves : ArrayLike
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+
+    Returns
+    -------
+    Floats
+        A column less than there are pulls.
+
+    Examples
+    --------
+    >>> increments([[0.0, 0.5, 0.75]])
+    array([[0.5 , 0.25]])
+    """
+    return np.diff(inputs.as_curves(curves), axis=1)
+
+
+def violations(
+    curves: ArrayLike, tolerance: float = 1e-12
+) -> tuple[list[Violation | None], list[Violation | None]]:
+    """Return by arm where it first falls and where it first bends up [Mussi24, Assumption 1].
+
+    Parameters
+    ----------
+    curves : ArrayLike
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    tolerance : float
+        Difference that counts as rounding.
+
+    Returns
+    -------
+    tuple
+        Two lists, with None for arms without a violation.
+
+    Examples
+    --------
+    >>> falls, bends_up = violations([[0.0, 0.5, 0.75], [0.0, 0.25, 0.75]])
+    >>> falls, bends_up
+    ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
+    """
+    require(0 <= tolerance < math.inf, "tolerance", tolerance, "finite and at least 0",
+            "it is the largest violation to forgive")  # fmt: skip
+    steps = increments(curves)
+    return _first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance)
+
+
+def smallest_c(curves: ArrayLike, beta: float) -> float:
+    r"""Return the smallest c with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+
+    [Mussi24, Assumption 2].
+
+    At n = 0 the assumption reads gamma_i(0) <= infinity: it asks nothing. It covers the pulls the
+    curves cover; a longer curve can need a larger c. 0 for curves that never rise.
+
+    Parameters
+    ----------
+    curves : ArrayLike
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    beta : float
+        Increments are at most c n^-beta.
+
+    Returns
+    -------
+    float
+        The constant.
+
+    Examples
+    --------
+    >>> smallest_c([[0.0, 0.5, 0.75]], beta=2)  # max(0.5 * 1, 0.25 * 4)
+    1.0
+    """
+    inputs.need_polynomial(beta)
+    steps = increments(curves)
+    pulls = np.arange(1, steps.shape[1] + 1, dtype=np.float64)
+    return float(np.max(steps * pulls**beta, initial=0.0))
+
+
+def largest_beta(curves: ArrayLike, c: float) -> float | None:
+    r"""Return the largest beta with :math:`\gamma_i(n) \le c\,n^{-\beta}` for all arms and n >= 1.
+
+    [Mussi24, Assumption 2].
+
+    At n = 1 the assumption reads gamma_i(1) <= c whatever beta is: None if that fails. Infinite
+    if no curve rises after its second pull. Assumption 2 wants beta > 1; a value of at most 1
+    means that it does not hold with this c.
+
+    Parameters
+    ----------
+    curves : ArrayLike
+        Table of means, one row per arm: `curves[i, n - 1]` is the mean of arm i's n-th pull.
+    c : float
+        Increments are at most c n^-beta.
+
+    Returns
+    -------
+    float | None
+        Beta, or None if there is none.
+
+    Examples
+    --------
+    >>> largest_beta([[0.0, 0.5, 0.75]], c=1.0)  # 0.25 = 2^-2
+    2.0
+    >>> largest_beta([[0.0, 0.5, 0.75]], c=0.4) is None  # gamma(1) = 0.5
+    True
+    """
+    require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
+    steep = np.max(increments(curves), axis=0, initial=0.0)  # steepest arm at each n
+    if len(steep) and steep[0] > c:
+        return None
+    later = np.flatnonzero(steep[1:] > 0) + 1  # index n - 1 for n >= 2
+    return float(np.min(np.log(c / steep[later]) / np.log(later + 1.0), initial=math.inf))
+
+
+def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
+    """Return by arm its first entry above the tolerance; column n - 1 is pull n."""
+    over = excess > tolerance
+    return [
+        Violation(arm, n + 1, float(excess[arm, n])) if over[arm].any() else None
+        for arm, n in enumerate(_first_true(over))
+    ]
+
+
+def _first_true(over: NDArray[np.bool_]) -> list[int]:
+    return np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
