@@ -31,8 +31,8 @@ def nothing_is_played(monkeypatch):
 def test_plan_prints_the_phases():
     words = ["plan", "--policy", "r-sr", "--learners", "3", "--budget", "12"]
     output = CliRunner().invoke(app, words).output
-    assert "bring 3 arms to 3 pulls each" in output
-    assert "12 pulls in all, 0 of the budget unspent" in output
+    assert "train 3 learners to 3 pulls each" in output
+    assert "total: 12 pulls, 0 left over" in output
 
 
 @pytest.mark.usefixtures("nothing_is_played")

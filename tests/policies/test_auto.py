@@ -70,13 +70,15 @@ def test_a_budget_too_small_says_what_is_needed():
         lambda: Session("auto", 3, 2),
         lambda: run(budget=2),
     ):
-        with pytest.raises(BudgetError, match="budget=2 for 3 arms, but Foresight needs 3"):
+        with pytest.raises(
+            BudgetError, match="budget=2 is too small for 3 learners: foresight needs at least 3"
+        ):
             call()
 
 
 @pytest.mark.parametrize("name", ["auto", "auto:power=2"])
 def test_a_name_alone_does_not_say_which_policy_it_is(name):
-    with pytest.raises(SettingError, match=r"choose_policy\(arms, budget, horizon\) gives it"):
+    with pytest.raises(SettingError, match=r"choose_policy\(arms, budget, horizon\) to get it"):
         make_policy(name)
 
 

@@ -62,7 +62,7 @@ def test_i_epoch_looks_once_and_stays():
 
 def test_i_epoch_stops_at_the_horizon_and_needs_its_pulls():
     assert play(IEpoch(), [[0.1] * 5, [0.2] * 5], 30, 5).pulls == (1, 5)
-    with pytest.raises(BudgetError, match="but IEpoch needs 12"):
+    with pytest.raises(BudgetError, match="i-epoch needs at least 12"):
         IEpoch(i=3).plan(4, 11)
 
 

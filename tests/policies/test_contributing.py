@@ -50,9 +50,9 @@ def test_the_guide_followed_to_the_letter_works_at_the_first_try(tmp_path):
     registry.write_text(registered(registry.read_text()))
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     said = run(sys.executable, "-c", TRY_IT + COMMAND, cwd=tmp_path, env=environment)
-    assert "bring 2 arms to 40 pulls each" in said
+    assert "train 2 learners to 40 pulls each" in said
     assert said.count("the same pulls and the same arm by compiled code") == 5
-    assert "\nBestOfLate(newest=3)\nover 6 arms with a budget of 120 pulls" in said
+    assert "\nBestOfLate(newest=3)\n6 learners, a budget of 120 pulls" in said
 
 
 @pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is not installed")
@@ -75,13 +75,15 @@ def named(called):
 
 
 def test_a_policy_without_a_name_is_told_which_line_is_missing():
-    with pytest.raises(ContractError, match=r'NoName has no name .*: ClassVar\[str\] = "no-name"'):
+    with pytest.raises(
+        ContractError, match=r'NoName has no name. .*: ClassVar\[str\] = "no-name"'
+    ):
         check_name("no-name", NoName)
 
 
 @pytest.mark.parametrize("name", ["auto", "a:b", "a,b", "a b", "Loud", "", 3])
 def test_a_name_that_cannot_be_asked_for_is_refused(name):
-    with pytest.raises(ContractError, match=r"Named is called .*, but a name is made of a-z"):
+    with pytest.raises(ContractError, match=r"Named is called .*, but a name consists of a-z"):
         check_name(name, named(name))
 
 

@@ -179,7 +179,11 @@ def test_the_rating_is_its_definition(seed, arms, n, sd, share):
     trust = believed(X, noise) if horizon > n else 0.0
     assert ledger.pool[BELIEF] == pytest.approx(trust, rel=1e-6, abs=1e-9)
     h = int(ledger.pool[WINDOW])
-    more = forecast(X, n, n - (h - 1) / 2, min(horizon, 4 * n))[0] if trust else 0.0
+    more = (
+        forecast(X, n, n - (h - 1) / 2, min(horizon, n * (n / max(8, n // 2)) ** 2))[0]
+        if trust
+        else 0.0
+    )
     assert ledger.rating == pytest.approx(X[:, -h:].mean(axis=1) + trust * more, rel=1e-6)
 
 
@@ -207,7 +211,7 @@ def test_neither_unit_nor_level_of_the_rewards_matters(seed, level, unit):
 def test_the_noise_keeps_its_digits_far_from_zero(policy, rng):
     """From sums of the rewards themselves it was 2.9e-6 where 1.8e-11 is true."""
     X = 4e-6 * rng.standard_normal((3, 200))
-    near, far = (late_noise(rated(X + level, 400, policy), 200, 3) for level in (0.0, 1e6))
+    near, far = (late_noise(rated(X + level, 400, policy), 200) for level in (0.0, 1e6))
     assert far == pytest.approx(near, rel=1e-3) and near == pytest.approx(1.6e-11, rel=0.3)
 
 

@@ -9,7 +9,7 @@ from latebloomer import AdaptiveRejects, RisingSR, SuccessiveHalving, race, read
 from latebloomer.cli import app
 from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies.base import cost_of
+from latebloomer.policies.base import cost_of, least_budget
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
 from latebloomer.session.session import Session
@@ -39,7 +39,7 @@ def test_levels_by_hand():
 @pytest.mark.parametrize("policy", PHASED, ids=repr)
 @given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 300), st.integers(1, 60))
 def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, min_pulls, spare, horizon):
-    budget = policy.budget_needed(arms, horizon, min_pulls) + spare
+    budget = least_budget(policy, arms, horizon, min_pulls) + spare
     plan = policy.plan(arms, budget, horizon, min_pulls)
     assert plan.upto[0] >= min(min_pulls, horizon, budget // arms)
     told = policy.describe(arms, budget, horizon, min_pulls)
@@ -74,14 +74,14 @@ def test_one_is_no_grace_at_all():
 
 def test_what_cannot_be_is_said():
     with pytest.raises(
-        BudgetError, match="min_pulls=9 needs 36: 9 pulls of each arm before one is"
+        BudgetError, match=r"4 learners with min_pulls=9: at least 36 are needed \(9 pulls"
     ):
         Session("auto", 4, 30, min_pulls=9)
     with pytest.raises(
-        SettingError, match="min_pulls=2, but RestSure has no phases at whose ends"
+        SettingError, match="min_pulls=2 cannot be used with rest-sure, which has no phases that"
     ):
         Session("rest-sure", 4, 300, min_pulls=2)
-    with pytest.raises(SettingError, match="min_pulls=2, but ASHA has no phases"):
+    with pytest.raises(SettingError, match="min_pulls=2 cannot be used with asha"):
         Session("asha", 4, 300, min_pulls=2)
     for bad in (0, 1.5, "two"):
         with pytest.raises(SettingError, match="min_pulls"):
@@ -106,15 +106,15 @@ def test_a_race_keeps_it_and_its_journal_knows(tmp_path):
 # --- what a plan says of it ---
 
 
-def test_a_plan_says_until_when_a_take_off_is_seen():
+def test_a_plan_says_when_the_first_drop_is():
     # power 1: 22 pulls for all five of 200 (C = 22.4)
     said = str(Session("auto", 5, 200).policy.describe(5, 200))
-    assert "Whoever is last after 22 pulls is dropped; a take-off after that is not seen." in said
+    assert "First drop: the lowest-ranked learner at 22 pulls. An improvement after" in said
     assert "Warning" not in said
     halving = str(SuccessiveHalving().describe(8, 24))
-    assert "Whoever is among the last 4 of 8 after 1 pull is dropped" in halving
-    assert "Warning: 4 of 8 arms are dropped on one pull" in halving
-    assert "take-off" not in str(AdaptiveRejects().describe(4, 80, 20))  # all are trained whole
+    assert "First drop: the lowest-ranked 4 of 8 at 1 pull. An improvement after their" in halving
+    assert "Warning: 4 of 8 learners are dropped after one pull; min_pulls=2, fewer" in halving
+    assert "First drop" not in str(AdaptiveRejects().describe(4, 80, 20))  # all are trained whole
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,18 @@ def test_a_plan_says_until_when_a_take_off_is_seen():
     [(100, ""), (191, ""), (192, "min_pulls=2, "), (255, "min_pulls=2, "), (256, "min_pulls=3, ")],
 )
 def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
-    policy = AdaptiveRejects(power=3)  # steep: at all these budgets arms are dropped on one pull
+    policy = AdaptiveRejects(
+        power=3
+    )  # steep: at all these budgets arms are dropped after one pull
     said = str(policy.describe(64, budget))
-    assert f"arms are dropped on one pull; {advised}fewer arms or a larger budget" in said
+    assert f"are dropped after one pull; {advised}fewer learners or a larger budget" in said
     if advised:
         policy.plan(64, budget, min_pulls=int(advised[10]))
 
 
 def test_the_command_takes_it():
-    words = ["plan", "--arms", "64", "--budget", "200", "--horizon", "50"]
+    words = ["plan", "--learners", "64", "--budget", "200", "--horizon", "50"]
     said = CliRunner().invoke(app, words).output
-    assert "arms are dropped on one pull" in said
+    assert "learners are dropped after one pull" in said
     said = CliRunner().invoke(app, [*words, "--min-pulls", "2"]).output
-    assert "after 2 pulls is dropped" in said and "Warning" not in said
+    assert "at 2 pulls. An improvement" in said and "Warning" not in said

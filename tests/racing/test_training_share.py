@@ -282,10 +282,10 @@ def ledger_of(curves, repeats_scores=()):
 
 def test_policies_read_no_noise_from_an_arm_that_repeats_its_rewards():
     alone, both = ledger_of(NOISY), ledger_of([*NOISY, STAIRS], repeats_scores=[2])
-    assert late_noise(both, 6, 3) == late_noise(alone, 6, 2) > 0
+    assert late_noise(both, 6) == late_noise(alone, 6) > 0
     assert both.pool[SIGMA] == alone.pool[SIGMA] > 0
-    assert late_noise(ledger_of([*NOISY, STAIRS]), 6, 3) != late_noise(both, 6, 3)
-    assert late_noise(ledger_of([STAIRS, STAIRS], repeats_scores=[0, 1]), 6, 2) == 0.0
+    assert late_noise(ledger_of([*NOISY, STAIRS]), 6) != late_noise(both, 6)
+    assert late_noise(ledger_of([STAIRS, STAIRS], repeats_scores=[0, 1]), 6) == 0.0
 
 
 def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shaken_by_it():

@@ -184,7 +184,7 @@ def test_a_rule_with_a_number_for_each_arm_has_none_for_a_newcomer():
     session = play(Session(UCBE(gaps=(0.0, 0.1, 0.2)), 3, 30))
     session.apply(Joined(3, "new"))
     before = pickle.dumps(session)
-    with pytest.raises(SettingError, match="4 arms"):
+    with pytest.raises(SettingError, match="4 learners"):
         extend(session, 60)
     assert pickle.loads(before) == session
 
@@ -308,7 +308,11 @@ def test_a_session_whose_arms_have_left_can_be_extended(policy, kinds, revive):
     for arm, how in enumerate(kinds):
         session.apply(LearnerLeft(arm, how))
     extend(session, 90, revive=revive)
-    assert session.over and session.spent == 12 and session.reason.startswith("no arm is left")
+    assert (
+        session.over
+        and session.spent == 12
+        and session.reason.startswith("no arm that takes pulls remains")
+    )
     assert session.racing == tuple(arm for arm, how in enumerate(kinds) if how == FINISHED)
 
 
@@ -320,7 +324,7 @@ def test_a_session_that_has_selected_its_winner_refuses_a_budget_below_what_is_s
     session.apply(WinnerSelected(session.best_arm, BUDGET))
     play(session)
     before = pickle.dumps(session)
-    with pytest.raises(TellError, match="60 pulls are spent already"):
+    with pytest.raises(TellError, match="60 pulls are already spent"):
         session.apply(BudgetReplanned(budget, deciding))
     assert pickle.loads(before) == session
     session.apply(BudgetReplanned(80, 42))

@@ -6,6 +6,7 @@ import pytest
 
 from latebloomer import ExploreThenCommit, RisingSR
 from latebloomer.errors import MOST, ChunkError
+from latebloomer.policies.base import most_pulls
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.session.events import FAILED, FINISHED, LearnerLeft
 from latebloomer.session.session import Session
@@ -27,7 +28,7 @@ def played(policy, horizon=None, budget=MOST, pulls=60):
 def test_a_plan_costs_what_its_phases_are(policy, horizon, peak_bytes):
     def planned():
         policy.settings(3, MOST, horizon or MOST)
-        return str(policy.describe(3, MOST, horizon)), policy.most_pulls(3, MOST, horizon or MOST)
+        return str(policy.describe(3, MOST, horizon)), most_pulls(policy, 3, MOST, horizon or MOST)
 
     assert peak_bytes(planned) < MEGABYTE
 

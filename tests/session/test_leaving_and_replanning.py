@@ -211,7 +211,7 @@ def test_pulls_stay_unspent_when_the_last_remaining_arm_leaves(kind):
     (last,) = session.racing
     session.apply(LearnerLeft(last, kind))
     assert session.over and session.spent == 70
-    assert session.reason == "no arm is left that takes pulls; 50 of 120 pulls are not spent"
+    assert session.reason == "no arm that takes pulls remains; 50 of 120 pulls are not spent"
     if kind == FINISHED:
         assert session.recommend().arm == last
     else:
@@ -233,6 +233,8 @@ def test_a_batch_that_is_under_way_does_not_exceed_a_smaller_budget(policy):
 
 def test_a_batch_is_no_larger_than_what_is_left():
     session = play(Session("prob-1", ARMS, BUDGET), BUDGET - 2)
-    with pytest.raises(TellError, match="3 arms cannot be handed out now: 2 of 120 pulls left"):
+    with pytest.raises(
+        TellError, match="A batch of 3 arms cannot be issued now: 2 of 120 pulls left"
+    ):
         session.apply(BatchIssued(3))
     assert len(session.ask_phase(4)) == 2

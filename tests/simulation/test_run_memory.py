@@ -14,6 +14,7 @@ from latebloomer import Problem, RisingSR, simulate
 from latebloomer._util import memory
 from latebloomer._util.memory import FreeMemory
 from latebloomer.errors import ChunkError, SettingError
+from latebloomer.policies.base import most_pulls
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
@@ -258,15 +259,15 @@ def test_no_run_pulls_an_arm_further_than_there_is_room(policy, arms, budget, ho
     given = {"one": policy}
     made = experiment_of(crowd, given, budget, horizon, 0, "pulls", "python")
     _, pulls = local_runs.play_chunk(made, local_runs.players_of(made, 1), 0, 20)
-    assert pulls.max() <= policy.most_pulls(arms, budget, horizon) <= min(budget, horizon)
+    assert pulls.max() <= most_pulls(policy, arms, budget, horizon) <= min(budget, horizon)
 
 
 def test_the_most_pulls_worked_by_hand():
     # 3 arms to 3 pulls, 2 to 4, and the last arm has the 3 pulls that are left of 12
     assert RisingSR().plan(3, 12).upto.tolist() == [3, 4, 12]
-    assert RisingSR().most_pulls(3, 12, 12) == 5
+    assert most_pulls(RisingSR(), 3, 12, 12) == 5
     # 10 pulls for 4 arms: two of them have a third one
-    assert make_policy("rr").most_pulls(4, 10, 10) == 3
+    assert most_pulls(make_policy("rr"), 4, 10, 10) == 3
     # who competes for every pull, or may be committed to, can have all of them
     for name in ("r-ucbe", "etc", "asha"):
-        assert make_policy(name).most_pulls(4, 100, 60) == 60
+        assert most_pulls(make_policy(name), 4, 100, 60) == 60

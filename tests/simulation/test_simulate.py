@@ -288,7 +288,7 @@ BAD = [
     ({"policies": "r-ucbe:noize=1"}, UnknownName, "did you mean 'noise'"),
     ({"policies": ["sh", "sh"]}, SettingError, "sh is there twice"),
     ({"policies": []}, SettingError, "at least one"),
-    ({"budgets": [100, 4]}, BudgetError, "budget=4 for 5 arms"),
+    ({"budgets": [100, 4]}, BudgetError, "budget=4 is too small for 5 learners"),
     ({"budgets": 2.5}, SettingError, "whole number"),
     ({"runs": 0}, SettingError, "runs=0, but runs must be at least 1"),
     ({"first_run": -1}, SettingError, "first_run=-1"),

@@ -161,13 +161,29 @@ def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int
     return recommend(game, ledger)
 
 
+# The kernels that a policy may define; the moves call them by these names.
+HOOKS = (
+    "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
+)  # fmt: skip
+
+
+def kernels_of(policy: Any) -> dict[str, Callable[..., Any]]:
+    """Return a policy's kernels by the names by which the moves call them."""
+    return {hook: getattr(policy, hook) for hook in HOOKS}
+
+
 @cache
 def moves_of(
     policy: Any, fn: Callable[..., Any], jit: Jit = plain, **also: Callable[..., Any]
 ) -> Any:
     """Return `fn` for the target of `jit`, by a policy's rules; `also` binds more names."""
-    owner = f"{policy.__module__}.{policy.__qualname__}"
-    return lower(fn, jit, owner=owner, **policy.kernels(), **also)
+    # A cache file refers to the type that `settings` returns, and cannot be read without it.
+    made_by = policy.settings
+    numbers = (
+        f"{made_by.__module__}.{made_by.__qualname__} {made_by.__annotations__.get('return')}"
+    )
+    owner = f"{policy.__module__}.{policy.__qualname__} {numbers}"
+    return lower(fn, jit, owner=owner, **kernels_of(policy), **also)
 
 
 @cache

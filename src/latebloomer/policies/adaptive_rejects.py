@@ -1,4 +1,4 @@
-"""Adaptive Rejects: successive rejects for real curves, a policy of this library's own."""
+"""Adaptive Rejects: successive rejects for real curves, this library's own policy."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from latebloomer.policies.adaptive_window import (
     NOISE_PULLS,
     WINDOW,
     best_window,
-    complete,
-    count_complete,
     late_mean,
     late_noise,
 )
@@ -24,23 +22,23 @@ from latebloomer.policies.base import Policy
 
 @dataclass(frozen=True)
 class AdaptiveRejects(Policy):
-    r"""Pull the survivors evenly, drop the worst, and let the noise say what "worst" looks at.
+    r"""Pull the remaining arms evenly and drop the worst by a mean whose window follows the noise.
 
-    *Plan.* With m = K, ..., 2 survivors bring each to
+    *Plan.* With m = K, ..., 2 remaining arms, train each to
 
     .. math:: l_m = \mathrm{clip}\bigl(\lfloor C\,(K/m)^q \rfloor, 1, H\bigr), \qquad q = 1.5,
 
     pulls, then drop the lowest rating. C is the largest value up to H with
     :math:`l_2 + \sum_{m=2}^K l_m \le T`, which is what the phases cost; pulls left over raise
     levels by one, the last phase first. Three things differ from `RisingSR` (q = 1). No pull goes
-    to a lone survivor, which cannot change the verdict. No arm is planned beyond the horizon, and
+    to the last arm, where it cannot change the verdict. No arm is planned beyond the horizon, and
     with :math:`T \ge K H` all are trained to it. And q > 1 moves pulls from the many arms of the
     first phases to the few of the last, which are harder to tell apart and whose curves may still
     cross; on recorded curves that pays from a budget of about 1.5 full trainings on.
 
     *Rating.* A window mean of h rewards has noise :math:`\sigma^2/h` and lags behind by half a
     window of slope. A lag that all arms share is harmless; its spread over arms is not. So h
-    minimises :math:`\sigma^2/h + V h^2/4`, V the variance of the survivors' slopes:
+    minimizes :math:`\sigma^2/h + V h^2/4`, V the variance of the remaining arms' slopes:
 
     .. math:: h = \mathrm{round}\bigl((2\sigma^2/V)^{1/3}\bigr) \text{ clipped to }
               [1, \lfloor n/2 \rfloor], \qquad
@@ -49,21 +47,21 @@ class AdaptiveRejects(Policy):
     with :math:`m' = \max(3, \lfloor n/2 \rfloor)`, :math:`s_i` the least-squares slope of arm i
     over its last m' pulls (the term taken off is that slope's own noise) and :math:`\sigma^2` the
     mean squared second difference over 6, pooled over the arms' last m' pulls (all n if n < 6).
-    Below 3 pulls the rating is the plain mean. Where several phases end at the same level (a small
-    budget, the horizon), their arms are dropped together, judged once.
+    Below 3 pulls the rating is the plain mean. If several phases end at the same level (a small
+    budget, the horizon), their arms are dropped together, on one rating.
 
     *Guarantee.* With `shortest` = 0 none is claimed: the window may shrink to one reward, and then
-    more budget does not make a verdict surer. Windows of at least `shortest` n rewards have a
-    bound of R-SR's form, by a union over the windows that could be chosen (`error_bound`). Where a
-    guarantee is wanted without such a setting, use `RisingSR`. The evidence is `latebloomer bench`
-    and docs/which-policy.md.
+    more budget does not make an error less likely. Windows of at least `shortest` n rewards have a
+    bound of R-SR's form, by a union over the windows that could be chosen (`error_bound`). For a
+    guarantee without such a setting, use `RisingSR`. The evidence is `latebloomer bench` and
+    docs/which-policy.md.
 
     Parameters
     ----------
     power : float
-        Q: how steeply levels rise as arms drop out; R-SR's is 1.
+        Exponent q: how steeply levels rise as arms are dropped; R-SR's is 1.
     shortest : float
-        Share of its pulls that an arm is judged on at the least.
+        Smallest share of its pulls that an arm is rated by.
 
     Examples
     --------
@@ -81,9 +79,9 @@ class AdaptiveRejects(Policy):
         for name in ("power", "shortest"):
             need_number(name, getattr(self, name))
         require(0 <= self.power <= 10, "power", self.power, "in [0, 10]",
-                "beyond, all but a few pulls go to the last two arms")  # fmt: skip
+                "above it, all but a few pulls go to the last two learners")  # fmt: skip
         require(0 <= self.shortest <= 0.5, "shortest", self.shortest, "in [0, 1/2]",
-                "an arm is judged on at most the later half of its rewards")  # fmt: skip
+                "a learner is rated by at most the later half of its rewards")  # fmt: skip
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         upto = power_levels(arms, budget, horizon, self.power)
@@ -91,31 +89,29 @@ class AdaptiveRejects(Policy):
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Between decisions: the mean over the window of the last one."""
+        """Rate an arm between decisions: by the window of the last one."""
         ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     @kernel
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
         n = ledger.cursor[SWEEPS]
-        size = count_complete(ledger, n)
-        if n >= NOISE_PULLS and size > 1:
-            window = best_window(ledger, n, size, late_noise(ledger, n, size))
+        if n >= NOISE_PULLS and ledger.cursor[RACERS] > 1:
+            window = best_window(ledger, n, late_noise(ledger, n))
             ledger.pool[WINDOW] = max(window, int(self.shortest * n))
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
-            if complete(ledger, i, n):
-                ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
+            ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         upto = [scaled(NOISE_PULLS, arms, m, self.power) for m in range(arms, 1, -1)]
-        return cost(upto), f"{NOISE_PULLS} pulls of each arm before the first is dropped"
+        return cost(upto), f"{NOISE_PULLS} pulls of each learner before the first drop"
 
     @classmethod
     def examples(cls) -> list[Self]:
         return [cls(), cls(power=1.0, shortest=0.25)]
 
     def error_bound(self, gaps: Sequence[float], budget: int, horizon: int, noise: float) -> float:
-        r"""Error probability where the best arm has nearly risen when it is judged.
+        r"""Return an error probability for a best arm that has nearly risen when it is rated.
 
         .. math:: e_T \le \sum_{m=2}^K \sum_{i=m}^{K} \sum_{h}
                   \exp\Bigl(-\frac{h\,\Delta_{(i)}(H)^2}{16\,\sigma^2}\Bigr)
@@ -145,21 +141,21 @@ class AdaptiveRejects(Policy):
 
 
 def scaled(C: float, arms: int, m: int, power: float) -> int:
-    """C (K/m)^q, rounded down but at least 1."""
+    """Return C (K/m)^q, rounded down but at least 1."""
     return max(1, int(C * (arms / m) ** power))
 
 
 def cost(upto: Sequence[int]) -> int:
-    """What phases with K, ..., 2 arms up to these levels cost: the last level counts twice."""
+    """Return the pulls of phases with K, ..., 2 arms: the last level counts twice."""
     return sum(upto) + upto[-1]
 
 
 def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int]:
-    """The levels of K, K - 1, ..., 2 survivors.
+    """Return the levels of K, K - 1, ..., 2 remaining arms.
 
     >>> power_levels(arms=4, budget=40, horizon=20, power=1.5)
     [5, 7, 14]
-    >>> power_levels(4, 80, 20, 1.5), power_levels(4, 5, 20, 1.5)  # all there is, next to nothing
+    >>> power_levels(4, 80, 20, 1.5), power_levels(4, 5, 20, 1.5)  # enough for all, hardly any
     ([20, 20, 20], [1, 1, 1])
     """
 
@@ -178,7 +174,7 @@ def power_levels(arms: int, budget: int, horizon: int, power: float) -> list[int
 
 
 def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
-    """Raise levels by one, the last phase first, while pulls are left."""
+    """Raise levels by one, the last phase first, while pulls are left, and return them."""
     left = budget - cost(upto)
     for phase in range(len(upto) - 1, -1, -1):
         price = 2 if phase == len(upto) - 1 else 1
@@ -190,14 +186,14 @@ def raised(upto: list[int], budget: int, horizon: int) -> list[int]:
 
 
 def windows_at(n: int, shortest: float) -> range:
-    """The windows that can be chosen at level n."""
+    """Return the windows that can be chosen at level n."""
     if n < NOISE_PULLS:
         return range(n, n + 1)
     return range(max(1, int(shortest * n)), n // 2 + 1)
 
 
 def sum_of_powers(signal: float, windows: range) -> float:
-    """The sum of exp(-h signal) over windows h, a geometric series, by its two ends.
+    """Return the sum of exp(-h signal) over windows h, a geometric series.
 
     >>> round(sum_of_powers(0.5, range(2, 5)), 12)  # e^-1 + e^-1.5 + e^-2
     0.726344884556

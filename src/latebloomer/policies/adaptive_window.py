@@ -1,7 +1,7 @@
-"""The window that `AdaptiveRejects` rates arms by: long where noise rules, short where slopes do.
+"""The window that `AdaptiveRejects` rates arms by: long if noise dominates, short if slopes do.
 
 A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
-slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is least at h^3 = 2 sigma^2/V.
+slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is smallest at h^3 = 2 sigma^2/V.
 Noise and slopes are read from what `remember_rises` keeps, so that they keep their digits.
 """
 
@@ -12,13 +12,13 @@ from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, Ledger
 from latebloomer.core.statistics import noise_variance, second_difference
 
-NOISE_PULLS = 3  # pulls from which noise can be told from slope: one second difference
-WINDOW = 0  # the cell of `Ledger.pool` with the window that the survivors were last rated by
+NOISE_PULLS = 3  # pulls needed to separate noise from slope: one second difference
+WINDOW = 0  # cell of `Ledger.pool` with the window that the racing arms were last rated by
 
 
 @kernel
 def late_mean(ledger: Ledger, i: int, h: int) -> float:
-    """Mean of arm i's last h rewards, at most its later half (that half where h is 0)."""
+    """Return the mean of arm i's last h rewards, at most its later half; that half if h is 0."""
     n = ledger.n[i]
     if n < NOISE_PULLS:
         return recent_mean(ledger, i, n)
@@ -27,46 +27,29 @@ def late_mean(ledger: Ledger, i: int, h: int) -> float:
 
 
 @kernel
-def complete(ledger: Ledger, i: int, n: int) -> bool:
-    """Whether arm i has had all n pulls of the phase.
-
-    A learner that ended before is made to look as if at the horizon, but its rewards are fewer.
-    """
-    return ledger.n[i] == n and len(ledger.S[i]) > n
-
-
-@kernel
-def count_complete(ledger: Ledger, n: int) -> int:
-    """How many racing arms have had all n pulls of the phase."""
-    size = 0
-    for place in range(ledger.cursor[RACERS]):
-        if complete(ledger, ledger.racing[place], n):
-            size += 1
-    return size
-
-
-@kernel
-def best_window(ledger: Ledger, n: int, size: int, noise: float) -> int:
-    """The h in [1, n/2] that minimises sigma^2/h + V h^2/4 over the `size` complete arms."""
+def best_window(ledger: Ledger, n: int, noise: float) -> int:
+    """Return the h in [1, n/2] that minimizes sigma^2/h + V h^2/4 over the racing arms."""
     half = n // 2
     m = max(NOISE_PULLS, half)
     own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
-    spread = slope_variance(ledger, n, m, size) - own
-    if not spread * half * half * half > 2.0 * noise:  # also where the spread is not positive
+    spread = slope_variance(ledger, n, m) - own
+    if not spread * half * half * half > 2.0 * noise:  # also if the spread is not positive
         return half
     return max(1, min(half, int((2.0 * noise / spread) ** (1.0 / 3.0) + 0.5)))
 
 
 @kernel
-def late_noise(ledger: Ledger, n: int, size: int) -> float:
-    """The variance of the noise in the later half of the complete arms' n pulls (all below 6)."""
+def late_noise(ledger: Ledger, n: int) -> float:
+    """Return the noise variance in the later half of the racing arms' n pulls (all, below 6).
+
+    Arms that repeat their rewards between their steps do not count.
+    """
     m = n if n < 2 * NOISE_PULLS else n // 2
-    total = 0.0
+    size, total = 0, 0.0
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
-        if complete(ledger, i, n) and ledger.repeats_scores[i] == 1:
-            size -= 1
-        elif complete(ledger, i, n):
+        if ledger.repeats_scores[i] == 0:
+            size += 1
             old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)
             for k in range(n - m + 3, n + 1):
                 new = rise(ledger, i, k)
@@ -78,30 +61,30 @@ def late_noise(ledger: Ledger, n: int, size: int) -> float:
 
 @kernel
 def rise(ledger: Ledger, i: int, n: int) -> float:
-    """The n-th reward of arm i minus its first."""
+    """Return the n-th reward of arm i minus its first."""
     return (ledger.Q[i][n] - ledger.Q[i][n - 1]) / n if n > 1 else 0.0
 
 
 @kernel
-def slope_variance(ledger: Ledger, n: int, m: int, size: int) -> float:
-    """Variance, over the complete arms, of the least-squares slopes of their last m pulls."""
-    seen, mean, squares = 0, 0.0, 0.0
-    for place in range(ledger.cursor[RACERS]):
-        i = ledger.racing[place]
-        if complete(ledger, i, n):
-            s = late_slope(ledger, i, n, m)
-            seen += 1
-            step = s - mean  # Welford's sums: no difference of large numbers
-            mean += step / seen
-            squares += step * (s - mean)
+def slope_variance(ledger: Ledger, n: int, m: int) -> float:
+    """Return the variance, over racing arms, of the least-squares slopes of their last m pulls."""
+    size, mean, squares = ledger.cursor[RACERS], 0.0, 0.0
+    for place in range(size):
+        s = late_slope(ledger, ledger.racing[place], n, m)
+        step = s - mean  # Welford's sums: no difference of large numbers
+        mean += step / (place + 1)
+        squares += step * (s - mean)
     return squares / size
 
 
 @kernel
 def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
-    """Least-squares slope of arm i's last m rewards: 12 sum (l - mean l) X_l / (m (m^2 - 1))."""
+    """Return the least-squares slope of arm i's last m rewards.
+
+    That is 12 sum (l - mean l) X_l / (m (m^2 - 1)).
+    """
     S, Q = ledger.S[i], ledger.Q[i]
     middle = n - 0.5 * (m - 1)
-    before = Q[n - m] if n > m else 0.0  # in Q[0] is the first reward
+    before = Q[n - m] if n > m else 0.0  # Q[0] holds the first reward
     moment = (Q[n] - before) - middle * (S[n] - S[n - m] - m * Q[0])
     return 12.0 * moment / (1.0 * m * (m * m - 1))

@@ -1,4 +1,4 @@
-"""ASHA as tuners ship it, for comparison: learners one after the other, stopped at rungs."""
+"""ASHA as tuners ship it, for comparison: arms one after the other, stopped at rungs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
 class ASHA(Policy):
     r"""Train one arm after the other; stop each at the first rung where it is not among the best.
 
-    The comparator that people use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
+    The comparator in common use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
     stopping form, on one worker, arms arriving in index order. Rungs are at g, g eta, g eta^2, ...
-    pulls below the horizon (g = `grace`). An arm goes on past a rung if, of the s arms that have
-    reached it so far with this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did better
-    there (the synchronous form is [Jamieson16]); no arm is looked at again when a better one
-    comes. The recommendation is the best latest value. The defaults are Ray Tune's and
-    Optuna's.
+    pulls below the horizon (g = `grace`). An arm continues past a rung if, of the s arms that have
+    reached it so far including this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did
+    better there (the synchronous form is [Jamieson16]). A stopped arm is never considered again.
+    The recommendation is the best latest value. The defaults are Ray Tune's and Optuna's.
 
-    It is no rule for a fixed budget, and here shows it: the first arm is always trained to the
-    horizon, a small budget ends before all arms were tried, a large one is not used up. Several
-    pulls at once (`Session.ask_phase`) are several workers.
+    ASHA is not made for a fixed budget: the first arm is always trained to the horizon, a small
+    budget ends before all arms were tried, and a large one is not used up. Several pulls at the
+    same time (`Session.ask_phase`) are several workers.
 
     Parameters
     ----------
     eta : int
-        One in eta goes on.
+        At a rung, one in eta arms continues.
     grace : int
         Pulls before the first rung.
     workers : int
-        Arms in training at a time, pulled in turns.
+        Arms in training at the same time, pulled in turn.
 
     Examples
     --------
@@ -54,11 +53,11 @@ class ASHA(Policy):
 
     def __post_init__(self) -> None:
         require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
-                "one in eta arms goes on")  # fmt: skip
+                "one in eta learners continues")  # fmt: skip
         require(need_whole("grace", self.grace) >= 1, "grace", self.grace, "at least 1",
-                "arms are compared on rewards")  # fmt: skip
+                "learners are compared by their scores")  # fmt: skip
         require(need_whole("workers", self.workers) >= 1, "workers", self.workers, "at least 1",
-                "somebody must train")  # fmt: skip
+                "at least one learner is trained at a time")  # fmt: skip
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
@@ -91,19 +90,19 @@ class ASHA(Policy):
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Workers train on what runs; those that are free begin with the next arms."""
+        """Return the arms in training first, then arms for the workers that are free."""
         racing = ledger.racing[: ledger.cursor[RACERS]]
         trainable = [
             i for i in racing
             if i not in held and ledger.memo[i] == RUNNING and ledger.n[i] < game.horizon
         ]  # fmt: skip
-        begun = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
-        return [*held, *begun[: count - len(held)]]
+        started = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
+        return [*held, *started[: count - len(held)]]
 
 
 @kernel
 def is_rung(n: int, grace: int, eta: int) -> bool:
-    """Whether n is grace, grace eta, grace eta^2, ...
+    """Return whether n is one of grace, grace eta, grace eta^2, ...
 
     >>> [n for n in range(1, 100) if is_rung(n, grace=2, eta=3)]
     [2, 6, 18, 54]
@@ -116,7 +115,7 @@ def is_rung(n: int, grace: int, eta: int) -> bool:
 
 @kernel
 def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
-    """Whether too many of the arms that have had n pulls were better at that pull."""
+    """Return whether too many of the arms that have had n pulls were better at that pull."""
     seen, better = 0, 0
     for j in range(len(ledger.n)):
         if ledger.n[j] >= n:
@@ -128,5 +127,5 @@ def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
 
 @kernel
 def is_cut(better: int, seen: int, eta: int) -> bool:
-    """Whether one of `seen` arms is not among the best of eta, `better` ones being ahead."""
+    """Return whether one of `seen` arms, with `better` arms ahead, is not among one in eta."""
     return better >= max(1, seen // eta)

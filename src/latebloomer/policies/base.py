@@ -3,7 +3,7 @@
 A subclass is a frozen dataclass of settings with a `name` and two methods, `levels` (the plan)
 and `rating`; the rest has defaults. Methods marked `@kernel` run unchanged in a session (plain
 Python), in the CPU simulator (numba) and on the GPU (numba-cuda); inside them `self` is the named
-tuple that `settings` returns.
+tuple that `settings` returns. Error messages say "learner", because races show them too.
 """
 
 from __future__ import annotations
@@ -36,28 +36,24 @@ if TYPE_CHECKING:
 
 NUMERIC = ("bool", "int", "float", bool, int, float)  # annotations, as text or as types
 SMALLEST_WINDOW = 1e-9
-PHASE_BYTES = 200  # of a phase while a plan is made, and there may be one for each arm
-# The kernels a policy may define; the moves of a run (`core/moves.py`) call them by these names.
-HOOKS = (
-    "rating", "final_rating", "update_rating", "rate_jointly", "after_sweep", "pick", "remember",
-)  # fmt: skip
+PHASE_BYTES = 200  # memory for a phase while a plan is made; there may be a phase for each arm
 
 
 class Forecast(NamedTuple):
-    """What a policy expects of an arm, as far as it makes forecasts."""
+    """What a policy expects of an arm, if it makes forecasts."""
 
-    trust: float  # share of `gain` that is in the arm's rating, from 0 to 1
+    trust: float  # share of `gain` that the arm's rating includes, from 0 to 1
     origin: int  # pull from which earlier forecasts were made,
-    tested: int  # and the pull up to which they were compared with what happened
-    ahead: float  # the pull that is forecast
-    gain: float  # until then
+    tested: int  # and the pull up to which they were compared with the rewards
+    ahead: float  # pull that is forecast
+    gain: float  # expected gain until then
 
 
 class NumbersOf:
-    """Makes the named tuple of a policy's numeric fields when it is first asked for.
+    """Make the named tuple of a policy's numeric fields when it is first needed.
 
-    It then stands on the policy's class under its own name, where numba's disk cache, which
-    refers to types by name, finds it in any process.
+    It is stored on the policy's class under its own name: numba's disk cache refers to types by
+    name and finds it there in any process.
     """
 
     def __get__(self, policy: object, cls: type[Policy]) -> Any:
@@ -70,125 +66,122 @@ class NumbersOf:
 
 
 class Policy(ABC):
-    """How a budget is spent over arms, and which arm is recommended."""
+    """A rule that spends a budget over arms and recommends one of them."""
 
     Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
-    cites: ClassVar[tuple[str, ...]] = ()  # whose idea it is: keys of src/latebloomer/refs.bib
+    cites: ClassVar[tuple[str, ...]] = ()  # its sources: keys of src/latebloomer/refs.bib
 
     # --- what every policy defines ---
 
     @abstractmethod
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        """The plan as (k, n): 'keep the best k arms and bring each to n pulls', in this order.
+        """Return the plan as (k, n): "keep the best k arms, train each to n pulls", in this order.
 
-        `(ANY, n)` opens what is left to every arm with fewer than n pulls.
+        With `(ANY, n)`, every arm with fewer than n pulls competes for each pull that is left.
         """
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
-        """What arms are ranked by, to be kept or pulled next: a pure function of i's history."""
+        """Return what arms are ranked by: a pure function of the history of arm `i`."""
         raise NotImplementedError
 
     # --- what some policies define ---
 
     @kernel
     def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
-        """What racing arms are ranked by when one is recommended; the rating by default."""
+        """Return what racing arms are ranked by when one is recommended. Default: the rating."""
         return ledger.rating[i]
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Rate arm `i` anew, whose history now ends in its newest reward."""
+        """Rate arm `i` again after its latest reward was entered."""
         ledger.rating[i] = rating(self, ledger, i, horizon)
 
     @kernel  # noqa: B027
     def rate_jointly(self, ledger: Ledger, horizon: int) -> None:
-        """At the end of a phase, before arms are dropped: rate the racing arms by each other."""
+        """Rate the racing arms together, at the end of a phase, before arms are dropped."""
 
     @kernel  # noqa: B027
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
-        """After each sweep over the racing arms: drop those that a comparison rules out."""
+        """Drop the racing arms that a comparison rules out, after each sweep over them."""
 
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
-        """The arm of the next pull where the plan says ANY, or OVER when all are at the horizon.
+        """Return the arm to pull next if the plan says ANY; OVER if all are at the horizon.
 
         `pulled` is the only arm whose rating has changed since the last call, or ANY.
         """
         return best_open(ledger, pulled, horizon)
 
-    # Whether `pick` takes the best-rated arm. Then an arm can be chosen while others are being
-    # pulled: the ratings of now do not depend on which pulls are under way.
+    # Whether `pick` takes the best-rated arm. If so, an arm can be chosen while others are being
+    # pulled, because the current ratings do not depend on which pulls are under way.
     picks_by_rating: ClassVar[bool] = False
 
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Up to `count` distinct arms to pull at once where the plan says ANY.
+        """Return up to `count` distinct arms to pull at the same time if the plan says ANY.
 
-        `held`, whose pulls are under way, come first. Plain Python, for sessions that ask for
-        several pulls before the first is told.
+        The arms `held`, whose pulls are under way, come first. This is plain Python, for sessions
+        that request several pulls before the first score is reported.
         """
         open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
         more = count - len(held)
         return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.rating[i], i))]
 
-    # What a reward leaves in the ledger; `core/ledger.py` has leaner ones.
+    # What is stored of a reward; `core/ledger.py` has functions that store less.
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
 
     def rated_window(self, n: int) -> int | None:
-        """How many of the newest rewards the rating of an arm with n pulls is the mean of.
+        """Return the number of latest rewards whose mean is the rating of an arm with n pulls.
 
-        None where the rating is not such a mean. Where it is, whole phases can be simulated by
-        drawing the sums of their rewards instead of each one.
+        None if the rating is not such a mean. If it is, whole phases can be simulated by drawing
+        sums of rewards instead of each reward.
         """
         return None
 
-    def running_window(self) -> float | None:
-        """The window whose running sums are all that the rating needs of an arm's past.
+    def running_window(self) -> tuple[float, bool] | None:
+        """Return the window whose running sums are all that the rating needs of an arm's past.
 
-        0 where the sum of all rewards, or the newest one, is enough; None where the past itself
-        must be stored. Where it is not None, a GPU draws past rewards anew and stores none.
+        A window of 0 means that the sum of all rewards, or the latest one, is enough. The second
+        value says whether the latest second difference is needed too. None if the past itself
+        must be stored. If it is not None, a GPU draws past rewards again and stores none.
         """
         return None
-
-    def needs_bends(self) -> bool:
-        """Whether, with such a window, the newest second difference of an arm is looked at too."""
-        return False
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
-        """The smallest budget that can be spent by the rule, and why."""
-        return arms, "one pull of each arm"
+        """Return the smallest budget that the policy can spend, and why."""
+        return arms, "one pull of each learner"
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        """The smallest budget that makes sense, and why."""
+        """Return the smallest budget that is recommended, and why."""
         return self.smallest_budget(arms)
 
     def forecast(self, ledger: Ledger, i: int) -> Forecast | None:
-        """What is expected of arm `i`, in rewards; None where nothing is. For sessions too."""
+        """Return what is expected of arm `i`, in rewards; None without a forecast."""
         return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
-        """The fields as a named tuple of numbers: what `self` is inside kernels."""
+        """Return the numbers that `self` is inside kernels, as a named tuple."""
         return numbers_of(self)
 
     def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
-        """Return what `settings` gave for some of the arms only, where it has an entry per arm."""
+        """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
         return rule
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Policies of this kind that can be played as they are; tests play every one of them."""
+        """Return policies of this kind that can be run without settings; tests run all of them."""
         return [cls()]
 
     # --- what every policy gets ---
 
     def plan(self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1) -> Plan:
-        """The phases of a race over `arms` arms; the horizon is the budget unless given.
+        """Return the phases for `arms` arms. Default horizon: the budget.
 
-        No arm is dropped before its pull number `min_pulls`: the first phases end there, and those
-        that follow are of the largest budget with which the whole can be paid.
+        No arm is dropped before it has had `min_pulls` pulls: the first phases end there, and the
+        later ones are those of the largest budget with which all of them can be paid.
         """
         horizon = budget if horizon is None else horizon
         self.check(arms, budget, horizon, min_pulls)
@@ -196,7 +189,8 @@ class Policy(ABC):
             return knockout(self.levels(arms, budget, horizon), horizon)
 
         def raised(total: int) -> Plan:
-            return knockout(with_grace(self.levels(arms, total, horizon), min_pulls), horizon)
+            levels = [(k, max(n, min_pulls)) for k, n in self.levels(arms, total, horizon)]
+            return knockout(levels, horizon)
 
         least = self.smallest_budget(arms)[0]
         fits = last_that(lambda total: cost_of(raised(total)) <= budget, least, budget)
@@ -204,90 +198,64 @@ class Policy(ABC):
             return raised(fits)
         return knockout([(arms, budget // arms), (1, budget // arms)], horizon)
 
-    def most_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
-        """The most pulls that one arm can have: how long a past must have room.
-
-        >>> from latebloomer.policies.rising_sr import RisingSR
-        >>> from latebloomer.policies.round_robin import RoundRobin
-        >>> RoundRobin().most_pulls(100, 2000, 2000), RisingSR().most_pulls(100, 2000, 2000)
-        (20, 251)
-        """
-        plan = self.plan(arms, budget, horizon, min_pulls)
-        if self.decides_after_sweeps() or ANY in plan.keep:
-            return min(budget, horizon)
-        racing, left, level = arms, budget, 0
-        for k, upto in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
-            racing = min(racing, k)
-            pulls = min(left, racing * (upto - level))
-            left, level = left - pulls, level - (-pulls // racing)
-        return int(level)
-
     def describe(
         self, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
     ) -> Description:
-        """The plan in words: phases, survivors, pulls each, what is left."""
+        """Return the plan as text: phases, remaining arms, pulls each, pulls left over."""
         from latebloomer.policies.plan_text import describe
 
         return describe(self, arms, budget, horizon, min_pulls)
 
-    def budget_needed(self, arms: int, horizon: int, min_pulls: int = 1) -> int:
-        """The smallest budget that can be planned with."""
-        return max(
-            self.smallest_budget(arms)[0], arms * min(min_pulls, horizon) if min_pulls > 1 else 0
-        )
-
     def check(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> None:
-        """Raise an error that says what is wrong, unless the policy can be played."""
+        """Raise an error that says what is wrong, unless the policy can be run."""
         require(arms >= 2, "arms", arms, "at least 2", "with one arm there is nothing to choose")
-        require(budget >= 1, "budget", budget, "at least 1", "every arm needs pulls")
-        require(horizon >= 1, "horizon", horizon, "at least 1", "arms are compared at that pull")
+        require(budget >= 1, "budget", budget, "at least 1", "every learner needs pulls")
+        require(horizon >= 1, "horizon", horizon, "at least 1", "learners are compared there")
         least, why = self.smallest_budget(arms)
         if budget < least:
             raise BudgetError(
-                f"budget={budget} for {arms} arms, but {type(self).__name__} needs {least}: "
-                f"{why}; drop arms or raise the budget"
+                f"budget={budget} is too small for {arms} learners: {self._label} needs at least "
+                f"{least} ({why}). Raise the budget or race fewer learners."
             )
         if min_pulls != 1:
-            self._check_grace(arms, budget, horizon, min_pulls)
-        need_memory(PHASE_BYTES * arms, f"a plan for {arms} arms", "drop arms")
+            self._check_min_pulls(arms, budget, horizon, min_pulls)
+        need_memory(PHASE_BYTES * arms, f"a plan for {arms} learners", "race fewer learners")
 
-    def _check_grace(self, arms: int, budget: int, horizon: int, min_pulls: int) -> None:
+    def _check_min_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int) -> None:
         require(need_whole("min_pulls", min_pulls) >= 1, "min_pulls", min_pulls, "at least 1",
-                "it is the pull before which no arm is dropped")  # fmt: skip
-        name = type(self).__name__
+                "no learner is dropped before it has had that many pulls")  # fmt: skip
         one_by_one = any(k == ANY for k, _ in self.levels(arms, budget, horizon))
         if one_by_one or self.decides_after_sweeps():
             raise SettingError(
-                f"min_pulls={min_pulls}, but {name} has no phases at whose ends arms are dropped: leave "
-                "grace out, or choose a policy that has them"
+                f"min_pulls={min_pulls} cannot be used with {self._label}, which has no phases "
+                "that end in a drop. Omit min_pulls or choose a policy with phases."
             )
-        needed = self.budget_needed(arms, horizon, min_pulls)
+        needed = least_budget(self, arms, horizon, min_pulls)
         if budget < needed:
             raise BudgetError(
-                f"budget={budget} for {arms} arms, but min_pulls={min_pulls} needs {needed}: "
-                f"{min(min_pulls, horizon)} pulls of each arm before one is dropped; lower grace, "
-                "drop arms or raise the budget"
+                f"budget={budget} is too small for {arms} learners with min_pulls={min_pulls}: at "
+                f"least {needed} are needed ({min(min_pulls, horizon)} pulls of each learner "
+                "before one is dropped). Lower min_pulls, raise the budget or race fewer learners."
             )
+
+    @property
+    def _label(self) -> str:
+        return getattr(self, "name", type(self).__name__)
 
     @classmethod
     def decides_after_sweeps(cls) -> bool:
-        """Whether a decision may fall after every sweep, not only between phases."""
+        """Return whether arms may be dropped after every sweep, not only between phases."""
         return cls.after_sweep is not Policy.after_sweep
 
-    @classmethod
-    def kernels(cls) -> dict[str, Callable[..., Any]]:
-        """This policy's kernels by the names under which the loop calls them."""
-        return {hook: getattr(cls, hook) for hook in HOOKS}
 
-
-rating = Policy.rating  # `update_rating` names it; `moves_of` binds it to the policy's own
+rating = Policy.rating  # `update_rating` calls it; `moves_of` binds it to the policy's own
 
 
 def numbers_of(policy: Policy) -> Any:
-    """The numeric fields of a policy as a named tuple.
+    """Return the numeric fields of a policy as a named tuple.
 
-    A whole number where the class says float becomes one: `power=1` and `power=1.0` are then the
-    same types to a compiler, and one compilation.
+    An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then the
+    same type to a compiler, and are compiled once.
     """
     types = {field.name: field.type for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
     values = ((getattr(policy, name), types[name]) for name in type(policy).Numbers._fields)
@@ -295,10 +263,10 @@ def numbers_of(policy: Policy) -> Any:
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
-    """'Keep the best k arms and bring each to n pulls', level by level, as a plan.
+    """Return levels, "keep the best k arms, train each to n pulls", as a plan.
 
-    No arm goes beyond the horizon, and a level that adds no pulls is merged with the next: who
-    would be dropped there is dropped on the same ratings one level later.
+    No arm is trained beyond the horizon. A level that adds no pulls is merged with the next one:
+    arms that would be dropped there are dropped on the same ratings one level later.
 
     >>> knockout([(4, 3), (3, 3), (2, 5), (1, 9)], horizon=8)
     Plan(keep=array([4, 2, 1]), upto=array([3, 5, 8]))
@@ -312,17 +280,33 @@ def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:
     return Plan(*(np.array(column, dtype=np.int64) for column in zip(*phases, strict=True)))
 
 
-def with_grace(levels: Sequence[tuple[int, int]], min_pulls: int) -> list[tuple[int, int]]:
-    """The same levels, none below `min_pulls` pulls.
+def least_budget(policy: Policy, arms: int, horizon: int, min_pulls: int = 1) -> int:
+    """Return the smallest budget for which a plan with `min_pulls` can be made."""
+    first = arms * min(min_pulls, horizon) if min_pulls > 1 else 0
+    return max(policy.smallest_budget(arms)[0], first)
 
-    >>> with_grace([(4, 1), (3, 2), (2, 5), (1, 9)], min_pulls=3)
-    [(4, 3), (3, 3), (2, 5), (1, 9)]
+
+def most_pulls(policy: Policy, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> int:
+    """Return the largest number of pulls that one arm can have: the length of a stored past.
+
+    >>> from latebloomer.policies.rising_sr import RisingSR
+    >>> from latebloomer.policies.round_robin import RoundRobin
+    >>> most_pulls(RoundRobin(), 100, 2000, 2000), most_pulls(RisingSR(), 100, 2000, 2000)
+    (20, 251)
     """
-    return [(k, max(n, min_pulls)) for k, n in levels]
+    plan = policy.plan(arms, budget, horizon, min_pulls)
+    if policy.decides_after_sweeps() or ANY in plan.keep:
+        return min(budget, horizon)
+    racing, left, level = arms, budget, 0
+    for k, upto in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
+        racing = min(racing, k)
+        pulls = min(left, racing * (upto - level))
+        left, level = left - pulls, level - (-pulls // racing)
+    return int(level)
 
 
 def cost_of(plan: Plan) -> int:
-    """Pulls that a plan takes up to its last decision; a lone survivor has what is left.
+    """Return the pulls that a plan takes up to its last decision, without those of the last arm.
 
     >>> cost_of(Plan([4, 2, 1], [3, 5, 8]))
     16
@@ -332,7 +316,7 @@ def cost_of(plan: Plan) -> int:
 
 
 def last_that(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The largest number from `low` to `high` for which something holds that ends once."""
+    """Return the largest number from `low` to `high` up to which `holds` is true; None if none."""
     if not holds(low):
         return None
     while high > low:
@@ -342,7 +326,7 @@ def last_that(holds: Callable[[int], bool], low: int, high: int) -> int | None:
 
 
 def check_window(window: float) -> None:
-    """Both estimators look at no more than the later half of an arm's rewards."""
+    """Raise an error unless a window is at most the later half of an arm's rewards."""
     need_number("window", window)
     require(
         0 < window <= 0.5, "window", window, "in (0, 1/2]",
@@ -355,19 +339,21 @@ def check_window(window: float) -> None:
 
 
 def check_not_negative(name: str, value: Any, why: str) -> None:
+    """Raise an error unless a setting is a finite number of at least 0."""
     need_number(name, value)
     require(0 <= value < float("inf"), name, value, "at least 0 and finite", why)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> None:
+    """Raise an error unless a setting is one of the choices."""
     require(value in choices, name, value, "one of " + ", ".join(map(repr, choices)), why)
 
 
 def budget_for_window(arms: int, window: float) -> tuple[int, str]:
-    """The smallest budget with which successive rejects fill the window in their first phase.
+    """Return the smallest budget whose first phase of successive rejects fills the window.
 
     With n = `first_full(window)`, N_1 reaches n once T - K > (n - 1) K log_bar(K).
     """
     pulls = first_full(window)
     needed = floor(arms + (pulls - 1) * arms * log_bar(arms)) + 1
-    return needed, f"{pulls} pulls of each arm in the first phase, so that its window is not empty"
+    return needed, f"{pulls} pulls of each learner in the first phase, which fill its window"

@@ -19,7 +19,7 @@ from latebloomer.policies.power_law import (
 
 @dataclass(frozen=True)
 class ExploreThenCommit(PowerLawPolicy):
-    r"""Sweep over all arms until one is surely the best, then stay with it.
+    r"""Sweep over all arms until one is clearly the best, then commit to it.
 
     After sweep :math:`\tau` an arm can still reach :math:`m = T - \tau(K-1)` pulls. The rule
     commits to an arm whose predicted loss at m is two widths below all others' (a fit by
@@ -28,11 +28,11 @@ class ExploreThenCommit(PowerLawPolicy):
     Parameters
     ----------
     rho : float
-        The exponent of the power law.
+        Exponent of the power law.
     largest_alpha : float
-        U of [Cella21], a bound on every alpha.
+        Bound on every alpha, U of [Cella21].
     width_scale : float
-        Multiplies the confidence width, which is 24 to 257 on losses up to 1.
+        Factor of the confidence width, which is 24 to 257 on losses up to 1.
     """
 
     name: ClassVar[str] = "etc"
@@ -55,5 +55,5 @@ class ExploreThenCommit(PowerLawPolicy):
 
 @kernel
 def reach(ledger: Ledger, budget: int, horizon: int) -> int:
-    """The pulls an arm would end with if it got all that is left after the full sweeps."""
+    """Return the pulls of an arm that would get all pulls left after the full sweeps."""
     return min(horizon, max(1, budget - ledger.cursor[SWEEPS] * (len(ledger.n) - 1)))

@@ -24,13 +24,14 @@ class Numbers(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """Successive Halving over some of the arms: `keep[k]` of them are brought to `upto[k]`."""
+    """Successive Halving over some arms: `keep[k]` of them are trained to `upto[k]` pulls."""
 
     upto: tuple[int, ...]
     keep: tuple[int, ...]
 
     @property
     def cost(self) -> int:
+        """Number of pulls."""
         return sum(
             k * (n - before)
             for k, n, before in zip(self.keep, self.upto, (0, *self.upto), strict=False)
@@ -39,9 +40,9 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True)
 class Hyperband(Policy):
-    r"""Several Successive Halvings side by side, from hasty to patient.
+    r"""Run several Successive Halvings side by side, from early to late drops.
 
-    The comparator that people use (Li et al., JMLR 2018; eta = 3), fitted to a fixed set of arms
+    The comparator in common use (Li et al., JMLR 2018; eta = 3), fitted to a fixed set of arms
     and a fixed budget. Bracket s = S, ..., 0 begins at :math:`R \eta^{-s}` pulls and keeps one in
     eta at each rung up to R, :math:`S = \lfloor \log_\eta \min(H, T) \rfloor`. The original draws
     :math:`\lceil (S+1) \eta^s / (s+1) \rceil` new configurations for it; here the K arms are dealt
@@ -52,7 +53,7 @@ class Hyperband(Policy):
     Parameters
     ----------
     eta : int
-        One in eta goes on.
+        At a rung, one in eta arms continues.
 
     Examples
     --------
@@ -70,13 +71,13 @@ class Hyperband(Policy):
 
     def __post_init__(self) -> None:
         require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
-                "one in eta arms goes on")  # fmt: skip
+                "one in eta learners continues")  # fmt: skip
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
 
     def brackets(self, arms: int, budget: int, horizon: int) -> list[Bracket]:
-        """The brackets at the largest R that the budget pays for."""
+        """Return the brackets at the largest R that the budget pays for."""
         longest = min(budget, horizon)
         sizes = deal(arms, longest, self.eta)
         low, high = 1, longest
@@ -114,14 +115,14 @@ class Hyperband(Policy):
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Other arms that are not at their rung yet."""
+        """Return other arms that have not reached their rung."""
         racing = ledger.racing[: ledger.cursor[RACERS]]
         others = [i for i in racing if i not in held and lacking(rule, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
 
 def deal(arms: int, longest: int, eta: int) -> list[int]:
-    """Arms of the brackets S, ..., 0, in Hyperband's proportions by largest remainders."""
+    """Return the sizes of brackets S, ..., 0 in Hyperband's proportions, by largest remainder."""
     S = 0
     while eta ** (S + 1) <= longest:
         S += 1
@@ -135,7 +136,7 @@ def deal(arms: int, longest: int, eta: int) -> list[int]:
 
 
 def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
-    """The brackets that have arms, when the last rung is at R pulls."""
+    """Return the brackets that have arms, with the last rung at R pulls."""
     found = []
     for b, size in enumerate(sizes):
         if size:
@@ -146,17 +147,18 @@ def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
     return found
 
 
-# --- the rule; `Ledger.memo` holds the rung that an arm is at, or on its way to ---
+# --- the rule; `Ledger.memo` holds the rung that an arm has reached or is trained to ---
 
 
 @kernel
 def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
-    """Whether arm i has not had the pulls of its rung."""
+    """Return whether arm i has not had the pulls of its rung."""
     return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.memo[i])]
 
 
 @kernel
 def first_lacking(self: Numbers, ledger: Ledger) -> int:
+    """Return the first arm that has not had the pulls of its rung, or OVER."""
     for place in range(ledger.cursor[RACERS]):
         if lacking(self, ledger, ledger.racing[place]):
             return ledger.racing[place]
@@ -165,7 +167,7 @@ def first_lacking(self: Numbers, ledger: Ledger) -> int:
 
 @kernel
 def promote_all(self: Numbers, ledger: Ledger) -> bool:
-    """In every bracket, send the best arms of its highest rung to the next; False at the end."""
+    """Promote the best arms of each bracket's highest rung; return False if there are none."""
     moved = False
     for b in range(len(self.upto) // self.width):
         rung = highest_rung(self, ledger, b)
@@ -179,6 +181,7 @@ def promote_all(self: Numbers, ledger: Ledger) -> bool:
 
 @kernel
 def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
+    """Return the highest rung that an arm of bracket b has."""
     rung = 0
     for i in range(len(ledger.n)):
         if self.bracket[i] == b:
@@ -188,7 +191,7 @@ def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
 
 @kernel
 def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
-    """Move the best racing arm at this rung of bracket b up; the lowest index among equals."""
+    """Promote the best racing arm at this rung of bracket b; the lowest index among equals."""
     best = OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]

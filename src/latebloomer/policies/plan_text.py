@@ -1,4 +1,4 @@
-"""The plan in words, before anything is spent."""
+"""The plan as text, before anything is spent."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
 SHOWN = 12  # longer plans are cut in the middle when printed
-ADVISED_GRACE = (3, 2)  # what a plan that drops arms on one pull advises, if it can be paid
+ADVISED_MIN_PULLS = (3, 2)  # what a plan that drops arms after one pull advises, if it can be paid
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Bring `arms` survivors (all of them where None) to `upto` pulls each, `pulls` in all."""
+    """One phase of a plan: the remaining arms are trained to the same number of pulls."""
 
-    arms: int | None
-    upto: int
-    pulls: int
-    more: int = 0  # arms that get one pull beyond `upto`, where the budget ends within a sweep
+    arms: int | None  # that remain; None if every arm competes for each pull
+    upto: int  # pulls each
+    pulls: int  # in total
+    more: int = 0  # arms that get one more pull, because the budget ends within a sweep
 
     def __str__(self) -> str:
         if self.arms is None:
-            return (
-                f"{self.pulls:>9} pulls  one by one, each to the arm that the policy rates highest"
-            )
-        who = "the last arm" if self.arms == 1 else f"{self.arms} arms"
-        each = "" if self.arms == 1 else " each"
-        more = f", the first {self.more} of them to {self.upto + 1}" if self.more else ""
-        return f"{self.pulls:>9} pulls  bring {who} to {self.upto} pulls{each}{more}"
+            what = "one by one, each for the learner that the policy rates highest"
+        else:
+            who = "the last learner" if self.arms == 1 else f"{self.arms} learners"
+            each = "" if self.arms == 1 else " each"
+            more = f", the first {self.more} of them to {self.upto + 1}" if self.more else ""
+            what = f"train {who} to {counted(self.upto)}{each}{more}"
+        return f"{self.pulls:>9} pull{'s' if self.pulls != 1 else ' '}  {what}"
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,26 @@ class Description:
     Attributes
     ----------
     policy : Policy
-        That was asked.
+        Policy that was described.
     arms : int
-        K, how many arms there are.
+        Number of arms, K.
     budget : int
-        T, pulls in all.
+        Total number of pulls, T.
     horizon : int
-        The pull at which arms are compared.
+        Number of pulls per arm at which arms are compared.
     phases : tuple[Phase, ...]
-        One by one.
+        The phases, in order.
     unspent : int
         Pulls that no phase needs.
     advised_budget : int
-        The least at which its ratings mean something.
+        Recommended minimum budget.
     why : str
-        That is so.
-    last_seen : tuple[int, int, int] | None
-        (n, m, k): after n pulls m of k arms are dropped first.
-    advised_grace : int | None
-        A grace that the budget can pay; None where none is advised.
+        Reason for that minimum.
+    first_drop : tuple[int, int, int] | None
+        (n, m, k): after n pulls each, m of k arms are the first to be dropped. None if no drop is
+        planned before the horizon.
+    advised_min_pulls : int | None
+        Value of `min_pulls` that the budget can pay for; None if none is advised.
     """
 
     policy: Policy
@@ -69,29 +70,26 @@ class Description:
     unspent: int
     advised_budget: int
     why: str
-    last_seen: tuple[int, int, int] | None = None
-    advised_grace: int | None = None
+    first_drop: tuple[int, int, int] | None = None
+    advised_min_pulls: int | None = None
 
     @property
     def outlook(self) -> list[str]:
-        """Until when a late bloomer can still be seen, and a warning where that is at once."""
-        if self.last_seen is None:
+        """When the first drop is, and a warning if it is after one pull."""
+        if self.first_drop is None:
             return []
-        n, dropped, arms = self.last_seen
-        who = (
-            "Whoever is last" if dropped == 1 else f"Whoever is among the last {dropped} of {arms}"
-        )
-        said = (
-            f"{who} after {n} pull{'s' * (n > 1)} is dropped; a take-off after that is not seen."
-        )
-        if n > 1:
-            return [said]
-        min_pulls = f"min_pulls={self.advised_grace}, " if self.advised_grace else ""
-        return [said, f"Warning: {dropped} of {arms} arms are dropped on one pull; {min_pulls}fewer "
-                "arms or a larger budget gives each more."]  # fmt: skip
+        n, dropped, arms = self.first_drop
+        lines = [first_drop_text(counted(n), dropped, arms)]
+        if n == 1:
+            min_pulls = f"min_pulls={self.advised_min_pulls}, " if self.advised_min_pulls else ""
+            lines.append(
+                f"Warning: {dropped} of {arms} learners are dropped after one pull; {min_pulls}"
+                "fewer learners or a larger budget gives each more."
+            )
+        return lines
 
     def to_json(self) -> str:
-        """One JSON object: the phases, and all that is said of them."""
+        """Return the description as one JSON object."""
         phases = [asdict(phase) for phase in self.phases]
         return json.dumps({
             "policy": repr(self.policy), "arms": self.arms, "budget": self.budget,
@@ -100,66 +98,80 @@ class Description:
         })  # fmt: skip
 
     def _repr_html_(self) -> str:
-        """The phases, in a notebook."""
+        """Return the phases for a notebook."""
         title = (
-            f"{self.policy!r} over {self.arms} arms, {self.budget:,} pulls, compared at "
-            f"{self.horizon:,}"
+            f"{self.policy!r}: {self.arms} learners, {self.budget:,} pulls, compared at "
+            f"{self.horizon:,} pulls"
         )
         rows = [
-            [
-                str(j),
-                "any" if one.arms is None else str(one.arms),
-                f"{one.upto:,}",
-                f"{one.pulls:,}",
-            ]
+            [str(j), "any" if one.arms is None else str(one.arms), f"{one.upto:,}",
+             f"{one.pulls:,}"]
             for j, one in enumerate(self.phases, 1)
-        ]
-        advised = f"Smallest budget that makes sense: {self.advised_budget} ({self.why})."
-        return html_table(title, ["phase", "arms", "pulls each", "pulls in all"], rows,
-                          [*self.outlook, advised])  # fmt: skip
+        ]  # fmt: skip
+        head = ["phase", "learners", "pulls each", "total pulls"]
+        return html_table(title, head, rows, [*self.outlook, self.advice])
+
+    @property
+    def advice(self) -> str:
+        """The recommended minimum budget, and why."""
+        return f"Recommended minimum budget: {counted(self.advised_budget)} ({self.why})."
 
     def __str__(self) -> str:
-        cut = len(self.phases) > SHOWN
         shown = [f"{j:>4}.{phase}" for j, phase in enumerate(self.phases, 1)]
-        if cut:
-            shown = [
-                *shown[: SHOWN - 4],
-                f"      ... {len(shown) - SHOWN} more phases ...",
-                *shown[-4:],
-            ]
-        lines = [
-            f"{self.policy!r}",
-            f"over {self.arms} arms with a budget of {self.budget} pulls, "
-            f"compared at {self.horizon} pulls",
-            *shown,
-            f"{self.budget - self.unspent:>14} pulls in all, {self.unspent} of the budget unspent",
-            *self.outlook,
-            f"Smallest budget that makes sense: {self.advised_budget} ({self.why}).",
-        ]
+        if len(shown) > SHOWN:
+            hidden = f"      ... {len(shown) - SHOWN} more phases ..."
+            shown = [*shown[: SHOWN - 4], hidden, *shown[-4:]]
         if self.policy.decides_after_sweeps():
-            lines.insert(
-                3, "      and after every sweep over the arms, drop those that cannot win"
-            )
-        return "\n".join(lines)
+            shown.append("      after every sweep, learners that cannot win are dropped")
+        spent = counted(self.budget - self.unspent)
+        return "\n".join([
+            f"{self.policy!r}",
+            f"{self.arms} learners, a budget of {counted(self.budget)}, compared at "
+            f"{counted(self.horizon)}",
+            *shown,
+            f"total: {spent}, {self.unspent} left over",
+            *self.outlook,
+            self.advice,
+        ])  # fmt: skip
+
+
+def counted(pulls: int) -> str:
+    """Return a number of pulls as text.
+
+    >>> counted(1), counted(30)
+    ('1 pull', '30 pulls')
+    """
+    return f"{pulls} pull{'s' * (pulls != 1)}"
+
+
+def first_drop_text(after: str, dropped: int, arms: int) -> str:
+    """Return when the first learners are dropped, and what that means.
+
+    >>> first_drop_text("5 %", 1, 9)
+    'First drop: the lowest-ranked learner at 5 %. An improvement after its drop cannot be seen.'
+    """
+    who = "the lowest-ranked learner" if dropped == 1 else f"the lowest-ranked {dropped} of {arms}"
+    whose = "its drop" if dropped == 1 else "their drop"
+    return f"First drop: {who} at {after}. An improvement after {whose} cannot be seen."
 
 
 def describe(
     policy: Policy, arms: int, budget: int, horizon: int | None = None, min_pulls: int = 1
 ) -> Description:
-    """The phases, who survives them, pulls each, and what is left.
+    """Return the phases of a policy, the learners that remain, pulls each, and what is left over.
 
     Parameters
     ----------
     policy : Policy
-        With its settings.
+        Policy with its settings.
     arms : int
-        K, how many arms there are.
+        Number of arms, K.
     budget : int
-        T, pulls in all.
+        Total number of pulls, T.
     horizon : int | None
-        The budget if None.
+        Number of pulls per arm at which arms are compared. Default: the budget.
     min_pulls : int
-        The pull before which no arm is dropped.
+        Number of pulls every arm gets before any arm can be dropped.
 
     Returns
     -------
@@ -181,25 +193,22 @@ def describe(
     advised, why = policy.advised_budget(arms)
     return Description(
         policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why,
-        _last_seen(plan, arms, horizon), _advised_grace(policy, arms, budget),
+        _first_drop(plan, arms, horizon), _advised_min_pulls(policy, arms, budget),
     )  # fmt: skip
 
 
-def _last_seen(plan: Plan, arms: int, horizon: int) -> tuple[int, int, int] | None:
-    """After how many pulls how many of the arms are dropped first; None where none is in time."""
+def _first_drop(plan: Plan, arms: int, horizon: int) -> tuple[int, int, int] | None:
     keep, upto = plan.keep.tolist(), plan.upto.tolist()
     if len(keep) < 2 or keep[1] == ANY or upto[0] >= horizon:
         return None
     return upto[0], arms - keep[1], arms
 
 
-def _advised_grace(policy: Policy, arms: int, budget: int) -> int | None:
-    """The largest that the budget pays and after which a pull of each arm is left for phases."""
+def _advised_min_pulls(policy: Policy, arms: int, budget: int) -> int | None:
+    """Return the largest value that leaves one pull of each arm for the phases after it."""
     if policy.decides_after_sweeps():
         return None
-    return next(
-        (min_pulls for min_pulls in ADVISED_GRACE if budget >= arms * (min_pulls + 1)), None
-    )
+    return next((n for n in ADVISED_MIN_PULLS if budget >= arms * (n + 1)), None)
 
 
 def _closed(k: int, before: int, upto: int, left: int) -> Phase:

@@ -38,18 +38,18 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class PowerLawPolicy(Policy):
-    """Sweep over arms whose losses fall like a power law; a subclass says when to stop."""
+    """A policy that sweeps over arms whose losses fall like a power law; subclasses stop it."""
 
     rho: float = 0.8
     largest_alpha: float = 1.0  # U of [Cella21], a bound on every alpha
-    width_scale: float = 1.0  # multiplies the confidence width, which is 24 to 257 on losses <= 1
+    width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
     remember = staticmethod(remember_levels)
 
     def __post_init__(self) -> None:
         need_number("rho", self.rho)
         require(0.001 <= self.rho <= 0.999, "rho", self.rho, "in [0.001, 0.999]",
-                "beyond, the fit or the width divides by next to nothing")  # fmt: skip
+                "outside, the fit or the width divides by almost 0")  # fmt: skip
         check_not_negative("largest_alpha", self.largest_alpha, "it bounds how far losses fall")
         check_not_negative("width_scale", self.width_scale, "it multiplies the confidence width")
 
@@ -57,7 +57,7 @@ class PowerLawPolicy(Policy):
         return [(arms, budget)]
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        # Two racing arms at least are swept, so no fit reaches beyond half of the budget.
+        # At least two racing arms are swept, so no fit reaches beyond half of the budget.
         longest, rho = min(budget // 2, horizon), float(self.rho)
         scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
         return Numbers(
@@ -70,15 +70,15 @@ class PowerLawPolicy(Policy):
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
-        """Nothing: ratings are made for all arms together, in `after_sweep`."""
+        """Do nothing: `after_sweep` rates all arms together."""
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
-        return 2 * arms, "two pulls of each arm to fit its power law"
+        return 2 * arms, "two pulls of each learner to fit its power law"
 
     @abstractmethod
     @kernel
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
-        """Rate the racing arms by their fits; commit to one, or drop some, where that is sure."""
+        """Rate the racing arms by their fits; commit to one, or drop some, if that is certain."""
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -87,13 +87,13 @@ class PowerLawPolicy(Policy):
 
 @kernel
 def decay(self: Numbers, m: int) -> float:
-    """m^-rho."""
+    """Return m^-rho."""
     return (1.0 * m) ** -self.rho
 
 
 @kernel
 def predicted_reward(self: Numbers, ledger: Ledger, i: int, tau: int, decay_m: float) -> float:
-    """1 - mu_i(m) by the fit to the first `tau` rewards (the first tau - 1 where tau is odd).
+    """Return 1 - mu_i(m) by the fit to the first `tau` rewards (tau - 1 if tau is odd).
 
     With first- and second-half means A, B of the losses and the half sums Ha, Hb of s^-rho:
     alpha = (tau/2)(A - B)/(Ha - Hb), beta = A - alpha Ha/(tau/2), mu(m) = beta + alpha m^-rho.
@@ -110,14 +110,14 @@ def predicted_reward(self: Numbers, ledger: Ledger, i: int, tau: int, decay_m: f
 
 @kernel
 def confidence_width(self: Numbers, tau: int) -> float:
-    """CB(tau) = scale (L/tau + sqrt(L/tau)), L = log(tau K T / delta)."""
+    """Return CB(tau) = scale (L/tau + sqrt(L/tau)), L = log(tau K T / delta)."""
     ratio = log(tau * self.union) / tau
     return self.scale * (ratio + sqrt(ratio))
 
 
 @kernel
 def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
-    """Rate the racing arms by their predicted reward at m pulls; the place of the best."""
+    """Rate the racing arms by their predicted reward at m pulls; return the best one's place."""
     best, decay_m = 0, decay(self, m)
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -129,7 +129,7 @@ def predict_racing(self: Numbers, ledger: Ledger, tau: int, m: int) -> int:
 
 @kernel
 def runner_up(ledger: Ledger, best: int) -> float:
-    """The highest rating of the racing arms but the one at place `best`."""
+    """Return the highest rating of the racing arms, except the one at place `best`."""
     top = -inf
     for place in range(ledger.cursor[RACERS]):
         if place != best:
@@ -139,7 +139,7 @@ def runner_up(ledger: Ledger, best: int) -> float:
 
 @kernel
 def commit(ledger: Ledger, best: int) -> None:
-    """Drop every racing arm but the one at place `best`."""
+    """Drop every racing arm except the one at place `best`."""
     for place in range(ledger.cursor[RACERS]):
         if place != best:
             ledger.out[ledger.racing[place]] = ledger.cursor[PULLS]
@@ -148,7 +148,7 @@ def commit(ledger: Ledger, best: int) -> None:
 
 @kernel
 def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
-    """The predicted reward at m pulls; the mean while fewer than two sweeps are complete."""
+    """Return the predicted reward at m pulls; the mean until two sweeps are complete."""
     tau = min(ledger.cursor[SWEEPS], self.longest)
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]

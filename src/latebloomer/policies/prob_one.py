@@ -30,7 +30,7 @@ class ProbOne(Policy):
     tie stay in the order they had, which at the start is a seeded random one. The recommendation
     is the largest :math:`G`.
 
-    In the ledger, `rating` is G, `memo` the probability of an arm's newest draw, and `work` the
+    In the ledger, `rating` is G, `memo` the probability of an arm's latest draw, and `work` the
     ranking (K arms, best first) followed by each arm's place in it.
     """
 
@@ -44,16 +44,14 @@ class ProbOne(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(np.cumsum([0.0, *(1 / rank for rank in range(1, arms + 1))]))
 
-    def running_window(self) -> float:
-        return 0.0
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
 
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         pulls = ledger.cursor[PULLS]
         if pulls == 0:
             shuffle(ledger, seed, run)
-        elif pulled == ANY:
-            rank_again(ledger)
         i, probability = draw(self, ledger, horizon, uniform(seed, run, POLICY_STREAM, pulls))
         if i != OVER:
             ledger.memo[i] = probability
@@ -62,7 +60,7 @@ class ProbOne(Policy):
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """`count` draws from the ranking of now, each arm once, told apart by the run number."""
+        """Return `count` draws from the current ranking, each arm once, by different runs."""
         drawn, pulls = list(held), ledger.cursor[PULLS]
         for ahead in range(len(held), count):
             u = uniform(game.seed, ahead, POLICY_STREAM, pulls)
@@ -97,11 +95,10 @@ def shuffle(ledger: Ledger, seed: int, run: int) -> None:
 
 @kernel
 def draw(self: Numbers, ledger: Ledger, horizon: int, u: float) -> tuple[int, float]:
-    """The arm of the rank that `u`, uniform in (0, 1), draws, and the probability of that rank.
+    """Return the arm whose rank `u`, uniform in (0, 1), draws, and the rank's probability.
 
-    Where that arm is at the horizon, the next one down the ranking (and then from the top) is
-    pulled in its place, or OVER when there is none; the paper's horizon is the budget, where this
-    cannot happen.
+    If that arm is at the horizon, the next one in the ranking is pulled instead (after the last
+    the first), or OVER if there is none. The paper's horizon is the budget: it has no such case.
     """
     arms = len(ledger.n)
     target = u * self.harmonic[arms]
@@ -135,21 +132,8 @@ def settle(ledger: Ledger, i: int) -> None:
 
 
 @kernel
-def rank_again(ledger: Ledger) -> None:
-    """Sort the ranking again after other arms than the pulled one have changed."""
-    arms = len(ledger.n)
-    for start in range(1, arms):
-        place, i = start, ledger.work[start]
-        while place > 0 and ledger.rating[ledger.work[place - 1]] < ledger.rating[i]:
-            hand_over(ledger, place - 1, place)
-            place -= 1
-        ledger.work[place] = i
-        ledger.work[arms + i] = place
-
-
-@kernel
 def hand_over(ledger: Ledger, source: int, target: int) -> None:
-    """Move the arm at one place of the ranking to the neighbouring one."""
+    """Move the arm at one place of the ranking to the neighboring one."""
     j = ledger.work[source]
     ledger.work[target] = j
     ledger.work[len(ledger.n) + j] = target

@@ -1,6 +1,6 @@
-"""Every policy of the library: its name, "auto", and what it is called in files and figures.
+"""All policies of the library: their names, "auto", and their labels in files and figures.
 
-A policy is registered by its place in `POLICIES`; tests, commands and files take it from there.
+A policy is registered by its entry in `POLICIES`; tests, commands and files find it there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from latebloomer.errors import ContractError, SettingError, unknown
 if TYPE_CHECKING:  # names can be listed without NumPy
     from latebloomer.policies.base import Policy
 
-AUTO = "auto"  # no policy by itself: which one it is may depend on K, T and H
-DEFAULT = "foresight"  # what "auto" is
-# By name, the file of a policy and its class, in the order in which tables and figures show them.
-# Comparators that only research needs are in `related/`; help texts list the others, `MAIN`.
+AUTO = "auto"  # stands for a policy that may depend on K, T and H
+DEFAULT = "foresight"  # the policy that "auto" stands for
+# By name, the file and the class of each policy, in the order of tables and figures. Comparators
+# that only research needs are in `related/`; help texts list the others, `MAIN`.
 POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
@@ -49,7 +49,7 @@ NOT_CAPITALS = {  # as their papers print them
 
 
 class Registry(Mapping[str, "type[Policy]"]):
-    """Policies by their names, each loaded when it is first asked for.
+    """Policies by their names, each loaded when it is first used.
 
     >>> Registry({"r-sr": "rising_sr.RisingSR"})["r-sr"]
     <class '...RisingSR'>
@@ -75,22 +75,21 @@ class Registry(Mapping[str, "type[Policy]"]):
 
 
 def check_name(listed: str, cls: type[Policy]) -> None:
-    """A `ContractError` unless the class has a name that can be asked for: the listed one."""
+    """Raise a `ContractError` unless the class has the name under which it is listed."""
     name: Any = getattr(cls, "name", None)
     if name is None:
         likely = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
         raise ContractError(
-            f"{cls.__name__} has no name to be asked for by: give the class one, "
-            f'name: ClassVar[str] = "{likely}"'
+            f'{cls.__name__} has no name. Give the class one: name: ClassVar[str] = "{likely}"'
         )
     if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name) or name == AUTO:
         raise ContractError(
-            f"{cls.__name__} is called {name!r}, but a name is made of a-z, 0-9 and -, for "
-            f"settings follow it (name:key=value), and is not {AUTO!r}, which stands for others"
+            f"{cls.__name__} is called {name!r}, but a name consists of a-z, 0-9 and -, because "
+            f"settings follow it (name:key=value), and is not {AUTO!r}, which stands for others."
         )
     if name != listed:
         raise ContractError(
-            f"{cls.__name__} is called {name!r}, but it is listed as {listed!r} in POLICIES"
+            f"{cls.__name__} is called {name!r}, but it is listed as {listed!r} in POLICIES."
         )
 
 
@@ -99,7 +98,7 @@ ORDER = {name: place for place, name in enumerate(REGISTRY)}
 
 
 def is_registered(policy: Policy) -> bool:
-    """Whether it is one of the library's own, which a name and settings can say."""
+    """Return whether a policy is one of the library's, which a name and settings describe."""
     name: Any = getattr(policy, "name", None)
     return name in REGISTRY and REGISTRY[name] is type(policy)
 
@@ -108,22 +107,22 @@ def is_registered(policy: Policy) -> bool:
 
 
 def make_policy(text: str | Policy) -> Policy:
-    """The policy that a name with settings means; a policy itself is returned as it is.
+    """Return the policy that a name with settings describes; a policy is returned unchanged.
 
     Parameters
     ----------
     text : str | Policy
-        Such as "r-ucbe:noise=0.01", or a policy.
+        Name with settings, such as "r-ucbe:noise=0.01", or a policy.
 
     Returns
     -------
     Policy
-        With these settings.
+        Policy with these settings.
 
     Raises
     ------
     UnknownName
-        No policy or setting of that name.
+        No policy or setting has that name.
     SettingError
         A setting is outside its range.
 
@@ -140,15 +139,13 @@ def make_policy(text: str | Policy) -> Policy:
     if isinstance(text, Policy):
         return text
     if not isinstance(text, str):
-        raise SettingError(
-            f"policy={text!r}, but policy must be a Policy or a name: for example 'r-sr'"
-        )
+        raise SettingError(f"policy={text!r} must be a Policy or a name, for example 'r-sr'.")
     name, _, tail = text.partition(":")
     if name == AUTO:
         raise SettingError(
-            f"policy={text!r}, but which policy that is depends on the arms, the budget and the "
-            "horizon, and it takes no settings: latebloomer.policies.choose_policy(arms, budget, "
-            "horizon) gives it"
+            f"policy={text!r} takes no settings, and which policy it stands for may depend on the "
+            "learners, the budget and the horizon. Use latebloomer.policies.registry."
+            "choose_policy(arms, budget, horizon) to get it."
         )
     if name not in REGISTRY:
         raise unknown("policy", name, [*REGISTRY, AUTO])
@@ -160,14 +157,14 @@ def _setting(cls: type[Policy], part: str) -> tuple[str, Any]:
     key, equals, value = part.partition("=")
     known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
     if not equals:
-        raise SettingError(f"{part!r} in the settings of {cls.name}, but a setting is key=value")
+        raise SettingError(f"{part!r} in the settings of {cls.name} must be key=value.")
     if key not in known:
         raise unknown(f"setting of {cls.name}", key, known)
     return key, _value(value)
 
 
 def _value(text: str) -> Any:
-    """A number where it reads as one, None, a tuple of what slashes part, or the text itself."""
+    """Return a setting's value: None, a number, a tuple of parts between slashes, or the text."""
     if text.lower() == "none":
         return None
     if "/" in text:
@@ -181,17 +178,17 @@ def _value(text: str) -> Any:
 
 
 def split_policies(text: str) -> list[str]:
-    """Policies between commas; a part with = but no : belongs to the settings before it.
+    """Split a list of policies; a part with = but without : is a setting of the policy before it.
 
     Parameters
     ----------
     text : str
-        Policies between commas.
+        Policies, separated by commas.
 
     Returns
     -------
     list[str]
-        One text for each.
+        One text per policy.
 
     Examples
     --------
@@ -207,44 +204,43 @@ def split_policies(text: str) -> list[str]:
     return policies
 
 
-# --- "auto": what `race` plays by default, which is what the evidence favours ---
+# --- "auto": the default policy of `race`, chosen by evidence ---
 
 
 def choose_policy(arms: int, budget: int, horizon: int) -> Policy:
-    """The policy for K arms, T pulls in all and arms compared at H pulls.
+    """Return the policy that "auto" stands for, given K arms, T pulls and horizon H.
 
-    Foresight: on recorded curves it is level with Adaptive Rejects, which has the lowest mean rank
-    loss of the twelve policies in docs/which-policy.md at every budget from one to eight full
-    trainings, and where curves are smooth it sees late bloomers that the other drops. How steep
-    its plan is follows from K, T and H. It claims no bound on its error; where one is asked for,
-    say `policy="r-sr"`.
+    That is Foresight: on recorded curves it equals Adaptive Rejects, which has the lowest mean
+    rank loss of the twelve policies in docs/which-policy.md at every budget from one to eight full
+    trainings, and on smooth curves it keeps late bloomers that the other drops. How steep its plan
+    is follows from K, T and H. It has no bound on its error; for a bound, use `policy="r-sr"`.
 
     Parameters
     ----------
     arms : int
-        K, how many arms there are.
+        Number of arms, K.
     budget : int
-        T, pulls in all.
+        Total number of pulls, T.
     horizon : int
-        H, the pull at which arms are compared.
+        Number of pulls per arm at which arms are compared, H.
 
     Returns
     -------
     Policy
-        What "auto" is.
+        Policy that "auto" stands for.
 
     Examples
     --------
     >>> choose_policy(arms=8, budget=400, horizon=100)
     Foresight(power=None)
     """
-    policy = make_policy(DEFAULT)  # whose plan follows K, T and H by itself
+    policy = make_policy(DEFAULT)  # its plan follows K, T and H
     policy.check(arms, budget, horizon)
     return policy
 
 
 def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Policy:
-    """Like `make_policy`, where K, T and H are known and "auto" has a meaning.
+    """Return a policy as `make_policy` does, or the one that "auto" stands for.
 
     >>> policy_for("auto", 8, 400, 100), policy_for("adaptive-rejects:power=2", 8, 400, 100)
     (Foresight(power=None), AdaptiveRejects(power=2, shortest=0.0))
@@ -253,20 +249,20 @@ def policy_for(policy: str | Policy, arms: int, budget: int, horizon: int) -> Po
 
 
 def default_or_named(policy: str | Policy) -> Policy:
-    """Like `make_policy`, with the default for "auto", whether or not it can be played."""
+    """Return a policy as `make_policy` does, with the default for "auto", without a check."""
     return make_policy(DEFAULT if is_auto(policy) else policy)
 
 
 def is_auto(policy: object) -> bool:
-    """Whether the choice is left to the rule."""
+    """Return whether a policy is given as "auto"."""
     return isinstance(policy, str) and policy == AUTO
 
 
-# --- labels: what a policy is called in tables, files and figures ---
+# --- labels of policies in tables, files and figures ---
 
 
 def label_of(policy: Policy) -> str:
-    """The name of a policy with the settings that are not the default: what `make_policy` reads.
+    """Return the name of a policy with its non-default settings, as `make_policy` reads it.
 
     >>> from latebloomer.policies.rising_sr import RisingSR
     >>> from latebloomer.policies.rising_ucbe import RisingUCBE
@@ -284,7 +280,7 @@ def label_of(policy: Policy) -> str:
 
 
 def _text(value: Any) -> str:
-    """A setting as text; equal numbers give equal text, and a tuple has slashes for commas."""
+    """Return a setting as text: equal numbers give equal text, a tuple has slashes for commas."""
     if isinstance(value, tuple | list):
         return "/".join(map(_text, value))
     if isinstance(value, float):
@@ -293,12 +289,12 @@ def _text(value: Any) -> str:
 
 
 def rank(label: str) -> tuple[int, str]:
-    """The place of a label: the paper's order of algorithms, then by settings."""
+    """Return the place of a label: by the paper's order of algorithms, then by settings."""
     return ORDER.get(label.partition(":")[0], len(ORDER)), label
 
 
 def title(label: str) -> str:
-    """A label as figures show it.
+    """Return a label as figures show it.
 
     >>> title("r-ucbe:exploration=100"), title("rest-sure")
     ('R-UCBE (exploration=100)', 'Rest-Sure')

@@ -23,9 +23,9 @@ from latebloomer.policies.power_law import (
 
 @dataclass(frozen=True)
 class RestSure(PowerLawPolicy):
-    r"""Sweep over the arms that may still win; commit when one surely does or waiting costs more.
+    r"""Sweep over the arms that may win; commit when one clearly does, or when waiting costs more.
 
-    After sweep :math:`\tau` and t pulls in all, an arm of the active set A would end with
+    After sweep :math:`\tau` and t pulls in total, an arm of the active set A would end with
     :math:`m = T + \tau - t` pulls if committed to now. With losses predicted by `power_law` and
     the width CB the rule, in this order,
 
@@ -37,11 +37,11 @@ class RestSure(PowerLawPolicy):
     Parameters
     ----------
     rho : float
-        The exponent of the power law.
+        Exponent of the power law.
     largest_alpha : float
-        U of [Cella21], a bound on every alpha.
+        Bound on every alpha, U of [Cella21].
     width_scale : float
-        Multiplies the confidence width, which is 24 to 257 on losses up to 1.
+        Factor of the confidence width, which is 24 to 257 on losses up to 1.
     """
 
     name: ClassVar[str] = "rest-sure"
@@ -69,13 +69,13 @@ class RestSure(PowerLawPolicy):
 
 @kernel
 def end(ledger: Ledger, budget: int, horizon: int) -> int:
-    """m = T + tau - t."""
+    """Return m = T + tau - t, at most the horizon."""
     return min(horizon, max(1, budget + ledger.cursor[SWEEPS] - ledger.cursor[PULLS]))
 
 
 @kernel
 def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
-    """The best predicted reward if one more sweep were made first: at m - |A| + 1 pulls."""
+    """Return the best predicted reward after one more sweep: at m - |A| + 1 pulls."""
     later = max(1, m - ledger.cursor[RACERS] + 1)
     best = predict_racing(self, ledger, tau, later)
     return ledger.rating[ledger.racing[best]]
@@ -97,7 +97,7 @@ def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) ->
 
 @kernel
 def drop_dominated(ledger: Ledger, sure: float) -> None:
-    """Drop i where for some j both `rating` and `memo` of j are more than `sure` above i's."""
+    """Drop i if for some j both `rating` and `memo` of j are more than `sure` above those of i."""
     if is_any_in_reach(ledger, sure):
         sort_best_first(ledger, ledger.cursor[RACERS])
         mark_dominated(ledger, sure)
@@ -106,9 +106,9 @@ def drop_dominated(ledger: Ledger, sure: float) -> None:
 
 @kernel
 def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
-    """Whether an arm with the best of all ratings and the best of all memos would beat any.
+    """Return whether an arm with the best rating and the best memo of all would beat any arm.
 
-    Where it would not, no arm does, and none has to be sorted: most sweeps end here.
+    If it would not, no arm does, and none has to be sorted: most sweeps end here.
     """
     top_rating = top_memo = -inf
     for place in range(ledger.cursor[RACERS]):
@@ -126,8 +126,8 @@ def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
 def mark_dominated(ledger: Ledger, sure: float) -> None:
     """Compare all pairs in one walk over `work`, which has the racing arms, best rated first.
 
-    Whose rating beats an arm's stands before it, and beats those of all that follow: the highest
-    `memo` of these so far is all that has to be known of them.
+    The arms whose rating beats an arm's come before it, and they beat the ratings of all arms that
+    follow: the highest `memo` among them is all that has to be kept.
     """
     ahead, top_memo = 0, -inf
     for place in range(ledger.cursor[RACERS]):

@@ -12,23 +12,24 @@ from latebloomer.policies.window_ratings import ByWindow
 
 @dataclass(frozen=True)
 class RisingSR(ByWindow):
-    r"""Pull the survivors evenly; after each phase drop the one doing worst lately.
+    r"""Pull the remaining arms evenly; after each phase drop the one with the worst recent mean.
 
-    Phase :math:`j` of :math:`K-1` ends when each of the :math:`K+1-j` survivors has
+    Phase :math:`j` of :math:`K-1` ends when each of the :math:`K+1-j` remaining arms has
 
     .. math:: N_j = \Bigl\lceil \frac{T - K}{\overline{\log}(K)\,(K+1-j)} \Bigr\rceil, \qquad
               \overline{\log}(K) = \tfrac12 + \sum_{i=2}^{K} \tfrac1i,
 
-    pulls [Mussi24, Eq. (chosen_values_nj)]; then the lowest :math:`\hat\mu_i(N_j)` goes
-    [Eq. (mu_hat)]. It needs no knowledge of the problem and comes with a bound on its error
-    (`latebloomer.theory.rising_sr`).
+    pulls [Mussi24, Eq. (chosen_values_nj)]; then the arm with the lowest :math:`\hat\mu_i(N_j)`
+    [Eq. (mu_hat)] is dropped. It needs no knowledge of the problem and comes with a bound on its
+    error (`latebloomer.theory.rising_sr`).
 
     Parameters
     ----------
     window : float
-        Share of its pulls that an arm is judged on.
+        Share of its pulls that an arm is rated by, the latest ones.
     leftover : str
-        Who gets the 1 to K pulls that the phases leave, or "unspent".
+        What happens to the 1 to K pulls that the phases leave: the last arm, the "survivor", gets
+        them, or they stay "unspent".
 
     Examples
     --------
@@ -45,7 +46,10 @@ class RisingSR(ByWindow):
     def __post_init__(self) -> None:
         check_window(self.window)
         check_choice(
-            "leftover", self.leftover, ("survivor", "unspent"), "whose are the last pulls"
+            "leftover",
+            self.leftover,
+            ("survivor", "unspent"),
+            "it says what happens to the last pulls",
         )
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:

@@ -41,7 +41,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class RisingUCBE(Policy):
-    r"""Pull the arm whose projection to the horizon, plus a bonus, is highest.
+    r"""Pull the arm whose extrapolation to the horizon, plus a bonus, is highest.
 
     .. math:: B_i(n) = \check\mu_i^H(n) + \sigma\,(H - n + h - 1)\sqrt{a/h^3}, \qquad
               h = \lfloor \varepsilon n \rfloor
@@ -51,31 +51,31 @@ class RisingUCBE(Policy):
     `exploration` is :math:`a`, or "theory": :math:`a = 10 \log(2TK/\delta)`, for which the error
     bound :math:`2TK e^{-a/10}` [Eq. (ucb_error_prob_ub)] is `delta` wherever it applies.
     `noise` is :math:`\sigma`, or None: then it is estimated from second differences pooled over
-    the arms; a rating uses the estimate of its own moment, and all are renewed when the number of
-    pulls has doubled.
+    the arms. A rating uses the estimate at that moment, and all ratings are renewed when the
+    number of pulls has doubled.
 
     `recommend` departs from the paper by default, and the bound above is proved for the paper's
     choice only. Algorithm 1 recommends argmax B ("bound"), but
-    a UCB rule equalises its indices, so that is close to a random draw: on setting A with sigma
+    a UCB rule equalizes its indices, so that is close to a random draw: on setting A with sigma
     .01, T = 3200 and the authors' a it errs in 44 % of runs, against none of 5000 with argmax
     of the estimate ("estimate"), which the published figures and the authors' code use too.
 
     Parameters
     ----------
     exploration : float | str
-        A number, or "theory".
+        The number a, or "theory".
     noise : float | None
-        Sigma; estimated if None.
+        Standard deviation of the noise. Default: estimated.
     window : float
-        Share of its pulls that an arm is judged on; twice that is looked at.
+        Share of its pulls, the latest ones, whose mean is extrapolated; twice that is used.
     recommend : str
-        "estimate" or "bound": see above.
+        Rule for the final arm: highest "estimate", highest "bound" or most "pulls".
     delta : float
-        With exploration="theory": the error that its bound allows.
+        With exploration="theory": error probability that the bound allows.
 
     Examples
     --------
-    >>> RisingUCBE().plan(arms=3, budget=100)  # 4 pulls each, then whoever has the highest bound
+    >>> RisingUCBE().plan(arms=3, budget=100)  # 4 pulls each, then the highest bound
     Plan(keep=array([ 3, -1]), upto=array([  4, 100]))
     """
 
@@ -91,7 +91,7 @@ class RisingUCBE(Policy):
 
     def __post_init__(self) -> None:
         check_window(self.window)
-        check_choice("recommend", self.recommend, BY, "by what the final arm is chosen")
+        check_choice("recommend", self.recommend, BY, "it says how the final learner is chosen")
         need_number("delta", self.delta)
         require(0 < self.delta < 1, "delta", self.delta, "in (0, 1)", "it is a probability")
         if self.exploration != "theory":
@@ -105,12 +105,12 @@ class RisingUCBE(Policy):
         return [(arms, self._warm_up()), (ANY, horizon)]
 
     def _warm_up(self) -> int:
-        """Pulls until the window holds one reward (three until noise can be estimated)."""
+        """Return the pulls until the window has a reward; at least 3 if noise is estimated."""
         return max(first_full(self.window), 3 if self.noise is None else 2)
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         pulls = self._warm_up()
-        return arms * pulls, f"{pulls} pulls of each arm before it can project"
+        return arms * pulls, f"{pulls} pulls of each learner before it can extrapolate"
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         a = self.exploration
@@ -120,11 +120,8 @@ class RisingUCBE(Policy):
         noise = -1.0 if self.noise is None else float(self.noise)
         return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
 
-    def running_window(self) -> float:
-        return self.window
-
-    def needs_bends(self) -> bool:
-        return self.noise is None
+    def running_window(self) -> tuple[float, bool]:
+        return self.window, self.noise is None
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -146,7 +143,7 @@ class RisingUCBE(Policy):
     def pick(  # type: ignore[misc]
         self: Numbers, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int
     ) -> int:
-        if pulled == ANY and self.noise < 0:  # the warm-up is over, or the pulls have doubled
+        if pulled == ANY and self.noise < 0:  # the warm-up has ended, or the pulls have doubled
             for i in range(len(ledger.n)):
                 ledger.rating[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
         return best_open(ledger, pulled, horizon)
@@ -163,7 +160,7 @@ class RisingUCBE(Policy):
 
 @kernel
 def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: int) -> float:
-    """B_i with noise level `noise`; the plain mean while the window is empty (warm-up only)."""
+    """Return B_i with this noise; the plain mean while the window is empty (warm-up only)."""
     n = ledger.n[i]
     h = window_length(self.window, n)
     if h < 1:
@@ -174,7 +171,7 @@ def upper_bound(self: Numbers, ledger: Ledger, i: int, noise: float, horizon: in
 
 @kernel
 def watch_noise(ledger: Ledger, i: int) -> float:
-    """The noise level with arm i's newest reward pooled in; each doubling calls for new bounds."""
+    """Return the noise level after arm i's latest reward; renew all bounds at each doubling."""
     pool, pulls = ledger.pool, ledger.cursor[PULLS]
     if ledger.n[i] >= 3 and ledger.repeats_scores[i] == 0:
         bend = newest_bend(ledger, i)

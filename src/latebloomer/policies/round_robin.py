@@ -1,4 +1,4 @@
-"""Round robin, judged on all samples: the plainest baseline."""
+"""Round robin, rated by all samples: the simplest baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round robin, judged on the newest samples [Mussi24, App. E, Alg. 3]."""
+"""Round robin, rated by the latest samples [Mussi24, App. E, Alg. 3]."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from latebloomer.policies.window_ratings import ByWindow
 
 @dataclass(frozen=True)
 class RoundRobinWindow(ByWindow):
-    r"""Pull each arm :math:`N = \lfloor T/K \rfloor` times; recommend the best of late.
+    r"""Pull each arm equally often; recommend the best recent mean.
 
-    The recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
-    rewards. What is left of the budget after N pulls each is not spent.
+    Each arm gets :math:`N = \lfloor T/K \rfloor` pulls; the rest of the budget is not spent. The
+    recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
+    rewards.
 
     Parameters
     ----------
     window : float
-        Share of its pulls that an arm is judged on.
+        Share of its pulls that an arm is rated by, the latest ones.
 
     Examples
     --------

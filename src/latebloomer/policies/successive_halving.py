@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from latebloomer.policies.base import check_choice, check_window
 from latebloomer.policies.window_ratings import ByWindow
 
 
-class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
-
-    window: float  # 0: only the latest value counts
-
-
 @dataclass(frozen=True)
 class SuccessiveHalving(ByWindow):
-    r"""In :math:`\lceil \log_2 K \rceil` rounds of equal cost, keep the better half.
+    r"""Keep the better half of the arms after each of several rounds of equal cost.
 
-    Round r pulls each arm of the survivors A :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
+    There are :math:`\lceil \log_2 K \rceil` rounds. Each pulls each of the remaining arms A
+    :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
     more times and keeps the better :math:`\lceil |A|/2 \rceil`, by the latest value (the form
     that tuners ship) or by the mean of a window of late rewards.
 
     Parameters
     ----------
     judge : str
-        "latest" value, or mean of a "window".
+        Value that arms are rated by: the "latest" one, or the mean of a "window".
     window : float
-        With judge="window": share of its pulls that an arm is judged on.
+        With judge="window": share of its pulls that an arm is rated by, the latest ones.
 
     Examples
     --------
@@ -43,7 +38,9 @@ class SuccessiveHalving(ByWindow):
     cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
 
     def __post_init__(self) -> None:
-        check_choice("judge", self.judge, ("latest", "window"), "by what the better half is told")
+        check_choice(
+            "judge", self.judge, ("latest", "window"), "it says by what the better half is chosen"
+        )
         check_window(self.window)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
@@ -58,12 +55,12 @@ class SuccessiveHalving(ByWindow):
     def share(self) -> float:
         return self.window if self.judge == "window" else 0.0
 
-    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        return Numbers(self.share())
-
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         rounds = rounds_of(arms)
-        return arms * rounds, f"one pull of each arm in the first of {rounds} rounds of equal cost"
+        return (
+            arms * rounds,
+            f"one pull of each learner in the first of {rounds} rounds of equal cost",
+        )
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -71,7 +68,7 @@ class SuccessiveHalving(ByWindow):
 
 
 def rounds_of(arms: int) -> int:
-    """ceil(log2 K), exactly.
+    """Return ceil(log2 K), exactly.
 
     >>> [rounds_of(arms) for arms in (2, 3, 4, 5, 8, 9)]
     [1, 2, 2, 3, 3, 4]

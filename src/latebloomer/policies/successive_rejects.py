@@ -11,7 +11,7 @@ from latebloomer.policies.window_ratings import ByAllSamples
 
 @dataclass(frozen=True)
 class SuccessiveRejects(ByAllSamples):
-    """The phases of `RisingSR`, but drop the worst mean over *all* samples.
+    """Use the phases of `RisingSR`, but drop the worst mean over *all* samples.
 
     >>> SuccessiveRejects().plan(arms=3, budget=12)
     Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))

@@ -33,9 +33,9 @@ class UCBE(Policy):
     Parameters
     ----------
     exploration : float | None
-        A; either this or `gaps` is given.
+        The number a. Give either this or `gaps`.
     gaps : tuple[float, ...] | None
-        Of the arms at the horizon, 0 for the best: a is then as prescribed.
+        Gaps of the arms at the horizon, 0 for the best: a is then as prescribed.
 
     Examples
     --------
@@ -66,14 +66,14 @@ class UCBE(Policy):
         behind = [gap for gap in self.gaps or () if gap > 0]
         if self.gaps is None or len(self.gaps) != arms or not behind:
             raise SettingError(
-                f"UCBE(exploration=None, gaps={self.gaps}) for {arms} arms, but it needs "
-                f"exploration, a number, or gaps, {arms} numbers of which some are positive: "
-                "the prescribed exploration is 25 (T - K) / (36 H_1), and H_1 is made of the gaps"
+                f"UCBE(exploration=None, gaps={self.gaps}) cannot be used with {arms} learners. "
+                f"Give exploration, a number, or gaps, {arms} numbers of which some are positive: "
+                "the prescribed exploration is 25 (T - K) / (36 H_1), and H_1 follows from gaps."
             )
         return Numbers(25 * (budget - arms) / (36 * sum(gap**-2 for gap in behind)))
 
-    def running_window(self) -> float:
-        return 0.0
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -90,10 +90,10 @@ class UCBE(Policy):
 
 def _gaps(given: Any) -> tuple[float, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SettingError(f"gaps={given!r}, but gaps must be a sequence of numbers, one per arm")
+        raise SettingError(f"gaps={given!r} must be a sequence of numbers, one per learner.")
     gaps = tuple(given)
     for gap in gaps:
-        check_not_negative("gaps", gap, "how far each arm is below the best")
+        check_not_negative("gaps", gap, "it is how far each learner is below the best")
         square = gap == 0 or 1e-100 < gap < 1e100
         require(square, "gaps", gap, "0 or within 1e-100 and 1e100", "H_1 adds inverse squares")
     return tuple(map(float, gaps))

@@ -1,6 +1,8 @@
-"""Ratings that several plans share: the mean of all rewards, or of the newest ones."""
+"""Ratings that several plans share: the mean of all rewards, or of the latest ones."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from latebloomer.core.estimators import recent_mean, window_length
 from latebloomer.core.kernel import kernel
@@ -9,40 +11,49 @@ from latebloomer.policies.base import Policy
 
 
 class ByAllSamples(Policy):
-    """Arms are rated by the mean of all their rewards."""
+    """A policy that rates arms by the mean of all their rewards."""
 
     remember = staticmethod(remember_levels)
 
     def rated_window(self, n: int) -> int:
         return n
 
-    def running_window(self) -> float | None:
-        return 0.0
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
         return recent_mean(ledger, i, ledger.n[i])
 
 
-class ByWindow(Policy):
-    """Arms are rated by the mean of a share `window` of their newest rewards [Eq. (mu_hat)].
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels of `ByWindow`."""
 
-    h = max(1, floor(eps n)): the paper leaves an empty window open while n < 1/eps. A window of 0
-    means the newest reward alone.
+    window: float  # 0: only the latest reward counts
+
+
+class ByWindow(Policy):
+    """A policy that rates arms by the mean of a share `window` of their rewards [Eq. (mu_hat)].
+
+    The window has h = max(1, floor(eps n)) of the latest rewards: the paper does not say what an
+    empty window means, while n < 1/eps. A window of 0 is the latest reward alone.
     """
 
     window: float
     remember = staticmethod(remember_levels)
 
     def share(self) -> float:
-        """The window that the kernels see."""
+        """Return the window that the kernels see."""
         return self.window
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        return Numbers(float(self.share()))
 
     def rated_window(self, n: int) -> int:
         return max(1, window_length(self.share(), n))
 
-    def running_window(self) -> float | None:
-        return self.share()
+    def running_window(self) -> tuple[float, bool]:
+        return self.share(), False
 
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from latebloomer.policies.plan_text import Description, Phase
+from latebloomer.policies.plan_text import Description, Phase, counted, first_drop_text
 from latebloomer.racing.training_share import Share
 
 SHOWN = 6  # phases; of more, the first and the last
@@ -44,14 +44,11 @@ def plan_in_words(
         f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
         f"Plan: {_phases(plan, one, aside)}.",
     ]
-    if plan.last_seen is not None:
-        n, dropped, arms = plan.last_seen
-        which = "the lowest-ranked learner" if dropped == 1 else f"the lowest {dropped} of {arms}"
-        at = _level(n, one) if one else f"{n} pull{'s' * (n != 1)}"
-        after = "its drop" if dropped == 1 else "that"
-        lines.append(f"First drop: {which} at {at}. An improvement after {after} cannot be seen.")
+    if plan.first_drop is not None:
+        n, dropped, arms = plan.first_drop
+        lines.append(first_drop_text(_level(n, one) if one else counted(n), dropped, arms))
     if one is None and plan.budget < plan.advised_budget:
-        lines.append(f"Recommended minimum budget: {plan.advised_budget} pulls ({plan.why}).")
+        lines.append(plan.advice)
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
-"""What can happen to a session and to a race: a closed set of plain, frozen facts.
+"""What can happen to a session and to a race: a closed set of frozen types.
 
-A session is the fold of its events: made with the same settings and given the same events, it is
-equal bit for bit. A race adds events of its own, of which a session takes no notice; a journal is
-the list of both, in order, and whoever listens to a race is given each as it happens.
+A session is determined by its settings and its events: replaying them gives an equal session, bit
+for bit. A race has further events, which leave a session unchanged. A journal is the list of both,
+in order, and callbacks receive each event when it happens.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ class ScoreReported(NamedTuple):
 
     arm: int
     score: float  # as the learner returned it
-    seconds: float = 0.0  # that the pull took
-    steps: int | None = None  # of the learner's own, where a pull is a share of its full training
+    seconds: float = 0.0  # duration of the pull
+    steps: int | None = None  # steps of the learner, if a pull is a share of its full training
 
 
 @dataclass(frozen=True, slots=True)
 class BatchIssued:
-    """Several arms were handed out to be pulled at once, by a policy that decides every pull."""
+    """A policy that decides after every pull chose several arms to pull at the same time."""
 
-    size: int  # arms that may be out then, in all
-    more: bool = False  # while others were out
+    size: int  # number of arms whose pulls are then under way
+    more: bool = False  # whether pulls of some arms were under way before
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerLeft:
-    """An arm takes no more pulls; what it would have had goes to the others."""
+    """An arm takes no more pulls; the other arms get the pulls that it would have had."""
 
     arm: int
-    how: str  # FAILED: it is out. FINISHED: it keeps its place by what it has shown.
+    how: str  # FAILED: it cannot win. FINISHED: it keeps its last estimate and can still win.
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetReplanned:
-    """There is another budget; the phases to come are fitted to what is left of it."""
+    """The budget changed; the arms that are left get a plan for the pulls that are left."""
 
-    budget: int  # pulls in all
-    deciding: int  # those of them that name the best; the rest trains it on
+    budget: int  # total pulls
+    deciding: int  # pulls that select the winner; the rest trains it further
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The policy is done; the budget is what was spent."""
+    """The policy has finished; the budget is what was spent."""
 
     why: str = ""
-    final: bool = False  # nothing is trained on either
+    final: bool = False  # whether the winner is not trained further either
 
 
 @dataclass(frozen=True, slots=True)
 class WinnerSelected:
-    """An arm is named the best and trained on, up to `budget` pulls of all arms together."""
+    """An arm was selected and is trained further, up to `budget` pulls of all arms together."""
 
     arm: int
     budget: int
@@ -74,26 +74,26 @@ class WinnerSelected:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A newcomer; the next `Extended` lets it in."""
+    """A new arm; the next `Extended` admits it."""
 
     arm: int  # its number: the next one
     name: str
-    full_steps: int | None = None  # steps of its full training, where a pull is a share of that
+    full_steps: int | None = None  # steps of its full training, if a pull is a share of it
     repeats_scores: bool = False  # whether it repeats its last score between its steps
 
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """There is a larger budget, and it is planned anew from the beginning.
+    """The budget was extended, and the larger one is planned from the start.
 
-    Rewards so far answer the new plan where it asks for them again. So whoever it would still
-    have at its level comes back, and newcomers begin.
+    Known scores are reused, so only missing pulls are made. A dropped arm is revived if the new
+    plan would still include it at its number of pulls, and new arms start.
     """
 
-    budget: int  # pulls in all, those that are spent among them
-    deciding: int  # those of them that name the best; the rest trains it on
+    budget: int  # total pulls, including those that are spent
+    deciding: int  # pulls that select the winner; the rest trains it further
     horizon: int
-    revive: bool = True  # False: learners that left stay out
+    revive: bool = True  # False: dropped arms stay dropped
     why: str = ""
     seconds: float | None = None  # new total time, if the race is time-based
 
@@ -112,7 +112,7 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A process took the race up."""
+    """A process started or resumed the race."""
 
     process: str
     versions: Mapping[str, str]
@@ -123,11 +123,11 @@ class PullFailed:
     """A pull failed and is not counted; it is made again, or `LearnerLeft` follows."""
 
     arm: int
-    n: int  # in this pull of the arm
+    n: int  # number of the pull of this arm
     kind: str  # exception, score, timeout, restore, lost, died or interrupted
     reason: str
     details: str = ""  # the traceback
-    seconds: float = 0.0  # that the attempt took
+    seconds: float = 0.0  # duration of the attempt
     final: bool = False  # whether no retry can help
 
 
@@ -141,10 +141,10 @@ class WarningNoted:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A learner's state is complete in the storage of checkpoints."""
+    """A learner's state was saved as a checkpoint."""
 
     arm: int
-    n: int  # pulls that are in it
+    n: int  # pulls that the state includes
     folder: str
     digest: str  # SHA-256 of its files
     size: int  # in bytes
@@ -162,11 +162,11 @@ class SaveFailed:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A learner was built, or brought back to where it was."""
+    """A learner was built, or restored to its number of pulls."""
 
     arm: int
-    n: int  # its pulls; 0 where it was built anew
-    seconds: float  # that it took
+    n: int  # its pulls; 0 if it was built
+    seconds: float  # duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +174,20 @@ class Assigned:
     """An arm is a trial of another tool, which trains it."""
 
     arm: int
-    trial: str  # its name there
+    trial: str  # name of the trial there
     config: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The race is over, with this verdict."""
+    """The race has finished, with this verdict."""
 
     summary: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The process that had taken the race up has let go of it."""
+    """The process that ran the race has closed it."""
 
 
 # --- what a runner also reports, for displays alone: it is in no journal ---
@@ -197,7 +197,7 @@ class PullStarted(NamedTuple):
     """A pull is being made."""
 
     arm: int
-    n: int  # in this pull of the arm
+    n: int  # number of the pull of this arm
     at: float  # by the monotonic clock
 
 

@@ -179,7 +179,7 @@ class LearnerView:
         )
 
     def row(self) -> dict[str, Any]:
-        """The view as plain values, one column each; None for nan and infinity."""
+        """Return the view as plain values, one column each; None for nan and infinity."""
         seen, whole = self.forecast, self.full_pulls
         values = {
             "arm": self.arm, "name": self.name, "state": self.state, "pulls": self.pulls,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.core.moves import Game, game_of, key
-from latebloomer.policies.base import Policy, cost_of, last_that
+from latebloomer.policies.base import Policy, cost_of, last_that, least_budget
 
 LARGEST_PLAN = 64  # times the pulls available: the largest budget that a cut-off plan is made for
 
@@ -28,9 +28,9 @@ class Terms(NamedTuple):
 
 
 def game_for(terms: Terms) -> Game:
-    """Return the constants of the moves: the session's numbers, and a plan for the arms in play."""
+    """Return the constants of the moves: the session's numbers, a plan for the arms in play."""
     policy, arms, horizon = terms.policy, terms.session_arms, terms.horizon
-    budget = max(terms.budget, policy.budget_needed(arms, horizon, terms.min_pulls))
+    budget = max(terms.budget, least_budget(policy, arms, horizon, terms.min_pulls))
     game = game_of(policy, arms, budget, horizon, key(terms.seed), terms.min_pulls)
     if len(terms.arms) == arms and not terms.level and terms.own_pulls == budget:
         return game
@@ -45,7 +45,7 @@ def game_for(terms: Terms) -> Game:
 def _plan_without_levels(terms: Terms) -> Plan:
     """Return the plan of a policy that decides after every pull or sweep."""
     policy, size = terms.policy, max(2, len(terms.arms))
-    budget = max(terms.own_pulls, policy.budget_needed(size, terms.horizon))
+    budget = max(terms.own_pulls, least_budget(policy, size, terms.horizon))
     return _lists(policy.plan(size, budget, terms.horizon))
 
 
@@ -60,7 +60,7 @@ def _phases(terms: Terms) -> Plan:
         return Plan([1], [horizon])
 
     def plan(budget: int, min_pulls: int) -> Plan:
-        least = policy.budget_needed(size, horizon, min_pulls)
+        least = least_budget(policy, size, horizon, min_pulls)
         return policy.plan(size, max(budget, least), horizon, min_pulls)
 
     budget, min_pulls = terms.own_pulls, terms.min_pulls

@@ -35,7 +35,7 @@ class Play:
         self.ledger = lists_for(len(self.arms))
         for row, arm in enumerate(self.arms):
             self.ledger.repeats_scores[row] = int(arm in terms.repeats_scores)
-        # By row, rewards reported before that the plan has not reached yet; None if there are none.
+        # By row, rewards reported before that the plan has not reached yet; None without any.
         self.waiting: list[deque[float]] | None = None
         self.batch: list[int] = []  # arms issued together whose scores are not reported yet
         self.due: int = OVER
@@ -93,22 +93,22 @@ class Play:
         it is copied.
         """
         ledger, old, size = self.ledger, before.ledger, len(before.arms)
+        sources = [before.row(arm) for arm in self.arms]
+        # An order of arms that a policy keeps: row i's place is in `work[K + i]`.
+        ranks = [size if source is None else old.work[size + source] for source in sources]
+        for place, row in enumerate(sorted(range(len(ranks)), key=ranks.__getitem__)):
+            ledger.work[place], ledger.work[len(ranks) + row] = row, place
         skip = [0] * len(self.arms) if copied is None else copied
         had = self.terms.own_pulls - self.terms.left
         for arm, reward in reported if sum(skip) < had else ():
-            row = self._row.get(arm)
-            if row is not None and skip[row]:
-                skip[row] -= 1
-            elif row is not None:
-                self._enter(row, reward)
-        ranks = []  # an order of arms that a policy keeps: row i's place is in `work[K + i]`
-        for row, arm in enumerate(self.arms):
-            source = before.row(arm)
-            ranks.append((size if source is None else old.work[size + source], row))
-            if copied is None and source is not None:
+            entered = self._row.get(arm)
+            if entered is not None and skip[entered]:
+                skip[entered] -= 1
+            elif entered is not None:
+                self._enter(entered, reward)
+        for row, source in enumerate(sources if copied is None else ()):
+            if source is not None:
                 ledger.memo[row] = old.memo[source]
-        for place, (_, row) in enumerate(sorted(ranks)):
-            ledger.work[place], ledger.work[len(ranks) + row] = row, place
         ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
         self.batch = [arm for arm in before.batch if arm in self._row][: self.terms.left]
 

@@ -1,4 +1,4 @@
-"""What every policy owes its users, as one call that anyone may put into their tests."""
+"""What every policy must do, as one function to call in tests."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from latebloomer.core.moves import (
     replay,
 )
 from latebloomer.errors import BudgetError, ContractError
-from latebloomer.policies.base import Policy
+from latebloomer.policies.base import Policy, most_pulls
 from latebloomer.session.session import Session
 
 Rewards = np.ndarray[Any, np.dtype[np.float64]]
 
-# (arms, budget as a multiple of the advised one, horizon as a share of the budget, batch)
+# (arms, budget as a multiple of the advised one, horizon as a fraction of the budget)
 SHAPES = ((2, 1.0, 1.0), (5, 3.0, 1.0), (5, 4.0, 0.2), (20, 2.0, 1.0), (5, 2.0, 3.0))
 
 
 def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) -> list[str]:
     """Raise a `ContractError` unless `policy` keeps the contract; return what was checked.
 
-    Sessions on random rising curves, of several sizes and horizons: the plan fits the budget, no
-    arm goes beyond the horizon, every (arm, reward) history replays to an equal session, a pickled
-    session goes on as if nothing had happened, the pulls of a phase may be made in any order, and
-    compiled code pulls the same arms; where `rated_window` says so, ratings are such means, of
-    sums that are kept. `compiled=None` checks compiled code where numba is installed.
+    It runs sessions on random rising curves, of several sizes and horizons. The plan fits the
+    budget, no arm is pulled beyond the horizon, every (arm, reward) history replays to an equal
+    session, a pickled session continues in the same way, the pulls of a phase may be made in any
+    order, and compiled code pulls the same arms. If `rated_window` returns a number, ratings are
+    means of that many rewards.
 
     Parameters
     ----------
     policy : Policy
-        Yours, made.
+        Policy to check.
     seed : int
-        Of the random curves.
+        Seed for the random curves.
     compiled : bool | None
-        Whether compiled code is checked; where numba is installed if None.
+        Whether to check compiled code. Default: if numba is installed.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
     Raises
     ------
     ContractError
-        It does not do what every policy must.
+        The policy does not do what every policy must.
     """
     rng = np.random.default_rng(seed)
     done = []
@@ -81,7 +81,7 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
 
 
 def rising_rewards(rng: np.random.Generator, arms: int, length: int) -> Rewards:
-    """Rewards of random rising curves with a little noise: row i, column n - 1."""
+    """Return rewards of random rising curves with a little noise: row i, column n - 1."""
     n = np.arange(1, length + 1)
     level, speed = rng.uniform(0.3, 1, (2, arms, 1))
     noise = 0.02 * rng.standard_normal((arms, length))
@@ -105,7 +105,7 @@ def _check_plan(policy: Policy, arms: int, budget: int, horizon: int) -> None:
 
 
 def _play(session: Session, rewards: Rewards) -> list[int]:
-    """Play to the end; the arms in the order in which they were asked."""
+    """Run a session to its end; return the arms in the order in which it asked for them."""
     path = []
     while not session.over:
         arm = session.ask()
@@ -119,7 +119,7 @@ def _check_end(session: Session) -> None:
     _require(session.spent <= session.budget, f"{session.spent} pulls of {session.budget}")
     most = max(session.pulls)
     _require(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
-    room = session.policy.most_pulls(len(session.names), session.budget, session.horizon)
+    room = most_pulls(session.policy, len(session.names), session.budget, session.horizon)
     _require(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
     _require(
         verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled"
@@ -130,7 +130,7 @@ def _check_end(session: Session) -> None:
 
 
 def _check_again(session: Session, rewards: Rewards, half: int) -> None:
-    """Replay the first half, freeze it, and play on."""
+    """Replay the first half, pickle it, and continue."""
     copy = pickle.loads(pickle.dumps(session.replay(session.history[:half])))
     _play(copy, rewards)
     _require(copy == session, "a replayed, pickled and continued session differs from the first")
@@ -168,7 +168,7 @@ def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: li
 def played(
     policy: Policy, like: Session, rewards: Rewards, jit: Callable[[Any], Any]
 ) -> tuple[int, list[int]]:
-    """The recommendation and the pulls of a run by the code that `jit` makes."""
+    """Return the recommendation and the pulls of a run by the code that `jit` makes."""
     arms, budget, horizon = len(like.names), like.budget, like.horizon
     game = game_arrays(policy, arms, budget, horizon, key(like.seed))
     ledger, path = arrays_for(policy, arms, min(budget, horizon)), np.full(budget, -1)
@@ -178,13 +178,13 @@ def played(
 
 
 def _check_window(policy: Policy, rewards: Rewards) -> None:
-    """Where a rating is said to be a window mean, runs may be drawn by sums: it must be one."""
+    """Check that a rating that is said to be a window mean is one: simulations rely on it."""
     if policy.rated_window(1) is None:
         return
     _require(
         keeps_levels(policy),
         "`rated_window` says how many rewards a rating is the mean of, but `remember` keeps no "
-        "sums of rewards: use remember_levels, or leave `rated_window` out",
+        "sums of rewards. Use remember_levels, or omit `rated_window`.",
     )
     arms, length = rewards.shape
     game, ledger = game_of(policy, arms, length, length, 0), arrays_for(policy, arms, length)
@@ -195,7 +195,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
         mean = float(np.mean(rewards[0, n - span : n]))
         _require(
             bool(np.isclose(ledger.rating[0], mean)),
-            f"the rating after {n} pulls is not the mean of the newest {span} rewards, as "
+            f"the rating after {n} pulls is not the mean of the latest {span} rewards, as "
             "`rated_window` says",
         )
 

@@ -174,7 +174,7 @@ class Session:
     def ask(self) -> int:
         """Return the arm to pull next; the same arm until its score is reported."""
         if self._play.due == OVER:
-            raise TellError(f"asked for an arm, but the session is over: {self.reason}")
+            raise TellError(f"The session requests no more pulls: {self.reason}.")
         return self._play.due
 
     def ask_phase(self, batch: int = 1) -> dict[int, int]:
@@ -211,8 +211,8 @@ class Session:
         value = score if type(score) is float else as_number(score)
         if not -LARGEST <= value <= LARGEST:
             raise RewardError(
-                f"reward={brief(score)} for arm {self.names[i]}, but a reward must be a finite "
-                f"number of at most {LARGEST:g}: check what the pull returned"
+                f"score={brief(score)} for arm {self.names[i]} must be a finite number between "
+                f"{-LARGEST:g} and {LARGEST:g}. Check what the pull returned."
             )
         if i != due and not (self._selection is None and play.accepts(i)):
             raise TellError(self._not_requested(i))
@@ -267,23 +267,27 @@ class Session:
 
     def _not_requested(self, i: int) -> str:
         if self.over:
-            return f"told arm {self.names[i]}, but the session is over: {self.reason}"
+            return (
+                f"Received a score for arm {self.names[i]}, but the session requests no more "
+                f"pulls: {self.reason}."
+            )
         return (
-            f"told arm {self.names[i]}, but arm {self.names[self._play.due]} was asked: tell "
-            "what ask() or ask_phase() returned"
+            f"Received a score for arm {self.names[i]}, but the session asked for arm "
+            f"{self.names[self._play.due]}. Report scores only for arms that ask() or ask_phase() "
+            "returned."
         )
 
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
             if arm not in self._arm_of:
-                raise ArmError(f"arm={arm!r}, but the arms are {listed(self.names)}")
+                raise ArmError(f"arm={arm!r} does not exist. The arms are {listed(self.names)}.")
             return self._arm_of[arm]
         try:
             i = -1 if isinstance(arm, bool | np.bool_) else operator.index(arm)
         except TypeError:
-            raise ArmError(f"arm={arm!r}, but an arm is a number or a name") from None
+            raise ArmError(f"arm={arm!r} must be a number or a name.") from None
         if not 0 <= i < len(self.names):
-            raise ArmError(f"arm={arm!r}, but arms are numbered from 0 to {len(self.names) - 1}")
+            raise ArmError(f"arm={arm!r} must be a number from 0 to {len(self.names) - 1}.")
         return i
 
     # --- events other than a score ---
@@ -326,17 +330,17 @@ class Session:
             or event.more is not bool(play.batch)
             or not len(play.batch) <= size <= left
         ):
-            raise TellError(f"{size} arms cannot be handed out now: {self.reason}")
+            raise TellError(f"A batch of {size} arms cannot be issued now: {self.reason}.")
         play.issue_batch(size, event.more)
 
     def _let_leave(self, event: LearnerLeft) -> None:
         i = self._index(event.arm)
         if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
-            raise SettingError(f"how={brief(event.how)}, but an arm has {FAILED} or {FINISHED}")
+            raise SettingError(f"how={brief(event.how)} must be {FAILED!r} or {FINISHED!r}.")
         if i in self._departures:
-            raise TellError(f"{self.names[i]} has left already ({self._departures[i].how})")
+            raise TellError(f"Arm {self.names[i]} has already {self._departures[i].how}.")
         if event.how == FINISHED and not self._pulls[i]:
-            raise TellError(f"{self.names[i]} has no score yet: without one it has failed")
+            raise TellError(f"Arm {self.names[i]} has no score, so it cannot have finished.")
         was_in_play = self._is_in_play(i)
         estimate = self._final_estimate(i) if event.how == FINISHED else self._estimate(i)
         known = None if isnan(estimate) else estimate  # a nan is not equal to itself
@@ -362,7 +366,7 @@ class Session:
         else:  # the pulls that decide are spent
             possible = deciding >= 0 and self.spent <= budget
         if not possible:
-            raise TellError(f"{event}, but {self.spent} pulls are spent already")
+            raise TellError(f"{event} is impossible: {self.spent} pulls are already spent.")
         self.budget = budget
         if self._horizon_follows_budget:
             self.horizon = max(budget, *self._pulls, 1)
@@ -384,8 +388,7 @@ class Session:
         selection = self.selection
         if self._index(event.arm) != selection.arm:
             raise TellError(
-                f"arm {event.arm} was named the best, but {self.policy!r} names arm "
-                f"{selection.arm}"
+                f"Arm {event.arm} cannot be selected: {self.policy!r} selects arm {selection.arm}."
             )
         budget = need_whole("budget", event.budget)
         require(budget >= self.spent, "budget", budget, f"at least {self.spent}", "spent already")
@@ -405,13 +408,13 @@ class Session:
         names = (*self.names, *(new.name for new in self._joining))
         (name,) = arm_names([event.name])
         if name in names:
-            raise TellError(f"{name!r} joins, but there is an arm of that name already")
+            raise TellError(f"{name!r} cannot join: there is an arm of that name already.")
         if event.arm != len(names) or isinstance(event.arm, bool):
-            raise TellError(f"{name!r} joins as arm {event.arm}, but the next arm is {len(names)}")
+            raise TellError(f"{name!r} must join as arm {len(names)}, not as arm {event.arm}.")
         if self.decides_every_pull and not self.policy.picks_by_rating:
             raise TellError(
-                f"{name!r} cannot join: {self.policy!r} gives arms their turns by an order that "
-                "has no room for another; race anew with it"
+                f"{name!r} cannot join: {self.policy!r} fixes the order of its arms at the start. "
+                "Start a new race or session with it."
             )
         self._joining = (*self._joining, event)
 
@@ -437,9 +440,9 @@ class Session:
         require(budget >= self.budget, "budget", budget, f"at least {self.budget}",
                 "a session is extended, not cut")  # fmt: skip
         if not self.spent <= deciding <= budget:
-            raise TellError(f"{event}, but {self.spent} pulls are spent already")
+            raise TellError(f"{event} is impossible: {self.spent} pulls are already spent.")
         require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
-                "an arm has had so many pulls")  # fmt: skip
+                "an arm has had that many pulls")  # fmt: skip
         arms = len(self.names) + len(self._joining)
         self.policy.plan(arms, deciding, horizon, self.min_pulls)  # raises if it cannot be played
         self.policy.settings(arms, deciding, horizon)
@@ -524,10 +527,10 @@ class Session:
         """Why the session is over, or how much of the budget is left."""
         left, of = self.budget - self.spent, f"of {self.budget} pulls"
         if self.selection_pending:
-            return f"the best is named; {left} {of} are left to train it on"
+            return f"the policy has decided; {left} {of} are left to train the winner"
         if not self.over:
-            aside = 0 if self._selection is not None else self.budget - self.deciding_budget
-            return f"{left} {of} left" + (f", {aside} of them for the winner" if aside else "")
+            kept = 0 if self._selection is not None else self.budget - self.deciding_budget
+            return f"{left} {of} left" + (f", {kept} of them for the winner" if kept else "")
         if self._stopped is not None:
             return f"stopped {self._stopped}"
         if left == 0:
@@ -537,10 +540,10 @@ class Session:
             why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
             return f"{name} {why}; {left} {of} are not spent"
         if not self.trainable:
-            return f"no arm is left that takes pulls; {left} {of} are not spent"
+            return f"no arm that takes pulls remains; {left} {of} are not spent"
         if all(self._pulls[i] >= self.horizon for i in self.racing):
             return (
-                f"every arm that could be pulled is at the horizon of {self.horizon} pulls; "
+                f"every remaining arm is at the horizon of {self.horizon} pulls; "
                 f"{left} {of} are not needed"
             )
         return f"the plan is complete; {left} {of} are not needed"
@@ -627,7 +630,8 @@ class Session:
         """The arm to keep, by what is known now: `recommend().arm` without the rest."""
         if self.spent == 0:
             raise NoScoresYet(
-                "no reward was told yet, but a recommendation needs one: ask and tell"
+                "No scores yet, so there is nothing to recommend. Call ask(), train that arm, and "
+                "report its score with tell()."
             )
         best = self._best()
         if best == OVER:

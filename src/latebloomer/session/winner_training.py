@@ -1,8 +1,8 @@
-"""Identify, then deliver: a share of the budget is set aside to train the winner on.
+"""Select, then train: a share of the budget is reserved for training the winner further.
 
-The policy names the best with the rest. Then the winner alone is trained, until the budget is
-spent or it takes no more pulls: it is at its horizon, it ends by itself, or it fails. Whatever
-happens then, who was named stays named, by the numbers of that moment.
+The policy selects the winner with the rest. Then only the winner is trained, until the budget is
+spent or it takes no more pulls: it is at the horizon, has finished or has failed. The selection
+does not change afterwards, and it keeps the estimates of that moment.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 
 def check_share(winner_share: float) -> None:
-    """Raise a `SettingError` unless something is left to name the best with."""
+    """Raise a `SettingError` unless pulls are left to select the winner with."""
     need_number("winner_share", winner_share)
     require(0 <= winner_share < 1, "winner_share", winner_share, "at least 0 and below 1",
-            "it is the share of the budget that the winner is trained on with")  # fmt: skip
+            "it is the fraction of the budget that trains the winner")  # fmt: skip
 
 
 def set_aside(budget: int, winner_share: float) -> int:
-    """Pulls of a budget that are the winner's.
+    """Return the pulls of a budget that are reserved for the winner.
 
     >>> set_aside(100, 0.3), set_aside(100, 0.29), set_aside(9, 0.5), set_aside(9, 0.0)
     (30, 29, 4, 0)
@@ -34,7 +34,7 @@ def set_aside(budget: int, winner_share: float) -> int:
 
 
 def whole_budget(deciding: int, winner_share: float) -> int:
-    """About how many pulls a budget is in all of which `deciding` name the best.
+    """Return the total budget of which about `deciding` pulls select the winner.
 
     >>> whole_budget(70, 0.3), whole_budget(5, 0.5)
     (100, 10)
@@ -43,12 +43,12 @@ def whole_budget(deciding: int, winner_share: float) -> int:
 
 
 class WinnerSelection(NamedTuple):
-    """What stood when the best was named."""
+    """The winner and what was known when it was selected."""
 
     arm: int
     at: int  # pulls of all arms
-    pulls: int  # of its own
-    budget: int  # that the policy had
+    pulls: int  # pulls of the winner
+    budget: int  # pulls that the policy had to decide
     estimates: Mapping[int, float]  # of every arm that was pulled
     forecasts: Mapping[int, ForecastView | None]  # of the same arms
     departed: Mapping[int, str]  # arms that took no more pulls, and how they left

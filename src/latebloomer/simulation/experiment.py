@@ -14,7 +14,7 @@ from latebloomer._util.memory import need_memory
 from latebloomer.core.ledger import ANY
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
-from latebloomer.policies.base import Policy
+from latebloomer.policies.base import Policy, most_pulls
 from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.policies.ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
@@ -157,7 +157,7 @@ class Experiment:
 
     def most_pulls(self, policy: Policy) -> int:
         """Return the largest number of pulls that the policy can give an arm."""
-        return policy.most_pulls(self.arms, self.budget, self.horizon)
+        return most_pulls(policy, self.arms, self.budget, self.horizon)
 
     @cached_property
     def increments(self) -> SumIncrements:
@@ -207,7 +207,7 @@ def experiment_of(
     for policy in ready:
         policy.plan(arms, budget, at)
         policy.settings(arms, budget, at)
-    longest = max(policy.most_pulls(arms, budget, at) for policy in ready)
+    longest = max(most_pulls(policy, arms, budget, at) for policy in ready)
     means = MeanTable(problem, longest, at)
     by_sums = _is_by_sums(method, problem, ready, budget, at)
     points = breakpoints_of(ready, arms, budget, at) if by_sums else None

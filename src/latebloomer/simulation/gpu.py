@@ -16,7 +16,7 @@ import numpy as np
 from latebloomer._util.memory import FreeMemory, need_memory
 from latebloomer.core.kernel import lower
 from latebloomer.core.ledger import CELLS, FAN, Ledger
-from latebloomer.core.moves import POOL, arrays_for, game_arrays, ledger_bytes
+from latebloomer.core.moves import POOL, arrays_for, game_arrays, kernels_of, ledger_bytes
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
@@ -81,7 +81,7 @@ def storing_jit() -> Any:
 def _run_of(policy: type[Policy], **past: Any) -> Any:
     """Return `play` for a policy, as kernels call it."""
     drawn: dict[str, Any] = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
-    return lower(play, device_jit(), **policy.kernels() | drawn | past)
+    return lower(play, device_jit(), **kernels_of(policy) | drawn | past)
 
 
 @cache
@@ -254,11 +254,12 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
     noise, means = experiment.noise, experiment.means.table
     given = (means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT, 0.0, ZIGGURAT)
     source = to_device(GpuRewardSource(*given))
-    window, bends = policy.running_window(), policy.needs_bends()
-    if window is not None and threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):
-        past = float(window)
-        device = redrawing_kernel(type(policy), arms, bends, noise.kind)
-        return _launcher(device, game, source, lambda runs: (past, runs))
+    running = policy.running_window()
+    if running is not None:
+        window, bends = float(running[0]), running[1]
+        if threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):
+            device = redrawing_kernel(type(policy), arms, bends, noise.kind)
+            return _launcher(device, game, source, lambda runs: (window, runs))
     near, longest = threads_near(arms, SMALL) > 0, experiment.most_pulls(policy)
     device = storing_kernel(type(policy), arms) if near else far_kernel(type(policy))
     return _launcher(device, game, source, lambda runs: _ledgers(policy, arms, longest, runs))

@@ -1,4 +1,4 @@
-"""Hybrid [Blum25], for comparison: look ahead for half of the budget, then play it safe."""
+"""Hybrid [Blum25], for comparison: extrapolate for half of the budget, then use PTRR."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Hybrid(Policy):
-    r"""Follow the highest straight line until one arm surely wins; at half-time hand over to PTRR.
+    r"""Follow the highest straight line until one arm clearly wins; at half-time change to PTRR.
 
-    On concave curves without noise an arm ends between its newest reward and the line through its
-    newest two:
+    On concave curves without noise an arm ends between its latest reward and the line through its
+    latest two:
 
     .. math:: L = f(n), \qquad U = f(n) + (H - n)\,\max(0,\, f(n) - f(n-1)).
 
@@ -41,16 +41,16 @@ class Hybrid(Policy):
     above every other's U. If that has not happened after T/2 pulls, the arms take turns by
     `PTRR`'s threshold, their earlier pulls counted. The best latest value is recommended.
 
-    With noise a line through two rewards says nothing, and the rule commits early. Ours, since the
-    text was not at hand beyond that rule: the horizon in the place of T, steps below 0 taken as 0,
-    and what is said at `PTRR`.
+    With noise a line through two rewards means nothing, and the rule commits early. The paper's
+    text was not available beyond that rule, so these are ours: the horizon instead of T, steps
+    below 0 taken as 0, and the choices named at `PTRR`.
 
     Parameters
     ----------
     alpha : float
-        The exponent of PTRR's threshold.
+        Exponent of PTRR's threshold.
     best : float
-        M of PTRR: where the best arm is expected to end.
+        Value at which the best arm is expected to end, m of PTRR.
 
     Examples
     --------
@@ -76,10 +76,10 @@ class Hybrid(Policy):
         return Numbers(float(self.alpha), float(self.best), tau, budget // 2)
 
     def smallest_budget(self, arms: int) -> tuple[int, str]:
-        return 2 * arms, "two pulls of each arm, through which a line goes"
+        return 2 * arms, "two pulls of each learner, through which a line goes"
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        return 4 * arms, "two pulls of each arm with half of the budget"
+        return 4 * arms, "two pulls of each learner with half of the budget"
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -103,7 +103,7 @@ class Hybrid(Policy):
     def pick_batch(
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
-        """Those with the next largest U; by turns after half of the budget."""
+        """Return the arms with the next largest U; by turns after half of the budget."""
         if ledger.cursor[RACERS] > 1 and ledger.cursor[PULLS] >= rule.half:
             return take_turns(ledger, held, count, game.horizon)
         able = open_arms(ledger, held, game.horizon)
@@ -117,7 +117,7 @@ class Hybrid(Policy):
 
 @kernel
 def commit_if_sure(ledger: Ledger) -> None:
-    """Drop all arms but one whose newest reward is above what any other can reach."""
+    """Drop all other arms if one's latest reward is above what any other can reach."""
     best = 0
     for place in range(ledger.cursor[RACERS]):
         if ledger.last[ledger.racing[place]] > ledger.last[ledger.racing[best]]:
@@ -128,6 +128,7 @@ def commit_if_sure(ledger: Ledger) -> None:
 
 @kernel
 def highest_line(ledger: Ledger, horizon: int) -> int:
+    """Return the racing arm with the largest U below the horizon, or OVER."""
     best = OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]

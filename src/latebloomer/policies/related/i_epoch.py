@@ -1,33 +1,27 @@
-"""i-Epoch [Egele24], for comparison: everybody for a moment, then the one who leads."""
+"""i-Epoch [Egele24], for comparison: a few pulls of every arm, then only the leader."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from latebloomer.errors import need_whole, require
 from latebloomer.policies.window_ratings import ByWindow
 
 
-class Numbers(NamedTuple):
-    """What `self` is inside the kernels."""
-
-    window: float  # 0: only the latest value counts
-
-
 @dataclass(frozen=True)
 class IEpoch(ByWindow):
-    """Pull every arm i times, then only the best by its latest value, as far as the budget goes.
+    """Pull every arm i times, then only the one with the best latest value.
 
-    The plainest rule that looks at all: its authors find that halving and models of learning
-    curves add little to it, so no table should be without it. There an arm is a new configuration
-    and the best i-epoch value so far is kept; here the arms are given, so all of them are brought
-    to i pulls, and what is left is the leader's. The form for a fixed budget is ours.
+    This is the simplest rule that compares arms at all. Its authors find that halving and models
+    of learning curves add little to it. There an arm is a new configuration and the best i-epoch
+    value so far is kept; here the arms are given, so all of them are trained to i pulls, and the
+    leader gets the rest. The form for a fixed budget is ours.
 
     Parameters
     ----------
     i : int
-        Pulls that every arm gets.
+        Number of pulls that every arm gets.
 
     Examples
     --------
@@ -42,7 +36,7 @@ class IEpoch(ByWindow):
 
     def __post_init__(self) -> None:
         require(need_whole("i", self.i) >= 1, "i", self.i, "at least 1",
-                "arms are compared on rewards")  # fmt: skip
+                "learners are compared by their scores")  # fmt: skip
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self.i), (1, budget)]
@@ -50,11 +44,8 @@ class IEpoch(ByWindow):
     def share(self) -> float:
         return 0.0
 
-    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        return Numbers(self.share())
-
     def smallest_budget(self, arms: int) -> tuple[int, str]:
-        return arms * self.i, f"each arm is pulled {self.i} times before one is chosen"
+        return arms * self.i, f"each learner is pulled {self.i} times before one is chosen"
 
     @classmethod
     def examples(cls) -> list[Self]:

@@ -1,4 +1,4 @@
-"""MaxUCB [Balef25], for comparison: a bandit that is after the largest reward."""
+"""MaxUCB [Balef25], for comparison: a bandit that looks for the largest reward."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class MaxUCB(Policy):
     .. math:: B_i = \max_{s \le n_i} X_{i,s} + \Bigl(\frac{\alpha \log t}{n_i}\Bigr)^2,
 
     with rewards scaled so that the smallest of the race so far is 0 and the largest 1 (the
-    authors' code scales to [.01, .99]). It was made to share out a tuner's trials among classes
-    of models, whose rewards have a bound near which most of them lie; it does not look ahead, and
-    with noise a maximum favours who was pulled often. The index and alpha are those of the
-    authors' public code; what is recommended is ours: there the best trial counts, not an arm.
+    authors' code scales to [.01, .99]). It was made to distribute a tuner's trials over classes of
+    models, whose rewards have a bound near which most of them lie. It does not extrapolate, and
+    with noise a maximum favors arms that were pulled often. The index and alpha are from the
+    authors' public code; the recommendation is ours: there the best trial counts, not an arm.
 
     Parameters
     ----------
     alpha : float
-        How much exploration.
+        Weight of the exploration bonus.
 
     Examples
     --------
@@ -50,8 +50,8 @@ class MaxUCB(Policy):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 1), (ANY, horizon)]
 
-    def running_window(self) -> float:
-        return 0.0
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -68,7 +68,7 @@ class MaxUCB(Policy):
 
     @kernel
     def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
-        """All indices move with every pull; they stand in `rating` for whoever asks for more."""
+        """Return the arm with the largest index; all indices change with every pull."""
         best = OVER
         for place in range(ledger.cursor[RACERS]):
             i = ledger.racing[place]
@@ -85,7 +85,7 @@ class MaxUCB(Policy):
 
 @kernel
 def index_of(self: Any, ledger: Ledger, i: int) -> float:
-    """B_i for the pull that comes next."""
+    """Return B_i for the next pull."""
     low, spread = ledger.pool[SMALLEST], ledger.pool[LARGEST] - ledger.pool[SMALLEST]
     level = (ledger.memo[i] - low) / spread if spread > 0.0 else 0.0
     bonus = self.alpha * log(ledger.cursor[PULLS] + 1.0) / ledger.n[i]

@@ -26,25 +26,26 @@ class Numbers(NamedTuple):
 class PTRR(Policy):
     r"""Pull arms one after the other, in random order, each while it stays above a power law.
 
-    The arm in turn is pulled while its newest reward
+    The current arm is pulled while its latest reward
 
     .. math:: f(n) \ge m\,(n/\tau)^\alpha, \qquad \tau = \min(H,\, T - K),
 
     and then abandoned for one drawn from those that had no turn yet. With :math:`\alpha = 1` and m
-    the value at which the best arm ends, no randomised rule has a better guarantee on concave
+    the value at which the best arm ends, no randomized rule has a better guarantee on concave
     curves: a reward of order :math:`1/\sqrt K` of the best. It was made to collect reward, not to
-    name the best arm: it may well end before all arms have had a turn.
+    select the best arm: it may end before all arms have had a turn.
 
-    Ours, since the text was not at hand beyond the rule: m is a setting, 1 as for accuracies (the
-    paper estimates it); the horizon in tau; the best latest value is recommended; pulls that are
-    left when all arms had their turn go to it. Rewards below 0 are abandoned at once.
+    The paper's text was not available beyond the rule, so these are ours: m is a setting, 1 as for
+    accuracies (the paper estimates it); tau depends on the horizon; the best latest value is
+    recommended; pulls that are left after all turns go to it. Arms with rewards below 0 are
+    abandoned immediately.
 
     Parameters
     ----------
     alpha : float
-        The exponent of the threshold.
+        Exponent of the threshold.
     best : float
-        M: where the best arm is expected to end.
+        Value m at which the best arm is expected to end.
 
     Examples
     --------
@@ -68,8 +69,8 @@ class PTRR(Policy):
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         return Numbers(float(self.alpha), float(self.best), last_pull(arms, budget, horizon))
 
-    def running_window(self) -> float:
-        return 0.0
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -91,29 +92,29 @@ class PTRR(Policy):
 
 
 def check_threshold(alpha: float, best: float) -> None:
-    """The settings of the threshold."""
+    """Raise an error unless the settings of the threshold are valid."""
     need_number("alpha", alpha)
     require(0 < alpha <= 1, "alpha", alpha, "in (0, 1]", "the threshold is a concave power law")
     need_number("best", best)
     require(0 < best < float("inf"), "best", best, "above 0 and finite",
-            "it is where the best arm is expected to end")  # fmt: skip
+            "the best learner is expected to end there")  # fmt: skip
 
 
 def last_pull(arms: int, budget: int, horizon: int) -> float:
-    """tau, where the threshold reaches m."""
+    """Return tau, the pull at which the threshold reaches m."""
     return float(max(1, min(horizon, budget - arms)))
 
 
 @kernel
 def abandon_if_low(ledger: Ledger, i: int, best: float, tau: float, alpha: float) -> None:
-    """End the turn of arm i if its newest reward is below the threshold."""
+    """End the turn of arm i if its latest reward is below the threshold."""
     if ledger.memo[i] == IN_TURN and ledger.last[i] < best * (ledger.n[i] / tau) ** alpha:
         ledger.memo[i] = ABANDONED
 
 
 @kernel
 def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
-    """Whoever is in turn; else the next of those that wait; else the best latest value."""
+    """Return the current arm, else the next that waits, else the best latest value."""
     following, lowest, best = OVER, 1.0, OVER
     for place in range(ledger.cursor[RACERS]):
         i = ledger.racing[place]
@@ -133,7 +134,7 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
 
 
 def take_turns(ledger: Ledger, held: list[int], count: int, horizon: int) -> list[int]:
-    """Several at once: whoever is in turn or waits, in index order."""
+    """Return several arms to pull together: current ones and those that wait, by index."""
     able = [i for i in open_arms(ledger, held, horizon) if ledger.memo[i] != ABANDONED]
     more = able[: count - len(held)]
     for i in more:
@@ -142,6 +143,6 @@ def take_turns(ledger: Ledger, held: list[int], count: int, horizon: int) -> lis
 
 
 def open_arms(ledger: Ledger, held: list[int], horizon: int) -> list[int]:
-    """Racing arms below the horizon that are not handed out."""
+    """Return the racing arms below the horizon whose pulls are not under way."""
     racing = ledger.racing[: ledger.cursor[RACERS]]
     return [i for i in racing if i not in held and ledger.n[i] < horizon]

@@ -1,4 +1,4 @@
-"""Rising Bandits [LiJiang20], for comparison: drop whoever a straight line leaves behind."""
+"""Rising Bandits [LiJiang20], for comparison: drop arms by straight lines."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class RisingBandits(Policy):
 
     .. math:: l = y_n, \qquad u = y_n + (H - n)\,\frac{y_n - y_{n-C}}{C},
 
-    and arm j goes when the leader's :math:`l_i \ge u_j`. The recommendation is the best latest
-    value. It is made for curves that rise, are concave and show no noise: noise of size s moves u
-    by about (H - n) s / C. Its authors' values are the best so far of a tuner, which never fall;
-    here they are the rewards as they come. The text was not at hand: the bounds and C = 7 are as
-    others quote it, and that the leader stays where equal arms would drop each other is ours.
+    and arm j is dropped when the leader's :math:`l_i \ge u_j`. The recommendation is the best
+    latest value. It is made for curves that rise, are concave and have no noise: noise of size s
+    moves u by about (H - n) s / C. Its authors' values are the best so far of a tuner, which never
+    fall; here they are the rewards themselves. The paper's text was not available: the bounds and
+    C = 7 are as others quote it, and keeping the leader among equal arms is ours.
 
     Parameters
     ----------
     span : int
-        C: pulls over which the slope is taken.
+        Number of pulls C over which the slope is taken.
 
     Examples
     --------
     >>> print(RisingBandits().describe(arms=3, budget=60).phases[0])
-           60 pulls  bring 3 arms to 20 pulls each
+           60 pulls  train 3 learners to 20 pulls each
     """
 
     span: int = 7
@@ -69,7 +69,7 @@ class RisingBandits(Policy):
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         pulls = self.span + 1
-        return arms * pulls, f"{pulls} pulls of each arm before one can be dropped"
+        return arms * pulls, f"{pulls} pulls of each learner before one can be dropped"
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -78,6 +78,6 @@ class RisingBandits(Policy):
 
 @kernel
 def upper_value(ledger: Ledger, i: int, span: int, horizon: int) -> float:
-    """u of arm i, which has more than `span` pulls."""
+    """Return u of arm i, which has more than `span` pulls."""
     n, last = ledger.n[i], ledger.last[i]
     return last + (horizon - n) * (last - ledger.Q[i][n - span]) / span
