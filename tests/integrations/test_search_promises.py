@@ -141,6 +141,16 @@ def test_fit_again_with_a_larger_budget_extends_the_race(tmp_path):
     assert found.verdict_.spent == 30
 
 
+def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
+    journal = tmp_path / "search.db"
+    first = RaceSearchCV(TIMED, seconds=60, journal=journal, random_state=0).fit(X, Y)
+    same = RaceSearchCV(TIMED, seconds=60, journal=journal, random_state=0).fit(X, Y)
+    assert same.verdict_.spent == first.verdict_.spent
+    more = RaceSearchCV(TIMED, seconds=180, journal=journal, random_state=0).fit(X, Y)
+    assert more.verdict_.spent > first.verdict_.spent
+    assert more.best_estimator_.epochs_ >= more.verdict_["b"].steps > first.verdict_["b"].steps
+
+
 def test_more_estimators_join_a_race(tmp_path):
     journal = tmp_path / "search.db"
     RaceSearchCV(MODELS, trainings=2, journal=journal, random_state=0).fit(X, Y)
