@@ -19,7 +19,6 @@ from latebloomer.page.race_page import (
 )
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.journal.journal import resume_call
-from latebloomer.racing.settings import varying_settings
 from latebloomer.racing.verdict.curve_tests import ALARM
 from latebloomer.racing.verdict.higher_scores import explanation, standing
 from latebloomer.racing.verdict.verdict import Verdict
@@ -112,12 +111,7 @@ def _departures(verdict: Verdict) -> list[PageEvent]:
 def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
     """Return the settings that were given; "auto: " before the policy if the library chose it."""
     values = {**settings, "policy": policy, "auto": None, "learner_settings": None}
-    shown = {name: str(value) for name, value in values.items() if value is not None}
-    said = varying_settings(settings)
-    return shown | {
-        name: ", ".join(f"{key}={value}" for key, value in one.items())
-        for name, one in said.items()
-    }
+    return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def resume_code(journal: Path) -> str:

@@ -287,11 +287,20 @@ class Verdict:
         """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
         return data_frame(self.rows(), index)
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw the learning curves with matplotlib."""
-        from latebloomer.racing.verdict.curves_plot import plot
+    def plot(self, kind: str = "curves", ax: Any = None) -> Figure:
+        """Draw the verdict with matplotlib and return the figure.
 
-        return plot(self, ax)
+        Parameters
+        ----------
+        kind : str
+            "curves" for learning curves with forecasts up to the horizon, "budget" for the pulls
+            that each learner got.
+        ax : Any
+            Axes to draw on. Default: a new figure.
+        """
+        from latebloomer.racing.verdict.race_plots import plot
+
+        return plot(self, kind, ax)
 
     def report(self, path: File) -> Path:
         """Write one self-contained HTML file."""
