@@ -194,7 +194,7 @@ ALLOWED = {
         "racing/runners/child_process.py",
         "_exit",
     ): "ends a forked process without its parent's clean-up",
-    ("racing/runners/packing.py", "path"): "a learner's module is found where its race found it",
+    ("racing/runners/transfer.py", "path"): "a learner's module is found where its race found it",
     (
         "racing/watch_process.py",
         "returncode",

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isclose, isfinite
 from numbers import Complex, Real
 from pathlib import Path
@@ -278,3 +280,33 @@ def _takes_seed(function: Any) -> bool:
         return "seed" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
+
+
+# --- objects that were trained in this process before ---
+
+# By id, how many pulls an object has had; None: it was stopped in the middle of one. A learner that
+# is passed as an object and cannot load a checkpoint is, on resume, either new or still the one
+# that was raced before, as in a notebook after Ctrl-C. From outside they look the same; training
+# the latter again would train it twice.
+_had: dict[int, tuple[weakref.ref[Any], int | None]] = {}
+
+
+def note_pulls(learner: Any, pulls: int | None) -> None:
+    """Remember how many pulls an object has had, for as long as it lives."""
+    place = id(learner)
+    with suppress(TypeError):  # it cannot be referred to weakly: nothing is known of it
+        _had[place] = weakref.ref(learner, lambda _: _had.pop(place, None)), pulls
+
+
+def already_had(learner: Any, needed: int) -> int:
+    """Return the pulls that an object needs no more: none if it is new, all if it raced."""
+    ref, pulls = _had.get(id(learner), (None, 0))
+    if ref is None or ref() is not learner or pulls == 0:
+        return 0
+    if pulls == needed:
+        return needed
+    state = "was stopped in the middle of a pull" if pulls is None else f"has had {pulls} pulls"
+    raise LearnerError(
+        f"the object {state} in this process, and the race needs it at {needed}: give a fresh "
+        "one, a function that builds one, or save and load"
+    )

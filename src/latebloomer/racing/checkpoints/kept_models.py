@@ -1,13 +1,16 @@
-"""The model that a generator has yielded, kept once its race is over.
+"""Pickles in checkpoints: a generator's model, and learners without their own `save`.
 
-A generator cannot be restored: in the midst of a race it is trained again. But its model is all
-that the verdict hands out, so a pickle of that saves a resume of a finished race the training.
+A generator cannot be restored: during a race it is trained again. But its model is all that the
+verdict returns, so a pickle of that saves a resume of a finished race the training. A learner
+without `save` and `load` is pickled if few learners may be in memory (`max_in_memory=`); a resume
+with or without that reads the pickle. docs/security.md says when pickles are read.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from latebloomer._util.text import reason_of
@@ -15,6 +18,7 @@ from latebloomer.racing.checkpoints.storage import Storage, place_of
 from latebloomer.session.events import Saved
 
 FILE = "model.pickle"
+PICKLE = "latebloomer-learner.pickle"
 
 
 class FetchedModel(NamedTuple):
@@ -68,3 +72,27 @@ def fetch_model(storage: Storage, saved: Saved) -> FetchedModel:
             return FetchedModel(pickle.loads((folder / FILE).read_bytes()))
     except (Exception, SystemExit) as error:  # whatever the model's own code raises
         return FetchedModel(None, again.format(reason_of(error)))
+
+
+# --- learners without `save` and `load` ---
+
+
+def pickling(learner: Any) -> Callable[[Path], None]:
+    """Return a function that writes a learner into the folder of a checkpoint."""
+
+    def fill(folder: Path) -> None:
+        with (folder / PICKLE).open("wb") as file:
+            pickle.dump(learner, file, pickle.HIGHEST_PROTOCOL)
+
+    return fill
+
+
+def is_pickled(folder: Path) -> bool:
+    """Return whether a checkpoint is a pickled learner."""
+    return (folder / PICKLE).is_file()
+
+
+def unpickled(folder: Path) -> Any:
+    """Return the learner of a checkpoint."""
+    with (folder / PICKLE).open("rb") as file:
+        return pickle.load(file)

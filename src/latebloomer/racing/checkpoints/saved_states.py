@@ -1,13 +1,32 @@
-"""Which states of learners can be restored: by the journal, and by the files that are there."""
+"""Saved states of learners: which can be restored, and how a learner is brought back.
+
+A learner is restored from its latest checkpoint and then repeats the pulls that are not in it.
+"""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from latebloomer._util.text import reason_of
+from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.kept_models import is_pickled, unpickled
 from latebloomer.racing.checkpoints.storage import Folder, Storage, Stored, place_of
+from latebloomer.racing.learner import (
+    Entry,
+    Learner,
+    already_had,
+    as_score,
+    bare,
+    can_save,
+    evaluation,
+    same_evaluation,
+    stand_at,
+)
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session.events import Saved
 
@@ -85,3 +104,87 @@ class SavedStates:
         """Remove what was temporary."""
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+# --- bringing a learner back ---
+
+
+def restore(
+    entry: Entry,
+    done: int,
+    saved: Saved | None,
+    recorded: Sequence[float],
+    storage: Storage | None,
+    pull: Callable[[Learner], Any] = lambda learner: learner.pull(),
+) -> tuple[Learner, list[str], int]:
+    """Build a learner, load its state and repeat the pulls that are not in it.
+
+    `recorded` are the scores of its counted pulls; `pull` makes one pull. Returns the learner,
+    what the verdict should mention, and how many pulls were repeated.
+    """
+    notes: list[str] = []
+    learner, start = _from_checkpoint(entry, saved if done else None, recorded, storage, notes)
+    if start is None:
+        start = 0 if entry.rebuilds or not done else already_had(bare(learner), done)
+    stand_at(learner, start, recorded)
+    for n in range(start, done):
+        score = _pull_again(learner, pull, n, done)
+        if score != recorded[n] and not any("deterministic" in note for note in notes):
+            notes.append(
+                f"trained again, pull {n + 1} scored {score:.6g}, but {recorded[n]:.6g} is "
+                "recorded: the learner is not deterministic; the recorded scores count"
+            )
+    return learner, notes, done - start
+
+
+def _from_checkpoint(
+    entry: Entry,
+    saved: Saved | None,
+    recorded: Sequence[float],
+    storage: Storage | None,
+    notes: list[str],
+) -> tuple[Any, int | None]:
+    """Return the learner with its saved state, and its pulls; or a new learner and None."""
+    if saved is None or storage is None:
+        return entry.build(), None
+    with storage.fetched(saved.folder, saved.digest) as folder:
+        if folder is not None and is_pickled(folder):
+            try:  # and build nothing next to it: memory may be short
+                return unpickled(folder), saved.n
+            except Exception as error:  # its class has moved, or is not in this program
+                notes.append(
+                    f"its checkpoint of pull {saved.n} could not be unpickled "
+                    f"({reason_of(error)}), so it was trained again"
+                )
+                return entry.build(), None
+        learner: Any = entry.build()
+        if folder is not None and can_save(learner):
+            learner.load(folder)
+            _need_same_evaluation(learner, saved.n, recorded[saved.n - 1])
+            return learner, saved.n
+    if folder is None:
+        notes.append(
+            f"its checkpoint of pull {saved.n} was not loaded: the files are missing or not those "
+            "that were saved (their digest differs from the journal's)"
+        )
+    return learner, None
+
+
+def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
+    """Raise a `LearnerError` if a restored learner is not the one that was scored."""
+    value = evaluation(learner)
+    if value is None or same_evaluation(value, recorded) or evaluation(learner) != value:
+        return  # the last: the evaluation is not deterministic
+    raise LearnerError(
+        f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
+        "load() does not restore what save() wrote. check_learner(...) shows the difference"
+    )
+
+
+def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: int) -> float:
+    try:
+        return as_score(pull(learner))
+    except StopIteration:
+        raise LearnerError(
+            f"it ended after {n} pulls when it was trained again; it had {done} before"
+        ) from None

@@ -28,7 +28,7 @@ from latebloomer.racing.runners.learner_host import (
     TooLong,
 )
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.packing import PackedLearners, unpack
+from latebloomer.racing.runners.transfer import PackedLearners, unpack
 
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # there, forked libraries crash
 CHECK = 1.0  # seconds between two checks whether the race's own process is still there

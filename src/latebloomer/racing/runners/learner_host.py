@@ -18,14 +18,18 @@ from typing import Any, NamedTuple
 
 from latebloomer._util.text import printable, reason_of, shortened
 from latebloomer.errors import LearnerError
-from latebloomer.racing.checkpoints.kept_models import is_bare
-from latebloomer.racing.checkpoints.pickled import pickling
-from latebloomer.racing.checkpoints.restore import Target, restore
+from latebloomer.racing.checkpoints.kept_models import is_bare, pickling
+from latebloomer.racing.checkpoints.saved_states import restore
 from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
-from latebloomer.racing.learner import Entry, as_score, bare, can_save, steps_of, trained
-from latebloomer.racing.runners.object_pulls import already_had
+from latebloomer.racing.learner import (
+    Entry,
+    as_score,
+    can_save,
+    steps_of,
+    trained,
+)
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.packing import dumps
+from latebloomer.racing.runners.transfer import dumps
 from latebloomer.session.events import (
     FINISHED,
     INTERRUPTED,
@@ -63,14 +67,12 @@ class LearnerHost:
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls."""
 
-        def pulls_had(learner: Any) -> int:
-            return 0 if self.entry.rebuilds or not done else already_had(bare(learner), done)
-
         self.done = saved.n if saved else 0
         self._states.enter(self)
         try:
-            target = Target(self.entry, done, saved, recorded, storage)
-            self.learner, notes, repeated = restore(target, self._pull_of, pulls_had)
+            self.learner, notes, repeated = restore(
+                self.entry, done, saved, recorded, storage, self._pull_of
+            )
         except BaseException as error:
             return self._failure(done + 1, error, "restore")
         self.done = done

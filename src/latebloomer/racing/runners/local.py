@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.checkpoints.saved_states import saved_event
 from latebloomer.racing.checkpoints.storage import Stored
-from latebloomer.racing.learner import bare, trained
+from latebloomer.racing.learner import bare, note_pulls, trained
 from latebloomer.racing.runners.child_process import FORKS, ChildProcess, make_forker
 from latebloomer.racing.runners.contract import (
     HandedOver,
@@ -20,12 +20,10 @@ from latebloomer.racing.runners.contract import (
     Runner,
     RunnerContext,
 )
-from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.learner_host import CallThread, LearnerHost, ThreadHost
 from latebloomer.racing.runners.memory_limit import cannot_let_go
-from latebloomer.racing.runners.object_pulls import note_pulls
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.packing import PackedLearners, pack, unpack
+from latebloomer.racing.runners.transfer import BARE, PackedLearners, hand_over, pack, unpack
 from latebloomer.session.events import (
     PullFailed,
     PullStarted,

@@ -8,7 +8,7 @@ from typing import Any
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.runners.packing import PackedLearners, unpack
+from latebloomer.racing.runners.transfer import PackedLearners, unpack
 
 ADVICE = (
     "checkpoints must be where every node can read and write them: give RayRunner(storage=...) a "

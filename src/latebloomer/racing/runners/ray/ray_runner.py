@@ -21,10 +21,8 @@ from latebloomer.racing.runners.contract import (
     Runner,
     RunnerContext,
 )
-from latebloomer.racing.runners.handover import BARE, hand_over
 from latebloomer.racing.runners.learner_host import Ready
 from latebloomer.racing.runners.memory_limit import cannot_let_go
-from latebloomer.racing.runners.packing import pack, unpack
 from latebloomer.racing.runners.ray.actor_pool import (
     LATE,
     RESTORE,
@@ -38,6 +36,7 @@ from latebloomer.racing.runners.ray.actor_pool import (
 from latebloomer.racing.runners.ray.preflight import need_learners, need_shared
 from latebloomer.racing.runners.ray.slots import PATIENCE, Slots, needed
 from latebloomer.racing.runners.ray.training_actor import Batch
+from latebloomer.racing.runners.transfer import BARE, hand_over, pack, unpack
 from latebloomer.session.events import (
     INTERRUPTED,
     PullFailed,

@@ -12,7 +12,7 @@ from latebloomer.racing.checkpoints.storage import Storage, Stored
 from latebloomer.racing.learner import can_save
 from latebloomer.racing.runners.learner_host import LearnerHost, Ready, failure_of
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.packing import PackedLearners, unpack
+from latebloomer.racing.runners.transfer import PackedLearners, unpack
 from latebloomer.session.events import LearnerLeft, PullFailed, Saved, ScoreReported
 
 HELLO = "hello"
