@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count code lines per package: no blank lines, comments or docstrings. Run it in the project's root."""
+"""Count code lines per package: no blank lines, comments or docstrings. Run it in the root."""
 
 import ast
 import collections

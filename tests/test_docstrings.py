@@ -25,7 +25,8 @@ ADAPTERS = tuple(
     for name in (
         "xgboost", "lightgbm", "catboost", "torch", "lightning", "transformers", "keras",
         "loggers.standard_logging", "loggers.tensorboard", "loggers.mlflow", "loggers.wandb",
-        "loggers.race_logger", "hosts.optuna_study", "hosts.ray_tune", "hosts.syne_tune",
+        "loggers.race_logger", "hosts.optuna_study", "hosts.optuna_pruner",
+        "hosts.ray_tune", "hosts.syne_tune",
     )
 )  # fmt: skip
 TITLES = ("Parameters", "Attributes", "Returns", "Raises", "Examples")

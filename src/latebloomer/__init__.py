@@ -90,7 +90,7 @@ __all__ = [
 ]
 
 
-# Where each name lives. It is loaded when it is first used: importing the package loads NumPy alone.
+# Where each name lives. It is loaded at its first use: importing the package loads NumPy alone.
 _HOMES = {
     "citation": "cite",
     "errors": "LatebloomerError",

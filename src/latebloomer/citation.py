@@ -20,7 +20,7 @@ def references() -> dict[str, str]:
 
 
 def cite(what: Policy | str = "Mussi24") -> str:
-    """The BibTeX of a policy (by object or name) or of a key.
+    """Return the BibTeX of a policy, by object or name, or of a key.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def need_whole(name: str, value: object) -> int:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
-    """The error for a name that is not in `known`, with the nearest ones.
+    """Return the error for a name that is not in `known`, with the nearest ones.
 
     >>> raise unknown("policy", "r-usr", ["r-sr", "sh"])
     Traceback (most recent call last):

@@ -70,13 +70,13 @@ def test_names_are_text(new_page, tmp_path):
     check_page(page)
 
 
-def test_scores_as_they_came_are_shown_on_demand(new_page, tmp_path):
+def test_individual_scores_can_be_hidden(new_page, tmp_path):
     page = new_page(scripts=False)
     page.open(RACES["hostile"]().report(tmp_path / "race.html").as_uri())
     shown = "getComputedStyle(document.querySelector('path.raw')).display"
-    assert page.value(shown) == "none"
-    page.value("document.querySelector('label[for=raw]').click()")
     assert page.value(shown) == "inline"
+    page.value("document.querySelector('label[for=raw]').click()")
+    assert page.value(shown) == "none"
 
 
 def test_it_prints(new_page, tmp_path, picture):

@@ -101,7 +101,10 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     ("words", "text"),
     [
         (["race", "mine:learners"], "give exactly one budget"),
-        (["race", "mine:learners", "--budget", "1"], "BudgetError: --budget 1 for 2 arms"),
+        (
+            ["race", "mine:learners", "--budget", "1"],
+            "BudgetError: --budget 1 is too small for 2 learners",
+        ),
         (["show", "none.db"], "There is no journal none.db"),
         (["resume", "none.db", "mine:learners"], "There is no journal none.db"),
         (["repair", "none.db"], "There is no journal none.db"),
@@ -163,22 +166,22 @@ def test_learners_are_named_by_module_or_by_file(run, tmp_path, monkeypatch, fol
 @pytest.mark.parametrize(
     ("where", "text"),
     [
-        ("mine", "named as module:function"),
-        ("mine.py", "or path/to/file.py:function"),
-        (":learners", "named as module:function"),
-        ("nowhere:f", "there is no module 'nowhere' here"),
-        ("nowhere.at:f", "run the command where nowhere/at.py is"),
-        ("mine.at:f", "there is no module 'mine.at' here"),
-        ("no.py:f", "there is no file no.py: check the path"),
-        ("../mine:f", "for a file give ../mine.py:f"),
+        ("mine", "must be module:name or path/to/file.py:name"),
+        ("mine.py", "or path/to/file.py:name"),
+        (":learners", "must be module:name or path/to/file.py:name"),
+        ("nowhere:f", "There is no module 'nowhere' here"),
+        ("nowhere.at:f", "Run the command where nowhere/at.py is"),
+        ("mine.at:f", "There is no module 'mine.at' here"),
+        ("no.py:f", "There is no file no.py. Check the path"),
+        ("../mine:f", "For a file, give ../mine.py:f"),
         ("a..b:f", "'a..b' is not the name of a module"),
-        ("mine:f", "module 'mine' has no 'f'"),
-        ("mine:nothing", "gave int, but it must give a dict"),
-        ("mine:NUMBER", "is int, but it must be a function"),
-        ("mine:Counter", "is type, but it must be a function"),
-        ("mine.py:asks", "give a function that needs none"),
-        ("os:system", "cannot be called without arguments"),
-        ("os:getcwd", "gave str, but it must give a dict"),
+        ("mine:f", "Module 'mine' has no 'f'"),
+        ("mine:nothing", "returned int, but it must be a dict"),
+        ("mine:NUMBER", "is int, but it must be a dict"),
+        ("mine:Counter", "is type, but it must be a dict"),
+        ("mine.py:asks", "Give a function that needs no arguments"),
+        ("os:system", "Give a function that needs no arguments"),
+        ("os:getcwd", "returned str, but it must be a dict"),
     ],
 )
 def test_what_gives_no_learners_is_one_line_and_code_2(run, where, text):
@@ -218,11 +221,11 @@ def test_what_the_user_s_code_raises_is_shown_with_its_own_lines(run, tmp_path, 
     place, text = FAILING[code]
     assert ran.exit_code == 2 and "\x1b" not in ran.stderr
     assert f'File "{tmp_path / "theirs.py"}", {place}' in ran.stderr
-    assert text in ran.stderr and "there is no module" not in ran.stderr
+    assert text in ran.stderr and "There is no module" not in ran.stderr
     frames = [line for line in ran.stderr.splitlines() if line.startswith("  File ")]
     assert all(str(tmp_path) in frame for frame in frames)  # and none of ours
     last = ran.stderr.splitlines()[-1]
-    assert last.startswith(f"LearnerError: {where} failed with ") and "mend it" in last
+    assert last.startswith(f"LearnerError: {where} raised ") and "Fix the line" in last
 
 
 # --- files ---
@@ -407,8 +410,8 @@ def test_bare_generators_are_refused_at_their_first_pull_where_the_winner_is_to_
     (tmp_path / "generators.py").write_text(GENERATORS)
     ran = run("race", "generators:bare", "--budget", 40, "--save", "w.pkl", "--quiet")
     assert ran.exit_code == 2 and not (tmp_path / "w.pkl").exists()
-    assert "a: pull 1 failed twice: LearnerError: it yields scores alone, but --save" in ran.stderr
-    assert "let it yield (score, model), or leave --save out" in ran.stderr
+    assert "a: pull 1 failed twice: LearnerError: it yields only scores, and --save" in ran.stderr
+    assert "Yield (score, model), or omit --save" in ran.stderr
     assert run("race", "generators:bare", "--budget", 40, "--quiet").exit_code == 0  # without
 
 

@@ -79,12 +79,11 @@ def skops_learner(estimator, data=IRIS, trusted=None, **settings):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: type(case[0]).__name__)
-@pytest.mark.parametrize("validation", [0.2, 3])
 @pytest.mark.filterwarnings("ignore:divide by zero")  # naive Bayes, of a class not yet met
-def test_a_learner_resumed_by_skops_is_the_same_bit_for_bit(case, validation, monkeypatch):
+def test_a_learner_resumed_by_skops_is_the_same_bit_for_bit(case, monkeypatch):
     monkeypatch.setattr(pickle, "dumps", None)
     monkeypatch.setattr(pickle, "loads", None)
-    check = check_learner(lambda: skops_learner(*case, validation=validation))
+    check = check_learner(lambda: skops_learner(*case, validation=2))
     assert check.saves and check.exact, str(check)
 
 

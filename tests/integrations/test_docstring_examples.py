@@ -24,6 +24,7 @@ NEEDS = {  # a class or function of ours, by its module, and the libraries of it
     "loggers.wandb.WandbLogger": ["wandb"],
     "loggers.tensorboard.TensorBoardLogger": ["tensorboard"],
     "hosts.optuna_study.race_study": ["optuna"],
+    "hosts.optuna_pruner.LatebloomerPruner": ["optuna"],
     "hosts.ray_tune.RaceScheduler": ["ray", "tensorboardX", "ray.tune"],
     "hosts.syne_tune.RaceScheduler": ["syne_tune"],
     "hosts.syne_tune.RaceCallback": ["syne_tune"],

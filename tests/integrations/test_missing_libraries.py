@@ -25,6 +25,7 @@ CALLS = {  # of each adapter, and the module that it imports
     "hosts.syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
     "hosts.ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
     "hosts.optuna_study.race_study": lambda make: make(None, None),
+    "hosts.optuna_pruner.LatebloomerPruner": lambda make: make(9, 2, 9),
 }
 
 
@@ -32,6 +33,7 @@ HOSTS = {  # the library and the extra of those that are not named after either
     "syne_tune": ("syne_tune", "syne-tune"),
     "ray_tune": ("ray", "tune"),
     "optuna_study": ("optuna", "optuna"),
+    "optuna_pruner": ("optuna", "optuna"),
 }
 
 

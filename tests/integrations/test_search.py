@@ -67,17 +67,22 @@ class Rows(ClassifierMixin, BaseEstimator):
         return np.resize(self.classes_, len(X))
 
 
-CHECKED = [
-    RaceSearchCV({"bayes": GaussianNB(), "linear": SGDClassifier()}, budget=24, batch=16),
-    RaceSearchCV(
-        [SGDRegressor(), GradientBoostingRegressor(learning_rate=0.4)], budget=20, batch=16, step=4
-    ),
-]
+CLASSIFIERS = RaceSearchCV({"bayes": GaussianNB(), "linear": SGDClassifier()}, budget=24, batch=16)
+REGRESSORS = RaceSearchCV(
+    [SGDRegressor(), GradientBoostingRegressor(learning_rate=0.4)], budget=20, batch=16, step=4
+)
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed estimators what they warn about
-@parametrize_with_checks(CHECKED)  # without exceptions
+@parametrize_with_checks([CLASSIFIERS])  # without exceptions
 def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([REGRESSORS])
+def test_scikit_learns_own_checks_with_regressors(estimator, check):
     check(estimator)
 
 
@@ -240,30 +245,18 @@ def test_settings_of_estimators_have_nested_names(form):
         made.set_params(nobody=1)
 
 
-def test_a_clone_is_unfitted_and_equal():
-    found = search().fit(X, Y)
-    copy = clone(found)
-    assert not hasattr(copy, "best_estimator_")
-    assert repr(copy) == repr(found)
-    assert is_classifier(copy) and not is_regressor(copy)
-
-
-def test_a_pickled_search_predicts_the_same():
-    found = search().fit(X, Y)
-    again = pickle.loads(pickle.dumps(found))
-    assert np.array_equal(again.predict_proba(X), found.predict_proba(X))
-    assert again.verdict_.name == found.best_name_
-
-
 # --- among other estimators ---
 
 
-def test_it_works_in_a_pipeline_and_under_cross_validation():
-    whole = make_pipeline(StandardScaler(), search())
-    assert cross_val_score(whole, X, Y, cv=3).mean() > 0.8
-
-
-def test_its_estimators_can_be_tuned():
+def test_it_is_cloned_pickled_tuned_and_cross_validated():
+    found = search().fit(X, Y)
+    copy = clone(found)
+    assert repr(copy) == repr(found) and not hasattr(copy, "best_estimator_")
+    assert is_classifier(copy) and not is_regressor(copy)
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.predict_proba(X), found.predict_proba(X))
+    assert again.verdict_.name == found.best_name_
+    assert cross_val_score(make_pipeline(StandardScaler(), search()), X, Y, cv=2).mean() > 0.8
     grid = GridSearchCV(search(), {"bayes__var_smoothing": [1e-9, 1e-2]}, cv=2).fit(X, Y)
     assert grid.best_params_["bayes__var_smoothing"] in (1e-9, 1e-2)
 
@@ -297,6 +290,13 @@ def test_text_races_in_pipelines():
 # --- the journal ---
 
 
+def test_a_folder_has_a_new_journal_for_each_fit(tmp_path):
+    for count in (1, 2):
+        found = search(journal=f"{tmp_path}/races/").fit(X, Y)
+        assert len(list((tmp_path / "races").glob("*.db"))) == count
+    assert read_verdict(tmp_path / "races").name == found.best_name_
+
+
 def test_a_search_goes_on_with_its_own_journal(tmp_path):
     journal = tmp_path / "search.db"
     first = search(journal=journal).fit(X, Y)
@@ -305,13 +305,6 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
     assert again.results_["score"].tolist() == first.results_["score"].tolist()
     assert sum(read_verdict(journal).pulls.values()) == 60 - first.refit_pulls_
-
-
-def test_a_search_may_have_a_new_journal_in_a_folder_each_time(tmp_path):
-    for count in (1, 2):
-        found = search(journal=f"{tmp_path}/races/").fit(X, Y)
-        assert len(list((tmp_path / "races").glob("*.db"))) == count
-    assert read_verdict(tmp_path / "races").name == found.best_name_
 
 
 def test_a_search_leaves_others_journals_alone(tmp_path):
@@ -456,6 +449,7 @@ def test_a_search_splits_as_a_learner_does():
 # --- several at once ---
 
 
+@pytest.mark.slow  # it starts Ray: `make test-integrations` runs it
 @pytest.mark.filterwarnings("default")  # Ray's own code warns of what it does
 def test_several_jobs_find_what_one_finds():
     models = {name: MODELS[name] for name in ("bayes", "linear")}  # each costs a process's start

@@ -141,6 +141,16 @@ def test_fit_again_with_a_larger_budget_extends_the_race(tmp_path):
     assert found.verdict_.spent == 30
 
 
+def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
+    journal = tmp_path / "search.db"
+    first = RaceSearchCV(TIMED, seconds=60, journal=journal, random_state=0).fit(X, Y)
+    same = RaceSearchCV(TIMED, seconds=60, journal=journal, random_state=0).fit(X, Y)
+    assert same.verdict_.spent == first.verdict_.spent
+    more = RaceSearchCV(TIMED, seconds=180, journal=journal, random_state=0).fit(X, Y)
+    assert more.verdict_.spent > first.verdict_.spent
+    assert more.best_estimator_.epochs_ >= more.verdict_["b"].steps > first.verdict_["b"].steps
+
+
 def test_more_estimators_join_a_race(tmp_path):
     journal = tmp_path / "search.db"
     RaceSearchCV(MODELS, trainings=2, journal=journal, random_state=0).fit(X, Y)
@@ -192,6 +202,9 @@ def test_candidates_are_named_by_what_varies_and_values_are_never_cut():
     for name, params in zip(names, search.cv_results_["params"], strict=True):
         values = [f"{value:.3g}" for key, value in params.items() if key != "learning_rate"]
         assert all(f"={value}" in name for value in values) and "adaptive" not in name
+    frame = search.verdict_.to_frame()
+    assert frame["param_eta0"].tolist() == [one["eta0"] for one in search.cv_results_["params"]]
+    assert "param_learning_rate" not in frame  # which is the same for all
 
 
 # --- what people read of a search ---

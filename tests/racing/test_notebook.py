@@ -61,6 +61,10 @@ def test_a_race_has_one_output_that_changes_and_nothing_is_red(notebook, capfd):
     assert len(states) > 2 and "img" not in last.tags
     assert "<img src=x>" in last.text and verdict.sentence in last.text
     assert f"pull {verdict.spent} of 200" in last.text
+    assert "winner, kept" in last.text and " left" not in last.text
+    assert (
+        states[-1].count("text-align: left") == states[-1].count("<t") - 6
+    )  # all cells: not table, thead, tbody and 3 rows
 
 
 def test_a_verdict_shows_itself_without_disturbing_the_page():
@@ -80,7 +84,7 @@ def test_sessions_plans_and_results_show_themselves():
     assert "19 of 20 pulls left" in seen.text and "<b>" in seen.text and "0.5" in seen.text
     plan = RisingSR().describe(arms=200, budget=20_000)
     seen = Tags(plan._repr_html_())
-    assert "200 arms, 20,000 pulls" in seen.text and "more" in seen.text  # long ones are cut
+    assert "200 learners, 20,000 pulls" in seen.text and "more" in seen.text  # long ones are cut
     results = simulate("paper-a", ["r-sr"], 200, runs=3, progress=False)
     seen = Tags(results._repr_html_())
     assert "r-sr" in seen.text and seen.tags.count("tr") == 2

@@ -81,7 +81,7 @@ def test_nothing_is_red(book):
 @pytest.mark.parametrize("name, words", [
     ("verdict", ["Keep slow", "<svg", "&lt;img src=x&gt;"]),
     ("session", ["20 of 20 pulls left", "&lt;b&gt;"]),
-    ("plan", ["over 3 arms, 12 pulls"]),
+    ("plan", ["3 learners, 12 pulls"]),
     ("results", ["paper-a", "r-sr"]),
 ])  # fmt: skip
 def test_objects_show_themselves_as_plain_html(book, name, words):

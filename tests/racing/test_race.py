@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import sys
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 
 import pytest
 
@@ -172,7 +172,33 @@ def test_the_frame_and_the_plot_have_every_learner():
     with pytest.raises(SettingError, match="index='what', but index must be of the columns arm"):
         verdict.to_frame(index="what")
     figure = verdict.plot()
-    assert len(figure.axes[0].get_legend().get_texts()) == 5
+    assert {text.get_text() for text in figure.axes[0].texts} == set(FIVE)
+    pyplot.close(figure)
+    figure = verdict.plot("budget")
+    assert sum(bar.get_width() for bar in figure.axes[0].patches) == 200
+    pyplot.close(figure)
+    with pytest.raises(SettingError, match="kind='pie', but kind must be 'curves' or 'budget'"):
+        verdict.plot("pie")
+
+
+@pytest.mark.parametrize("kind", ["curves", "budget"])
+@pytest.mark.parametrize("size", [(8, 4.5), (5, 3.2)])
+def test_a_plot_of_many_learners_is_readable(kind, size):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    names = [f"candidate {k} with a long name" for k in range(40)]
+    many = {name: lambda k=k: repeat(k / 40) for k, name in enumerate(names)}
+    figure, ax = pyplot.subplots(figsize=size, layout="constrained")
+    quiet(many, 400).plot(kind, ax)
+    figure.canvas.draw()
+    labels = ax.texts if kind == "curves" else ax.get_yticklabels()
+    boxes = [label.get_window_extent() for label in labels if label.get_text()]
+    assert len(boxes) == 10 if kind == "curves" else len(boxes) > 10
+    rows = sorted((box.y0, box.y1) for box in boxes)
+    assert all(low[1] <= high[0] + 1 for low, high in pairwise(rows))
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
     pyplot.close(figure)
 
 
@@ -276,7 +302,7 @@ def test_a_policy_of_ones_own_is_handed_in_again(tmp_path):
     verdict = quiet(FIVE, 100, policy=Mine(), journal=path)
     with pytest.raises(JournalMismatch, match=r"not a policy of this library: pass it as"):
         resume(path, FIVE)
-    with pytest.raises(JournalMismatch, match="resumed by the rule that it began with"):
+    with pytest.raises(JournalMismatch, match="resumed by the rule that it started with"):
         resume(path, FIVE, policy="sh")
     assert resume(path, FIVE, policy=Mine(), progress=False).summary() == verdict.summary()
 
@@ -365,7 +391,11 @@ def test_one_object_cannot_race_against_itself():
             BudgetError,
             "budget=2 is too small for 2 learners: r-sr needs",
         ),
-        ({}, SettingError, r"give exactly one budget, trainings=3 \(full trainings\), budget=2000"),
+        (
+            {},
+            SettingError,
+            r"give exactly one budget, trainings=3 \(full trainings\), budget=2000",
+        ),
         ({"budget": 20, "seconds": 3}, SettingError, "give exactly one budget"),
         ({"seconds": 0}, SettingError, "seconds must be above 0"),
         ({"budget": 20, "policy": "r-usr"}, UnknownName, "did you mean"),

@@ -220,7 +220,10 @@ def test_nothing_is_built_to_ask_for_a_full_training():
             {"trainings": "two", "full_steps": 10},
             "trainings='two', but trainings must be a number",
         ),
-        ({"budget": 30, "pulls_per_training": 5}, "pulls_per_training=5 needs trainings= or full_steps="),
+        (
+            {"budget": 30, "pulls_per_training": 5},
+            "pulls_per_training=5 needs trainings= or full_steps=",
+        ),
         ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
         ({"budget": 30, "full_steps": 20, "horizon": 21}, "horizon must be at most 20"),
     ],

@@ -115,7 +115,7 @@ def damaged_copy(tmp_path):
 
 
 def killed_in_statement(number, call):
-    """Run a call in a child process that SIGKILL ends before a statement; whether it came so far."""
+    """Run a call in a child that SIGKILL ends before a statement; whether it came so far."""
 
     class Killed(sqlite3.Connection):
         left = number

@@ -36,7 +36,7 @@ def html_table(
     """Return a table with a title above it and sentences below; all text is escaped.
 
     >>> html_table("a <title>", ["arm"], [["b"]])
-    '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th>arm</th></tr></thead>...<td>b</td>...'
+    '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th ...>arm</th></tr></thead>...>b</td>...'
     """
     lines = [_line(row, "td") for row in rows]
     more = len(lines) - MOST
@@ -51,4 +51,5 @@ def html_table(
 
 
 def _line(cells: Sequence[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+    left = 'style="text-align: left"'  # notebooks align cells to the right
+    return f"<tr>{''.join(f'<{tag} {left}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

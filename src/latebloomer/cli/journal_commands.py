@@ -1,4 +1,4 @@
-"""The commands races, show, report and repair: journals, without their learners."""
+"""The commands races, show, report, repair and watch: journals, without their learners."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 LATEST_HELP = "Journal of the race, or folder whose latest journal is meant. Default: races/."
 FOLDER_HELP = "Folder of the journals."
+PLACE_HELP = (
+    "Journal, or folder of journals. Default: races/ if it exists, else the current folder."
+)
 LatestJournal = Annotated[Path | None, typer.Argument(metavar="[JOURNAL]", help=LATEST_HELP)]
 
 
@@ -34,8 +37,8 @@ def races(
 ) -> None:
     """List the races of a folder, the latest last.
 
-    Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are kept, because a race may be extended; --clean removes
-    those of finished races.
+    Each has its state, learners, pulls, size and verdict. Checkpoints of learners that lost are
+    kept, because a race may be extended; --clean removes those of finished races.
     """
     from latebloomer.racing.journal.listing import clean, list_races
 
@@ -164,9 +167,8 @@ def repair(
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
     found = copy_intact(journal, new)
     if not found.cause:
-        say(
-            f"{journal} is not damaged: all its {found.pulls} pulls are intact. Nothing was written."
-        )
+        intact = f"all its {found.pulls} pulls are intact. Nothing was written."
+        say(f"{journal} is not damaged: {intact}")
         return
     say(f"{journal} is damaged after event {found.events} ({found.cause}).")
     say(f"Wrote {new} with {found.pulls} pulls; {journal} is unchanged.")
@@ -174,3 +176,26 @@ def repair(
     if states.is_dir():
         say(f"To use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
     say(f"Resume with: {command('resume', new)} LEARNERS")
+
+
+def watch(
+    place: Annotated[Path | None, typer.Argument(metavar="[PLACE]", help=PLACE_HELP)] = None,
+    port: Annotated[int, o.count("port", 0, 65535)] = 0,
+    exit_after_idle: Annotated[float | None, o.number("exit_after_idle")] = None,
+) -> None:
+    """Watch races in a browser while they run.
+
+    The page is read-only and served on 127.0.0.1 only. Set LATEBLOOMER_WATCH_TOKEN and --port to
+    keep its URL across restarts.
+    """
+    from latebloomer.watch import serve
+
+    if place is None:
+        place = Path(RACES) if Path(RACES).is_dir() else Path(".")
+    try:
+        serve(
+            place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
+            exit_after_idle,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        say("")

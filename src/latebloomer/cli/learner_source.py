@@ -7,9 +7,8 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
-from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -23,70 +22,47 @@ from latebloomer.racing.learner import Given
 Thing = TypeVar("Thing")
 NOTHING = object()
 OURS = os.path.dirname(latebloomer.__file__)
-FORMS = "module:function or path/to/file.py:function"
 
 
-def learners_at(where: str) -> Mapping[str, Given]:
-    """The learners that `module:function` or `path/to/file.py:function` gives.
+def learners_at(where: str, need_models: bool = False) -> Mapping[str, Given]:
+    """Return the learners that `module:name` or `path/to/file.py:name` gives.
 
-    Modules are looked for in the current folder first; a dict in the function's place will do.
+    Modules are looked for in the current folder first. If models are needed, a generator that
+    yields none fails at its first pull.
     """
     source, _, name = where.rpartition(":")
     if not (source and name):
-        raise LearnerError(f"{where!r}, but learners are named as {FORMS}")
+        raise LearnerError(f"{where!r} must be module:name or path/to/file.py:name.")
     module = _file_module(where, source) if source.endswith(".py") else _module(where, source)
     given = _run(where, lambda: getattr(module, name, NOTHING))
     if given is NOTHING:
-        raise LearnerError(
-            f"module {module.__name__!r} has no {name!r}: give the name of a function in it that "
-            "returns the learners"
-        )
-    return _learners(where, given)
-
-
-def _learners(where: str, given: Any) -> Mapping[str, Given]:
+        raise LearnerError(f"Module {module.__name__!r} has no {name!r}: give a name that it has.")
     called = callable(given) and not inspect.isclass(given)
-    if called:
-        _need_no_arguments(where, given)
-    made = _run(where, given) if called else given
+    made: Any = _run(where, given) if called else given  # type: ignore[arg-type]
     if not isinstance(made, Mapping):
         raise LearnerError(
-            f"{where} {'gave' if called else 'is'} {type(made).__name__}, but it must "
-            f"{'give' if called else 'be a function that returns'} a dict of learners"
+            f"{where} {'returned' if called else 'is'} {type(made).__name__}, but it must be a "
+            "dict of learners or a function that returns one."
         )
-    return made
-
-
-def _need_no_arguments(where: str, function: Callable[..., Any]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some of compiled code do not say
-        return
-    try:
-        signature.bind()
-    except TypeError as error:
-        raise LearnerError(
-            f"{where} cannot be called without arguments ({error}): give a function that needs "
-            "none and returns a dict of learners"
-        ) from None
+    return {name: _with_model(one) for name, one in made.items()} if need_models else made
 
 
 # --- modules ---
 
 
 def _module(where: str, name: str) -> ModuleType:
-    """A module as Python imports it."""
+    """Return a module as Python imports it."""
+    file = f"{name.replace('.', '/')}.py"
     if not all(word.isidentifier() for word in name.split(".")):
-        file = f"{name}.py:{where.rpartition(':')[2]}"
-        raise LearnerError(f"{name!r} is not the name of a module: for a file give {file}")
+        path = f"{name}.py:{where.rpartition(':')[2]}"
+        raise LearnerError(f"{name!r} is not the name of a module. For a file, give {path}.")
     if "" not in sys.path:
         _look_in(Path.cwd())
     found = _run(where, partial(_imported, name))
     if found is None:
-        file = f"{name.replace('.', '/')}.py"
         raise LearnerError(
-            f"there is no module {name!r} here: run the command where {file} is, or give the "
-            f"file's path, folder/{where.replace(name, file, 1)}"
+            f"There is no module {name!r} here. Run the command where {file} is, or give the "
+            f"file's path, folder/{where.replace(name, file, 1)}."
         )
     return found
 
@@ -101,31 +77,16 @@ def _imported(name: str) -> ModuleType | None:
 
 
 def _file_module(where: str, path: str) -> ModuleType:
-    """A file as a module of its own name, so that pickles and other processes find it again."""
+    """Return a file as a module of its own name, which pickles and other processes find again."""
     file = Path(path).resolve()
     if not file.is_file():
-        raise LearnerError(f"there is no file {path}: check the path, as seen from {Path.cwd()}")
-    known = sys.modules.get(file.stem)
-    if known is None:
-        return _run(where, partial(_executed, file))
-    if os.path.realpath(getattr(known, "__file__", None) or "") != os.path.realpath(file):
-        raise LearnerError(
-            f"{path} has the name of the module {file.stem!r}, which is in use here: rename it"
-        )
-    return known
-
-
-def _executed(file: Path) -> ModuleType:
+        raise LearnerError(f"There is no file {path}. Check the path, as seen from {Path.cwd()}.")
     _look_in(file.parent)
-    spec = spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"Python cannot load {file}")
-    module = sys.modules[file.stem] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[file.stem]
-        raise
+    module = _run(where, partial(importlib.import_module, file.stem))
+    if os.path.realpath(getattr(module, "__file__", None) or "") != os.path.realpath(file):
+        raise LearnerError(
+            f"{path} has the name of the module {file.stem!r}, which is in use here. Rename it."
+        )
     return module
 
 
@@ -138,33 +99,55 @@ def _look_in(folder: Path) -> None:
 
 
 def _run(where: str, call: Callable[[], Thing]) -> Thing:
-    """Call the user's code; where it fails, show its lines and none of ours."""
+    """Call the user's code; if it fails, show its lines and none of this library's."""
     try:
         return call()
     except (Exception, SystemExit) as error:
-        say(users_traceback(error), err=True)
-        raise LearnerError(
-            f"{where} failed with {reason_of(error)}: mend it where the lines above say"
-        ) from error
-
-
-def users_traceback(error: BaseException) -> str:
-    """A traceback without this library's frames and those of Python's import."""
-    shown = traceback.TracebackException.from_exception(error)
-    _keep_users_frames(shown, set())
-    return "".join(shown.format()).rstrip()
+        shown = traceback.TracebackException.from_exception(error)
+        _keep_users_frames(shown, set())
+        advice = "Fix the line shown in the traceback above."
+        if isinstance(error, TypeError) and not shown.stack:  # raised by the call itself
+            advice = "Give a function that needs no arguments."
+        else:
+            say("".join(shown.format()).rstrip(), err=True)
+        raise LearnerError(f"{where} raised {reason_of(error)}. {advice}") from error
 
 
 def _keep_users_frames(shown: traceback.TracebackException, seen: set[int]) -> None:
+    """Remove the frames of this library and of Python's import, also from causes."""
     if id(shown) in seen:
         return
     seen.add(id(shown))
-    frames = [frame for frame in shown.stack if not _is_machinery(frame.filename)]
-    shown.stack = traceback.StackSummary.from_list(frames)
+    machinery = (f"{OURS}{os.sep}", "<frozen importlib", str(importlib.__file__))
+    users = [frame for frame in shown.stack if not frame.filename.startswith(machinery)]
+    shown.stack = traceback.StackSummary.from_list(users)
     for other in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
         if other is not None:
             _keep_users_frames(other, seen)
 
 
-def _is_machinery(file: str) -> bool:
-    return file.startswith((f"{OURS}{os.sep}", "<frozen importlib")) or file == importlib.__file__
+# --- generators ---
+
+
+def _with_model(given: Any) -> Any:
+    """Return a function that checks what its generator yields; learners with `pull` unchanged."""
+    if hasattr(given, "pull") or inspect.isclass(given) or not callable(given):
+        return given
+
+    @wraps(given)
+    def build(*args: Any, **settings: Any) -> Any:
+        made = given(*args, **settings)
+        bare = isinstance(made, Iterator) and not hasattr(made, "pull")
+        return _with_models(made) if bare else made
+
+    return build
+
+
+def _with_models(scores: Iterator[Any]) -> Iterator[Any]:
+    for item in scores:
+        if not (isinstance(item, tuple) and len(item) == 2 and item[1] is not None):
+            raise LearnerError(
+                "it yields only scores, and --save cannot save a generator. Yield (score, model), "
+                "or omit --save."
+            )
+        yield item

@@ -45,7 +45,7 @@ HELP = {
         "bench.baseline": "Policy that the others are compared with.",
         "horizon": "Pulls per learner at which learners are compared. Default: the budget, or one "
         "full training.",
-        "resume.horizon": "New number of pulls at which learners are compared. Default: unchanged.",
+        "resume.horizon": "New number of pulls at which learners are compared.",
         "min_pulls": "Pulls every learner gets before any can be dropped.",
         "stop": "Stop early. `certified`: once the winner is proved best (95 %).",
         "maximize": "Whether higher scores are better, or lower ones.",
@@ -57,8 +57,8 @@ HELP = {
     "Files": {
         "journal": "Journal that records every pull: a file, or a folder ending in / for a new "
         "file.",
-        "if_exists": "If the journal already holds a race: error, resume, or new (write a new file "
-        "next to it).",
+        "if_exists": "If the journal already holds a race: error, resume, or new (write a new "
+        "file next to it).",
         "report": "Write an HTML report to this file.",
         "save": "Pickle the trained winner to this file.",
         "report.out": "File to write. Default: next to the journal.",
@@ -80,8 +80,8 @@ HELP = {
         "max_in_memory": "Maximum number of learners in memory; the others wait in checkpoints.",
     },
     "Ray": {
-        "runner": "Where pulls run: local (this process), isolated (one local process per learner) "
-        "or ray (one Ray actor per learner).",
+        "runner": "Where pulls run: local (this process), isolated (one local process per "
+        "learner) or ray (one Ray actor per learner).",
         "resume.runner": "Where pulls run: local, isolated or ray. Default: as recorded, unless "
         "another option of the runner is given.",
         "engine": "Where runs are simulated: local, or ray for tasks on a cluster.",
@@ -111,8 +111,8 @@ HELP = {
         "runs": "Runs of each policy at each budget.",
         "first_run": "Number of the first run.",
         "target": "cpu, gpu or python.",
-        "method": "pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed plans); "
-        "auto: sums if possible.",
+        "method": "pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed "
+        "plans); auto: sums if possible.",
         "threads": "CPU threads. Default: all cores.",
         "chunk": "Runs per unit of work. Default: chosen automatically.",
         "sets": "Sets separated by commas: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, "

@@ -14,7 +14,6 @@ import typer
 
 from latebloomer.cli import options as o
 from latebloomer.cli.learner_source import learners_at
-from latebloomer.cli.saved_winner import with_models
 from latebloomer.cli.terminal_output import check_outputs, command, say, write_each
 from latebloomer.errors import MOST, Interrupted, OutputError, SettingError
 from latebloomer.racing.journal import ERROR, IF_EXISTS, RACES
@@ -79,9 +78,8 @@ def race(
         timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
     )  # fmt: skip
     with command_to_resume(learners):
-        given = learners_at(learners)
         verdict = run(
-            given if save is None else with_models(given), budget, trainings=trainings,
+            learners_at(learners, need_models=save is not None), budget, trainings=trainings,
             seconds=seconds, full_steps=parse_full_steps(full_steps),
             pulls_per_training=pulls_per_training, winner_share=winner_share, policy=policy,
             horizon=horizon, min_pulls=min_pulls, stop=stop, maximize=maximize, seed=seed,
@@ -131,12 +129,11 @@ def resume(
         timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
     )  # fmt: skip
     with command_to_resume(learners):
-        given = learners_at(learners)
+        given = learners_at(learners, need_models=save is not None)
         if missing := [name for name in add or [] if name not in given]:
             raise SettingError(
                 f"--add {missing[0]} is not one of the learners given: {', '.join(given)}."
             )
-        given = given if save is None else with_models(given)
         verdict = run(
             journal, given, budget=budget, trainings=trainings, horizon=horizon, revive=revive,
             add={name: given[name] for name in add or []},

@@ -17,8 +17,8 @@ from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
 from latebloomer.racing.training_share import PULLS, units_of
 
 FOLDER_HELP = (
-    "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of finished "
-    "races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one."
+    "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of "
+    "finished races, one per problem; name.run1.csv, name.run2.csv, ... are runs of one."
 )
 DOWNLOAD_HELP = (
     "imdb: the paper's seven recorded curves. lcdb: LCDB 1.0 from PyPI, real runs of about 20 "
@@ -90,7 +90,8 @@ def simulate(
         given = problem_at(problem)
     found = run(
         given, split_policies(policy), budgets, runs, seed, horizon=horizon, target=target,
-        method=method, threads=threads, chunk=chunk, first_run=first_run, out=out, engine=engine, address=address, progress=not quiet,
+        method=method, threads=threads, chunk=chunk, first_run=first_run, out=out,
+        engine=engine, address=address, progress=not quiet,
     )  # fmt: skip
     say(found.to_json() if json else str(found))
     write_each((csv, found.to_csv), (plot, partial(found.plot, what="both")))

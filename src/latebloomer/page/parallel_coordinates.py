@@ -20,9 +20,10 @@ FIFTHS = 5
 
 
 def varying(learners: Sequence[LearnerView]) -> list[str]:
-    """Return the names of settings that are not equal for all learners."""
-    names = dict.fromkeys(name for one in learners for name in one.settings)
-    return [name for name in names if len({str(one.settings.get(name)) for one in learners}) > 1]
+    """Return the names of settings that all learners have, with different values."""
+    first = learners[0].settings if learners else {}
+    names = [name for name in first if all(name in one.settings for one in learners)]
+    return [name for name in names if len({str(one.settings[name]) for one in learners}) > 1]
 
 
 def draw_parallel(page: RacePage, names: Sequence[str]) -> str:

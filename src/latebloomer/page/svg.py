@@ -209,14 +209,18 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
             look = looks[shown[0].arm]
             shapes.append(f'<circle class="ring {look}" {_at(view, point, "cx", "cy")} r="5"/>')
     named = [one for one in shown if "grey" not in looks[one.arm]]
-    tips = {one.arm: _tip(one, ends[one.arm]) for one in named}
+    tips = {one.arm: _tip(one, ends[one.arm], view.longest) for one in named}
     return "".join([*shapes, *_names(named, tips, view, looks)])
 
 
-def _tip(one: LearnerView, end: Point) -> Point:
-    """Where the name of a learner belongs: the end of its forecast, or of its curve."""
+def _tip(one: LearnerView, end: Point, longest: float) -> Point:
+    """Where the name of a learner belongs: the end of its forecast in sight, or of its curve."""
     made = one.forecast
-    return Point(made.at, one.estimate) if has_fan(one) and made is not None else end
+    if made is None or not has_fan(one):
+        return end
+    at = min(made.at, longest)
+    way = (at - end.pull) / (made.at - end.pull)
+    return Point(at, end.score + way * (one.estimate - end.score))
 
 
 def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:

@@ -155,7 +155,7 @@ def race(
     settings = run_race.settings_of(
         policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
         trainings=trainings, maximize=maximize, runner=made.as_dict(),
-        score_range=score_range, stop=stop, learner_settings=run_race.described(learners),
+        score_range=score_range, stop=stop, learner_settings=run_race.described(learners) or None,
     )  # fmt: skip
     return run_race.start(
         learners, entries, settings, journal, if_exists, policy, made, progress, callbacks, watch

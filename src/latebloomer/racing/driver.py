@@ -146,7 +146,8 @@ class Driver:
 
     def _repeat_latest(self) -> None:
         """Give callbacks the latest score again: a kill may have come between it and them."""
-        if self.callbacks is None or not self._resumed or self.session.over:
+        finished = self.session.over and self.clock is None  # else a callback may reserve the rest
+        if self.callbacks is None or not self._resumed or finished:
             return
         latest: list[Event] = []
         for event in self.view.events():

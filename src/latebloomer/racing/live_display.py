@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from latebloomer._util.tables import html_table
 from latebloomer._util.text import NAME, one_line, short_name, short_seconds, shortened
+from latebloomer.session.learner_view import WINNER
 
 if TYPE_CHECKING:
     from rich.console import ConsoleDimensions
@@ -73,6 +74,7 @@ def _cells(progress: Progress, one: LearnerView, curve: str, seconds: bool) -> l
     time = [f"{short_seconds(one.seconds)} s"] if seconds else []
     trained_further = one.arm == progress.race.session.winner and not progress.race.session.over
     state = "trained further" if trained_further else one.outcome
+    state = "winner, kept" if one.state == WINNER and progress.race.session.over else state
     return [one_line(one.name), curve, f"{one.pulls:,}", *time, _number(one.score),
             _number(one.forecast_score), _number(one.estimate), state]  # fmt: skip
 

@@ -128,6 +128,22 @@ class Settings:
         return cls(**values | {"policy": made})
 
 
+def varying_settings(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what each learner says of itself, as far as learners differ in it, by name.
+
+    >>> kept = {"a": {"depth": 2, "seed": 0}, "b": {"depth": 3, "seed": 0}}
+    >>> varying_settings({"learner_settings": kept})
+    {'a': {'depth': 2}, 'b': {'depth': 3}}
+    """
+    kept = values.get("learner_settings") or {}
+    names = dict.fromkeys(name for one in kept.values() for name in one)
+    varying = [name for name in names if len({str(one.get(name)) for one in kept.values()}) > 1]
+    return {
+        learner: {name: one[name] for name in varying if name in one}
+        for learner, one in kept.items()
+    }
+
+
 def rule_in(values: Mapping[str, Any]) -> str:
     """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
 

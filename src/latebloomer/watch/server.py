@@ -66,7 +66,7 @@ class Watch:
         self._races: dict[str, LivePage] = {}
 
     def race(self, name: str) -> LivePage | None:
-        """The page of a journal of this place, by the name of its file; never of another."""
+        """Return the page of a journal of this place, by its file name; never of another."""
         path = next((path for path in self.folder.journals() if path.name == name), None)
         if path is None:
             return None
@@ -85,7 +85,7 @@ class Watch:
 
 
 def app_of(watch: Watch, port: int) -> Any:
-    """The application, for a server that listens on this port."""
+    """Return the application, for a server that listens on this port."""
     applications = extra("starlette.applications", "live pages", "watch")
     routing = extra("starlette.routing", "live pages", "watch")
     start = f"/{watch.token}"
@@ -154,7 +154,7 @@ class Answers:
         self._made = extra("starlette.responses", "live pages", "watch")
 
     async def races(self, request: Any) -> Any:
-        """The list of races."""
+        """Answer with the list of races."""
         body, seen = await asyncio.to_thread(self._watch.list.body)
         name = self._watch.place.name or str(self._watch.place)
         return self._page("Races", LIST.format(name=escape(name), body=body), seen, "events", "")
@@ -205,7 +205,7 @@ class Answers:
         return self._made.HTMLResponse(text)
 
     async def events(self, request: Any) -> Any:
-        """What changes, as server-sent events."""
+        """Answer with what changes, as server-sent events."""
         name = request.path_params.get("name")
         page = self._watch.list if name is None else self._watch.race(name)
         if page is None:
@@ -236,12 +236,12 @@ class Answers:
             self._watch.last_sign = monotonic()
 
     async def alive(self, request: Any) -> Any:
-        """A tab that nobody looks at says that it is there."""
+        """Note that a hidden tab is still open."""
         self._watch.last_sign = monotonic()
         return self._made.Response(status_code=204)
 
     async def file(self, request: Any) -> Any:
-        """The style and the script."""
+        """Answer with the style or the script."""
         file = request.path_params["file"]
         if file == "race_page.css":
             return self._made.Response(page_file(file), media_type="text/css")

@@ -110,4 +110,5 @@ class WriterPerLearner(RaceLogger):
 def settings_in_words(view: RaceView) -> dict[str, str]:
     """Return the settings of a race as text, by name."""
     asked = view.settings.as_dict() | {"policy": view.settings.rule, "race": view.id}
+    asked.pop("learner_settings")  # long, and about learners
     return {name: str(value) for name, value in asked.items() if value is not None}

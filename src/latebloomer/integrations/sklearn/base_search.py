@@ -58,7 +58,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes unchanged
-EXTENDS = ("budget", "trainings")  # a larger one extends the race of a journal
+EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
 TICK = 1e-9  # no step is shorter, in seconds
 
 

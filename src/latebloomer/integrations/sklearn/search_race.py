@@ -272,8 +272,11 @@ class RefitReserve:
         """Take note of a pull, and reserve time."""
         if not isinstance(event, ScoreReported):
             return
-        self._time[event.arm] = self._time.get(event.arm, 0.0) + event.seconds
-        self._count[event.arm] = self._count.get(event.arm, 0) + 1
+        # The first time also the pulls of earlier processes.
+        for pull in [event] if self._count else view.events():
+            if isinstance(pull, ScoreReported):
+                self._time[pull.arm] = self._time.get(pull.arm, 0.0) + pull.seconds
+                self._count[pull.arm] = self._count.get(pull.arm, 0) + 1
         if view.elapsed - self._looked_at >= self._seconds / 100:
             view.reserve(self._needed(view))
             self._looked_at = view.elapsed

@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import unique_labels
 
 from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import LearnerError, SettingError, extra, require
-from latebloomer.integrations.booster_estimators import booster_model
 from latebloomer.integrations.sklearn.scoring import (
     FoldScorer,
     Notes,
@@ -369,6 +368,8 @@ def model_class(estimator: Any) -> type[FoldModel]:
             f"{brief(estimator)} cannot be trained: it has no methods fit and get_params, as an "
             "estimator of scikit-learn has"
         )
+    from latebloomer.integrations.booster_estimators import booster_model  # it builds on this
+
     return booster_model(model) or OneStepModel
 
 

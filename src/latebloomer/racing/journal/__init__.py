@@ -21,8 +21,8 @@ class JournalFile:
     path : str | os.PathLike[str]
         A file, or a folder with a slash at its end for a new file in it.
     durability : str
-        "normal" survives a killed process; "full" also survives a power failure, by syncing to disk
-        after every pull.
+        "normal" survives a killed process; "full" also survives a power failure, by syncing to
+        disk after every pull.
     checkpoint_format : str
         How a scikit-learn search writes its checkpoints: "pickle", or "skops" for files that are
         loaded without running any code. (`SklearnLearner` has its own setting.)

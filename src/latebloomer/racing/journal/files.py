@@ -1,6 +1,6 @@
 """Opening a journal's file: a new one, one to continue, one to read.
 
-A file is looked at before SQLite opens it: SQLite itself would discard the `-wal` of an empty file.
+A file is checked before SQLite opens it, which would discard the `-wal` of an empty file.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def new_file(place: Place, name: str = "journal") -> Path:
         raise JournalError(f"{name}={str(file)!r}: there is no folder {file.parent}. Create it.")
     if file.is_dir():
         raise JournalError(
-            f"{name}={str(file)!r} is a folder. Give a file, or end the name with a slash to get a "
-            "new file in the folder for each race."
+            f"{name}={str(file)!r} is a folder. Give a file, or end the name with a slash to get "
+            "a new file in the folder for each race."
         )
     return file
 
@@ -142,8 +142,8 @@ def reopen(journal: Place) -> SqliteLog:
 def read(journal: Place, brief: bool = False) -> SqliteLog:
     """Open a journal to read it, also while another process races on it.
 
-    A brief look, during which no race begins on a journal at rest, leaves no files of SQLite's next
-    to it.
+    A brief look, during which no race begins on a journal at rest, leaves no files of SQLite's
+    next to it.
     """
     file = Path(journal).absolute()
     try:
@@ -269,7 +269,7 @@ def is_held(file: Path) -> bool:
 
 
 def intact_entries(file: Path) -> tuple[list[Entry], str]:
-    """Return the entries before the first damage, and what the damage is; empty if there is none."""
+    """Return the entries before the first damage, and what it is; empty if there is none."""
     entries: list[Entry] = []
     cause = ""
     for damaged in (False, True):
@@ -303,7 +303,7 @@ def remove(file: Path) -> None:
 
 
 def _connect(file: Path, durability: str) -> sqlite3.Connection:
-    """Open a file to write it. In a new one, what tells a journal is there from its first byte on."""
+    """Open a file to write it. A new one is marked as a journal from its first page on."""
     db = sqlite3.connect(file, isolation_level=None, timeout=5)
     if not file.stat().st_size:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")

@@ -206,7 +206,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Return rows together up to one that is not a score; when reading fails, first what is there."""
+    """Return rows together up to one that is not a score; before an error, what was read."""
     batch: list[Row] = []
     try:
         for row in rows:

@@ -106,7 +106,7 @@ def _numbered(path: Path) -> Iterable[Path]:
 
 
 def journal_files(folder: Place) -> list[Path]:
-    """Return the files of a folder that are or may be journals, the one written last at the end."""
+    """Return the files of a folder that may be journals, the one written last at the end."""
     place = Path(folder)
     if not place.is_dir():
         raise JournalError(
@@ -118,7 +118,7 @@ def journal_files(folder: Place) -> list[Path]:
 
 
 def _may_be_journal(path: Path) -> bool:
-    """Return whether to look closer: by its name, by what lies next to it, or by its first bytes."""
+    """Return whether to look closer: by name, by what lies next to it, or by its first bytes."""
     if path.name.endswith(BESIDE) or not path.is_file():
         return False
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
@@ -130,7 +130,7 @@ def _may_be_journal(path: Path) -> bool:
 
 
 def written_at(path: Path) -> float:
-    """Return when a journal was written last; while a race runs, the latest pulls are in the -wal."""
+    """Return when a journal was written last; during a race the -wal has the latest pulls."""
     times = [0.0]
     for file in (path, path.with_name(f"{path.name}-wal")):
         try:

@@ -143,7 +143,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
 
 
 def _plain(value: Any) -> Any:
-    """Return for JSON: NumPy's numbers as Python's, mappings as dicts, anything else by its name."""
+    """Return what JSON can hold: plain numbers, dicts, anything else as its `repr`."""
     import numpy as np  # here, because listing races needs none
 
     if isinstance(value, np.generic):

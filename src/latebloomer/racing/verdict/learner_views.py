@@ -17,6 +17,7 @@ def learner_views(race: RaceState, intervals: Intervals) -> list[LearnerView]:
     failures: dict[int, list[str]] = {}
     for one in race.failures:
         failures.setdefault(one.arm, []).append(f"pull {one.n} failed: {one.reason}")
+    known = race.settings.learner_settings or {}
     views = []
     for view in race.session.standings():
         lower, upper = intervals.get(view.arm, (-inf, inf))
@@ -26,7 +27,11 @@ def learner_views(race: RaceState, intervals: Intervals) -> list[LearnerView]:
                 steps=race.steps[view.arm] if race.shares else None,
                 full_pulls=race.settings.pulls_per_training,
                 failures=tuple(failures.get(view.arm, ())),
-                settings=race.trials[view.arm].config if view.arm in race.trials else {},
+                settings=(
+                    race.trials[view.arm].config
+                    if view.arm in race.trials
+                    else known.get(view.name, {})
+                ),
             )
         )  # fmt: skip
     return views

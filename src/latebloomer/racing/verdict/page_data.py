@@ -110,7 +110,7 @@ def _departures(verdict: Verdict) -> list[PageEvent]:
 
 def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
     """Return the settings that were given; "auto: " before the policy if the library chose it."""
-    values = {**settings, "policy": policy, "auto": None}
+    values = {**settings, "policy": policy, "auto": None, "learner_settings": None}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 

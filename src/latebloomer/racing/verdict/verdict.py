@@ -15,7 +15,7 @@ from latebloomer._util.tables import data_frame
 from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.journal.journal import near
-from latebloomer.racing.settings import rule_in
+from latebloomer.racing.settings import rule_in, varying_settings
 from latebloomer.racing.verdict.curve_tests import Finding
 from latebloomer.racing.verdict.higher_scores import highest, standing
 from latebloomer.racing.verdict.hindsight import Hindsight
@@ -265,8 +265,16 @@ class Verdict:
         write_file(path, data)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the tidy table: a row for each learner; None where there is no number."""
-        return [one.row() for one in self.learners]
+        """Return the tidy table: a row for each learner; None where there is no number.
+
+        What learners say of themselves (an attribute `settings`) is in columns `param_...`, if
+        they differ in it.
+        """
+        said = varying_settings(self.settings)
+        return [
+            one.row() | {f"param_{k}": value for k, value in said.get(one.name, {}).items()}
+            for one in self.learners
+        ]
 
     def to_json(self) -> str:
         """Return one JSON object: what the journal keeps of the verdict, and `rows`."""
@@ -279,11 +287,20 @@ class Verdict:
         """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
         return data_frame(self.rows(), index)
 
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw the learning curves with matplotlib."""
-        from latebloomer.racing.verdict.curves_plot import plot
+    def plot(self, kind: str = "curves", ax: Any = None) -> Figure:
+        """Draw the verdict with matplotlib and return the figure.
 
-        return plot(self, ax)
+        Parameters
+        ----------
+        kind : str
+            "curves" for learning curves with forecasts up to the horizon, "budget" for the pulls
+            that each learner got.
+        ax : Any
+            Axes to draw on. Default: a new figure.
+        """
+        from latebloomer.racing.verdict.race_plots import plot
+
+        return plot(self, kind, ax)
 
     def report(self, path: File) -> Path:
         """Write one self-contained HTML file."""

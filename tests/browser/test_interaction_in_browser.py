@@ -1,0 +1,186 @@
+"""What a reader can do with a page, by what is drawn: hover, zoom, highlight, sort."""
+
+import pytest
+from page_checks import check_page
+
+from latebloomer.page import RacePage, race_html
+from latebloomer.page.thinned_curve import ThinnedCurve, points_for
+from latebloomer.session.learner_view import ForecastView, LearnerView
+
+SIZES = {"desk": (1400, 900), "phone": (390, 844)}
+
+
+def drawn(count):
+    """A race of many learners: the first three are still in it, the others were dropped."""
+    learners, curves = [], {}
+    for arm in range(count):
+        pulls, best = (60 if arm < 3 else max(4, 60 - arm)), 0.9 - 0.6 * arm / count
+        scores = [best * n / (n + 8) for n in range(1, pulls + 1)]
+        state = "leading" if arm == 0 else "racing" if arm < 3 else "dropped"
+        made = ForecastView(scores[-1] + 0.05, 100, 0.8, scores[-1], 30, 60)
+        settings = {"rate": 10 ** -(1 + arm % 4), "depth": 2 + arm % 7, "kind": "ab"[arm % 2]}
+        learners.append(LearnerView(
+            arm, f"learner {arm} rate={settings['rate']}", state, pulls, scores[-1], made,
+            scores[-1] + 0.04, "foresight", left_at=None if arm < 3 else 9 * (200 - arm),
+            settings=settings,
+        ))  # fmt: skip
+        curves[arm] = ThinnedCurve(points_for(count), scores)
+    return RacePage(
+        state="running", best=learners[0].name, final=False, why="It leads.", learners=learners,
+        curves=curves, spent=60 * count, budget=100 * count, horizon=100, higher_is_better=True,
+        started=0.0, seconds=1.0,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=[9, 40, 200])
+def many(request, tmp_path):
+    file = tmp_path / f"{request.param}.html"
+    file.write_text(race_html(drawn(request.param)), encoding="utf-8")
+    return request.param, file.as_uri()
+
+
+@pytest.fixture
+def page(new_page, tmp_path):
+    file = tmp_path / "race.html"
+    file.write_text(race_html(drawn(40)), encoding="utf-8")
+    opened = new_page()
+    opened.open(file.as_uri())
+    return opened
+
+
+BOXES = """[...document.querySelectorAll('#marks text')]
+  .filter((one) => one.getBoundingClientRect().width)
+  .map((one) => { const box = one.getBoundingClientRect();
+                  return [one.textContent, box.left, box.top, box.right, box.bottom]; })"""
+
+
+def overlaps(boxes):
+    def meet(one, other):
+        return (one[1] < other[3] - 1 and other[1] < one[3] - 1
+                and one[2] < other[4] - 2 and other[2] < one[4] - 2)  # fmt: skip
+
+    return [(a[0], b[0]) for k, a in enumerate(boxes) for b in boxes[:k] if meet(a, b)]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_labels_never_overlap_and_the_page_can_be_read(new_page, many, size, dark, picture):
+    count, address = many
+    width, height = SIZES[size]
+    page = new_page(width=width, height=height, dark=dark)
+    page.open(address)
+    boxes = page.value(BOXES)
+    assert overlaps(boxes) == []
+    names = [box[0] for box in boxes if "learner" in box[0] or "…" in box[0]]
+    colored = 9 if count == 9 else 10
+    assert len(names) == (colored if size == "desk" else 0)
+    legend = "[...document.querySelectorAll('#legend .name')].filter((o) => o.offsetWidth).length"
+    assert page.value(legend) == (colored if size == "phone" else 0)
+    check_page(page)
+    page.screenshot(picture(f"{count}-{size}-{'dark' if dark else 'light'}"))
+
+
+def test_the_horizon_is_marked_and_forecasts_reach_it(page):
+    right = "document.querySelector('.frame').getBoundingClientRect().right"
+    line = "document.querySelector('#marks line.horizon').getBoundingClientRect().left"
+    assert page.value(f"Math.abs({line} - {right})") < 2
+    ends = "[...document.querySelectorAll('#fans .fan path:not(.area)')]"
+    assert page.value(f"{ends}.length") == 10
+    assert page.value(f"{ends}.every((one) => one.getBoundingClientRect().right > {right} - 2)")
+    assert (
+        page.value("document.querySelectorAll('#fans .area').length") == 3
+    )  # not of dropped ones
+
+
+def frame(page):
+    box = "document.querySelector('.frame').getBoundingClientRect()"
+    return [page.value(f"{box}.{side}") for side in ("left", "top", "width", "height")]
+
+
+def mouse(page, kind, x, y, **more):
+    left, top, width, height = frame(page)
+    page._call(
+        "Input.dispatchMouseEvent", type=kind, x=left + x * width, y=top + y * height, **more
+    )
+
+
+TIP = "document.querySelector('.tooltip:not([hidden])')?.innerText ?? ''"
+
+
+def test_pointing_at_a_curve_says_learner_pull_score_and_forecast(page):
+    dot = "document.querySelector('#marks .mark[data-arm=\"0\"]')"  # where the best curve ends
+    x, y = (float(page.value(f"{dot}.getAttribute('c{axis}')")[:-1]) / 100 for axis in "xy")
+    mouse(page, "mouseMoved", x, y)
+    said = page.value(TIP).splitlines()
+    assert said[0] == "learner 0 rate=0.1" and said[1].startswith("pull 60: score 0.79")
+    assert said[2].startswith("forecast 0.84") and said[2].endswith("(80 %)")
+    assert page.value("document.querySelector('#c0').classList.contains('hot')")
+
+
+def test_a_drag_zooms_and_a_double_click_resets(page):
+    ticks = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
+    box = "document.querySelector('#curves').getAttribute('viewBox')"
+    whole, before = page.value(ticks), page.value(box)
+    mouse(page, "mousePressed", 0.1, 0.5, button="left", clickCount=1)
+    mouse(page, "mouseMoved", 0.2, 0.5, buttons=1)
+    mouse(page, "mouseMoved", 0.3, 0.5, buttons=1)
+    mouse(page, "mouseReleased", 0.3, 0.5, button="left", clickCount=1)
+    zoomed = page.value(ticks)
+    assert min(zoomed) >= 10 and max(zoomed) <= 30 and max(whole) == 100
+    assert overlaps(page.value(BOXES)) == []
+    for clicks in (1, 2):
+        mouse(page, "mousePressed", 0.5, 0.5, button="left", clickCount=clicks)
+        mouse(page, "mouseReleased", 0.5, 0.5, button="left", clickCount=clicks)
+    assert page.value(ticks) == whole
+    assert [float(x) for x in page.value(box).split()] == pytest.approx(
+        [float(x) for x in before.split()]
+    )
+
+
+def test_a_click_highlights_a_learner_everywhere(page):
+    page.value("document.querySelector('#r30').click()")
+    places = "['#c30', '#r30', '.parallel [data-arm=\"30\"]', '[data-row=\"30\"]']"
+    is_lit = "(one) => document.querySelector(one).classList.contains('lit')"
+    assert page.value(f"{places}.every({is_lit})")
+    assert "learner 3…" in page.value("document.querySelector('#marks text.added').textContent")
+    assert overlaps(page.value(BOXES)) == []
+    page.value("document.querySelector('#r30').click()")
+    assert page.value("document.querySelectorAll('.lit').length") == 0
+
+
+def test_everything_can_be_reached_by_keyboard(page):
+    page.value("document.querySelector('.plot').focus()")
+    page.press("ArrowDown")
+    assert page.value(TIP).startswith("learner 1 ")
+    page.press("ArrowLeft")
+    assert "pull 59: " in page.value(TIP)
+    page.press("Enter")
+    assert page.value("document.querySelector('#c1').classList.contains('lit')")
+    page.press("+")
+    ticks = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
+    assert max(page.value(ticks)) <= 75
+    page.press("0")
+    assert max(page.value(ticks)) == 100
+    page.value("document.querySelector('#r5').focus()")
+    page.press("Enter")
+    assert page.value("document.querySelector('#c5').classList.contains('lit')")
+
+
+def test_tables_are_sorted_by_their_heads(page):
+    numbers = "].map((one) => parseFloat(one.children[1].textContent))"
+    column, rates = (f"[...document.querySelectorAll('{rows}'){numbers}"
+                     for rows in ("#rows tr", "[data-row]"))  # fmt: skip
+    score = "document.querySelector('.learners thead th:nth-child(2)')"
+    page.value(f"{score}.click()")
+    assert page.value(column) == sorted(page.value(column), reverse=True)
+    page.value(f"{score}.focus()")
+    page.press("Enter")
+    assert page.value(column) == sorted(page.value(column))
+    assert page.value(f"{score}.getAttribute('aria-sort')") == "ascending"
+    rates = (
+        "[...document.querySelectorAll('[data-row]')].map((one) => +one.children[1].textContent)"
+    )
+    page.value(
+        "[...document.querySelectorAll('th')].find((one) => one.textContent === 'rate').click()"
+    )
+    assert page.value(rates) == sorted(page.value(rates), reverse=True)
