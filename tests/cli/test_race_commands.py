@@ -101,7 +101,10 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
     ("words", "text"),
     [
         (["race", "mine:learners"], "needs exactly one"),
-        (["race", "mine:learners", "--budget", "1"], "BudgetError: --budget 1 for 2 arms"),
+        (
+            ["race", "mine:learners", "--budget", "1"],
+            "BudgetError: --budget 1 is too small for 2 learners",
+        ),
         (["show", "none.db"], "There is no journal none.db"),
         (["resume", "none.db", "mine:learners"], "There is no journal none.db"),
         (["repair", "none.db"], "There is no journal none.db"),

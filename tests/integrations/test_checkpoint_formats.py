@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree._tree import Tree
 from threadpoolctl import threadpool_limits
 
@@ -38,7 +39,8 @@ CASES = [
     (MLPClassifier((8,), solver="sgd"), IRIS, None),
     (GaussianNB(var_smoothing=0.01), IRIS, None),
     (LogisticRegression(), IRIS, None),
-    (make_pipeline(PCA(2), SGDClassifier(loss="log_loss")), IRIS, None),
+    (make_pipeline(PCA(2), StandardScaler(), SGDClassifier(loss="log_loss")), IRIS, None),
+    (make_pipeline(PCA(2), RandomForestClassifier(max_depth=3)), IRIS, [TREE]),
     (GradientBoostingClassifier(subsample=0.7, max_depth=2), IRIS, [TREE]),
     (RandomForestClassifier(max_depth=3), IRIS, [Tree]),
     (HistGradientBoostingClassifier(**LEAVES), IRIS, [BINNED_TREE]),
@@ -79,11 +81,19 @@ def skops_learner(estimator, data=IRIS, trusted=None, **settings):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: type(case[0]).__name__)
+@pytest.mark.parametrize("name", ["pickle", "skops"])
 @pytest.mark.filterwarnings("ignore:divide by zero")  # naive Bayes, of a class not yet met
-def test_a_learner_resumed_by_skops_is_the_same_bit_for_bit(case, monkeypatch):
-    monkeypatch.setattr(pickle, "dumps", None)
-    monkeypatch.setattr(pickle, "loads", None)
-    check = check_learner(lambda: skops_learner(*case, validation=2))
+def test_a_resumed_learner_is_the_same_bit_for_bit(case, name, monkeypatch):
+    estimator, data, trusted = case
+    more = {"checkpoint_format": name, "trusted": trusted if name == "skops" else None}
+    if name == "skops":
+        monkeypatch.setattr(pickle, "dumps", None)
+        monkeypatch.setattr(pickle, "loads", None)
+
+    def learner():
+        return SklearnLearner(estimator, *data, batch=9, validation=2, random_state=0, **more)
+
+    check = check_learner(learner)
     assert check.saves and check.exact, str(check)
 
 

@@ -319,7 +319,7 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
     for other in others:
         with pytest.raises(JournalMismatch):
             search(journal=journal, **other).fit(X, Y)
-    with pytest.raises(JournalMismatch, match=r"holds another race: data was '\w+', is "):
+    with pytest.raises(JournalMismatch, match=r"holds another race: search data was '\w+', is "):
         search(journal=journal).fit(X[::-1], Y)
     with pytest.raises(BudgetError, match=r"budget=\d+ is below the"):
         search(journal=journal, budget=40).fit(X, Y)

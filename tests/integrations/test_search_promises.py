@@ -188,8 +188,12 @@ def test_a_changed_estimator_is_named_with_what_changed(tmp_path):
     journal = tmp_path / "search.db"
     RaceSearchCV(MODELS, trainings=3, journal=journal, random_state=0).fit(X, Y)
     changed = MODELS | {"forest": RandomForestClassifier(20, max_depth=8)}
-    with pytest.raises(JournalMismatch, match="forest: max_depth was 2, is 8"):
+    with pytest.raises(
+        JournalMismatch, match=r"holds another race: forest: max_depth was 2, is 8\."
+    ):
         RaceSearchCV(changed, trainings=3, journal=journal, random_state=0).fit(X, Y)
+    with pytest.raises(JournalMismatch, match="holds another race: search random_state was"):
+        RaceSearchCV(MODELS, trainings=3, journal=journal, random_state=1).fit(X, Y)
 
 
 def test_candidates_are_named_by_what_varies_and_values_are_never_cut():

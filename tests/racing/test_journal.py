@@ -100,24 +100,17 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "journal.md").read_text()
 VIEWS = dict(re.findall(r"^\| `(\w+)` \| `([a-z, _]+)`", GUIDE.partition("## Views")[2], re.M))
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_what_the_guide_promises_can_be_asked_for(tmp_path, view):
-    path = tmp_path / "race.db"
-
+def test_what_the_guide_promises_can_be_asked_for(tmp_path):
     def fails():
         yield 0.5
         raise RuntimeError("boom")
 
-    learners = LEARNERS | {"fails": fails, "saved": Kept}
-    race(
-        learners,
-        60,
-        journal=path,
-        progress=False,
-        runner=LocalRunner(checkpoint_every=3),
-        winner_share=0.3,
-    )
-    assert rows(path, f"SELECT {VIEWS[view]} FROM {view}")
+    path, learners = tmp_path / "race.db", LEARNERS | {"fails": fails, "saved": Kept}
+    saving = LocalRunner(checkpoint_every=3)
+    race(learners, 60, journal=path, progress=False, runner=saving, winner_share=0.3)
+    assert len(VIEWS) == 8
+    for view, columns in VIEWS.items():
+        assert rows(path, f"SELECT {columns} FROM {view}"), view
 
 
 def test_the_guide_names_every_column_and_every_kind_of_event(tmp_path):
@@ -263,25 +256,6 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
         JournalMismatch, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
     ):
         read_verdict(forged(path, swap))
-
-
-@pytest.mark.parametrize("column, value", [("score", 0.25), ("arm", 2), ("at", 5.0), ("id", 999)])
-def test_a_row_that_was_changed_is_noticed(tmp_path, column, value):
-    path = tmp_path / "race.db"
-    run(path)
-    with sqlite3.connect(path) as db:
-        db.execute(f"UPDATE events SET {column} = ? WHERE id = 10", (value,))
-    with pytest.raises(JournalError, match=r"is damaged after event 9 \(.*latebloomer repair"):
-        read_verdict(path)
-
-
-def test_a_row_that_was_removed_is_noticed(tmp_path):
-    path = tmp_path / "race.db"
-    run(path)
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM events WHERE id = 10")
-    with pytest.raises(JournalError, match=r"is damaged after event 9 \(.*latebloomer repair"):
-        read_verdict(path)
 
 
 # --- disks that do not help ---

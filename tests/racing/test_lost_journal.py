@@ -11,7 +11,7 @@ import pytest
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.racing import time_budget
-from latebloomer.racing.journal import files, recovery
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
 from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.journal.schema import checksum
@@ -99,15 +99,18 @@ def test_checkpoints_move_along(tmp_path):
 # --- looked at while it is written ---
 
 
-@pytest.mark.parametrize("settings", [{"budget": 200, "winner_share": 0.5}, {"seconds": 1.0}])
-def test_looking_at_any_moment_is_a_snapshot(tmp_path, monkeypatch, settings):
-    path, seen, ticks = tmp_path / "race.db", [], count()
-    for module in (
-        time_budget,
-        local,
-        learner_host,
-    ):  # a clock that goes on by 1 ms when it is looked at
+@pytest.fixture
+def ticking(monkeypatch):
+    """A clock that advances by 1 ms whenever it is read."""
+    ticks = count()
+    for module in (time_budget, local, learner_host):
         monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
+
+
+@pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize("settings", [{"budget": 200, "winner_share": 0.5}, {"seconds": 1.0}])
+def test_looking_at_any_moment_is_a_snapshot(tmp_path, settings):
+    path, seen = tmp_path / "race.db", []
 
     def nosy():
         for n in count(1):
@@ -119,10 +122,11 @@ def test_looking_at_any_moment_is_a_snapshot(tmp_path, monkeypatch, settings):
     assert len(seen) > 10 and seen == sorted(seen)
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_clock_that_is_set_back_changes_no_times(tmp_path, monkeypatch, cut):
     path, now = tmp_path / "race.db", [1e9]
     monkeypatch.setattr(journal_module, "time", lambda: now[0])
-    cut(20, lambda: race(learners(), seconds=5, journal=path, progress=False))
+    cut(20, lambda: race(learners(), seconds=1, journal=path, progress=False))
     opened = files.read(path)
     before = list(opened.read())[-1].elapsed
     opened.close()
@@ -149,7 +153,7 @@ def finished(tmp_path):
 def test_garbage_is_always_an_error_of_this_library_or_no_damage(finished):
     whole, good = read_verdict(finished).summary(), finished.read_bytes()
     rng, refused = random.Random(0), 0
-    for _ in range(150):
+    for _ in range(50):
         data = bytearray(good)
         start, length = rng.randrange(len(data)), rng.choice([1, 16, 512, 4096])
         data[start : start + length] = rng.randbytes(len(data[start : start + length]))
@@ -158,13 +162,13 @@ def test_garbage_is_always_an_error_of_this_library_or_no_damage(finished):
             assert read_verdict(finished).summary() == whole
         except LatebloomerError:
             refused += 1
-    assert refused > 50
+    assert refused > 15
 
 
 def test_every_flipped_bit_is_noticed_or_does_no_harm(finished):
     whole, good = read_verdict(finished).summary(), finished.read_bytes()
     rng = random.Random(1)
-    for _ in range(250):
+    for _ in range(60):
         data = bytearray(good)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         finished.write_bytes(bytes(data))
@@ -181,19 +185,6 @@ def test_a_file_cut_short_is_an_error_that_says_what_can_be_kept(finished):
         finished.write_bytes(good[:length])
         with pytest.raises(JournalError):
             read_verdict(finished)
-
-
-def test_what_is_sound_can_be_repaired_and_gone_on_with(finished, tmp_path):
-    whole = read_verdict(finished).summary()
-    with sqlite3.connect(finished) as db:
-        db.execute("UPDATE events SET score = 0.123 WHERE id = 30")
-    with pytest.raises(JournalError, match=r"damaged after event 29 .*latebloomer repair"):
-        read_verdict(finished)
-    pulls, _, cause = recovery.repair(finished, tmp_path / "sound.db")
-    assert 0 < pulls < 80 and cause == "its checksum differs"
-    assert read_verdict(tmp_path / "sound.db").spent == pulls
-    again = resume(tmp_path / "sound.db", learners(), progress=False)
-    assert again.summary() == whole
 
 
 def test_a_checkpoint_outside_the_races_own_folder_is_refused(finished, tmp_path):

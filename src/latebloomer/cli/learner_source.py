@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, wraps
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -82,27 +81,12 @@ def _file_module(where: str, path: str) -> ModuleType:
     file = Path(path).resolve()
     if not file.is_file():
         raise LearnerError(f"There is no file {path}. Check the path, as seen from {Path.cwd()}.")
-    known = sys.modules.get(file.stem)
-    if known is None:
-        return _run(where, partial(_executed, file))
-    if os.path.realpath(getattr(known, "__file__", None) or "") != os.path.realpath(file):
+    _look_in(file.parent)
+    module = _run(where, partial(importlib.import_module, file.stem))
+    if os.path.realpath(getattr(module, "__file__", None) or "") != os.path.realpath(file):
         raise LearnerError(
             f"{path} has the name of the module {file.stem!r}, which is in use here. Rename it."
         )
-    return known
-
-
-def _executed(file: Path) -> ModuleType:
-    _look_in(file.parent)
-    spec = spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"Python cannot load {file}")
-    module = sys.modules[file.stem] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[file.stem]
-        raise
     return module
 
 

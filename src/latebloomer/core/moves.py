@@ -254,24 +254,17 @@ def _listed(value: Any) -> Any:
 # --- memory ---
 
 
-def lists_for(arms: int) -> Ledger:
-    """Return an empty ledger whose rows grow with the pulls."""
-    cursor = [0] * CELLS
-    cursor[RACERS] = arms
-    return Ledger(
-        n=[0] * arms,
-        last=[0.0] * arms,
-        rating=[inf] * arms,
-        memo=[0.0] * arms,
-        S=[[0.0] for _ in range(arms)],
-        Q=[[0.0] for _ in range(arms)],
-        racing=list(range(arms)),
-        out=[0] * arms,
-        repeats_scores=[0] * arms,
-        work=[0] * (2 * arms + FAN),
-        pool=[0.0] * POOL,
-        cursor=cursor,
-    )
+def lists_for(arms: int, past: tuple[int, int] = (1, 1)) -> Ledger:
+    """Return an empty ledger of lists; a row of `S` and of `Q` has `past` entries and can grow."""
+    ledger = _ledger(arms, past, _listed_zeros)
+    reset(ledger)
+    return ledger
+
+
+def _listed_zeros(shape: tuple[int, ...], kind: type) -> list[Any]:
+    if len(shape) == 2:
+        return [_listed_zeros(shape[1:], kind) for _ in range(shape[0])]
+    return [0.0 if kind is np.float64 else 0] * shape[0]
 
 
 def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:
@@ -301,24 +294,25 @@ def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
 
 
 def arrays_for(
-    policy: Rules, arms: int, longest: int, make: Callable[..., Any] = np.zeros
+    policy: Rules, arms: int, longest: int, zeros: Callable[..., Any] = np.zeros
 ) -> Ledger:
-    """Return a ledger of arrays for arms with up to `longest` pulls; `reset` starts a run.
+    """Return a ledger of arrays for arms with up to `longest` pulls; `reset` starts a run."""
+    return _ledger(arms, past_lengths(policy, longest), zeros)
 
-    `make` is given the shape and the type of each array.
-    """
-    for_levels, for_slopes = past_lengths(policy, longest)
+
+def _ledger(arms: int, past: tuple[int, int], zeros: Callable[..., Any]) -> Ledger:
+    """Return a ledger whose parts `zeros` makes, given their shape and type."""
     return Ledger(
-        n=make((arms,), np.int64),
-        last=make((arms,), np.float64),
-        rating=make((arms,), np.float64),
-        memo=make((arms,), np.float64),
-        S=make((arms, for_levels), np.float64),
-        Q=make((arms, for_slopes), np.float64),
-        racing=make((arms,), np.int64),
-        out=make((arms,), np.int64),
-        repeats_scores=make((arms,), np.int64),
-        work=make((2 * arms + FAN,), np.int64),
-        pool=make((POOL,), np.float64),
-        cursor=make((CELLS,), np.int64),
+        n=zeros((arms,), np.int64),
+        last=zeros((arms,), np.float64),
+        rating=zeros((arms,), np.float64),
+        memo=zeros((arms,), np.float64),
+        S=zeros((arms, past[0]), np.float64),
+        Q=zeros((arms, past[1]), np.float64),
+        racing=zeros((arms,), np.int64),
+        out=zeros((arms,), np.int64),
+        repeats_scores=zeros((arms,), np.int64),
+        work=zeros((2 * arms + FAN,), np.int64),
+        pool=zeros((POOL,), np.float64),
+        cursor=zeros((CELLS,), np.int64),
     )

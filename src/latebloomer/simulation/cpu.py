@@ -139,18 +139,10 @@ def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Play
     """Return the same in plain Python: slow, to compare compiled code with."""
     arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
     game = moves.game_of(policy, arms, budget, horizon, experiment.seed)
-    made = [Lane(_lists(experiment, policy), source_of(experiment)) for _ in range(lanes)]
+    past = moves.past_lengths(policy, experiment.most_pulls(policy))
+    made = [Lane(moves.lists_for(arms, past), source_of(experiment)) for _ in range(lanes)]
     loop, bound, memory = _loop(experiment, made)
     return partial(moves.moves_of(type(policy), loop, **bound), game, *memory)
-
-
-def _lists(experiment: Experiment, policy: Policy) -> Ledger:
-    """Return a ledger of lists, with room for a run."""
-    ledger = moves.lists_for(experiment.arms)
-    for rows in moves.rows_in_use(policy, ledger):
-        for row in rows:
-            row.extend([0.0] * experiment.most_pulls(policy))
-    return ledger
 
 
 def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any], Any]:

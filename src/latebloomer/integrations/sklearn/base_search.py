@@ -21,6 +21,7 @@ from latebloomer.errors import AllFailed, Interrupted, need_whole, require
 from latebloomer.integrations.sklearn.scoring import ONE, Table, metrics_of
 from latebloomer.integrations.sklearn.search_race import (
     OVERTIME,
+    TICK,
     RefitReserve,
     SearchBudget,
     SearchRace,
@@ -59,7 +60,6 @@ except ImportError:  # before scikit-learn 1.9
 
 PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes unchanged
 EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
-TICK = 1e-9  # no step is shorter, in seconds
 
 
 class NoneLearns(AllFailed, ValueError, TypeError):

@@ -56,6 +56,7 @@ EACH = 10  # pulls of each estimator that the budget is to be good for
 REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
 CHUNKS = 10  # parts of a refit that has to end in time
 OVERTIME = 1.2  # times the time reserved for it that a refit may take
+TICK = 1e-9  # no pull or step is shorter, in seconds
 
 
 class SearchRace:
@@ -148,19 +149,27 @@ class SearchRace:
     def _settings_of(self, name: str) -> dict[str, Any]:
         """Return what the journal keeps of a learner, to name what differs in another `fit`."""
         estimator = self.estimators[name]
-        return estimator.get_params() | {
-            "estimator": type(estimator).__name__,
-            "data": self._data_digest, "random_state": self.seed, "cv": self._cv_text,
-            "scoring": self._search.scoring, "decided by": self.metrics.leading,
-            "batch": self._batch, "step": self._step,
-        }  # fmt: skip
+        own = {
+            key: type(value).__name__ if hasattr(value, "get_params") else value
+            for key, value in estimator.get_params().items()
+            if key != "steps"  # of a pipeline, whose parts have their own names
+        }
+        return own | {"class": type(estimator).__name__} | self._search_settings
 
     @cached_property
-    def _data_digest(self) -> str:
-        """A digest of the rows, and of what goes with them."""
-        given = [{k: v for k, v in dict(one).items()} for one in self._params.fit.values()]
-        with_rows = (given[0], dict(self._params.score), dict(self._params.split))
-        return str(joblib.hash((self._X, self._y, with_rows)))[:12]
+    def _search_settings(self) -> dict[str, Any]:
+        """What the journal keeps of the search itself; estimators have settings of such names."""
+        search, params = self._search, self._params
+        if search.journal is None:
+            return {}
+        fit = {key: value for one in params.fit.values() for key, value in one.items()}
+        with_rows = fit, dict(params.score), dict(params.split)
+        return {
+            "search data": str(joblib.hash((self._X, self._y, with_rows)))[:12],
+            "search cv": self._cv_text, "search random_state": self.seed,
+            "search scoring": search.scoring, "search metric": self.metrics.leading,
+            "search batch": self._batch, "search step": self._step,
+        }  # fmt: skip
 
     @property
     def _cv_text(self) -> str:
@@ -282,16 +291,14 @@ class RefitReserve:
             self._looked_at = view.elapsed
 
     def _needed(self, view: RaceView) -> float:
-        leader = view.standings()[0].arm
-        count = sum(self._count.values())
-        mean = sum(self._time.values()) / count
-        pace = self._time[leader] / self._count[leader] if leader in self._count else mean
-        left = self._seconds - view.elapsed
-        share = self._winners_share(view, round(view.spent + left / max(mean, 1e-9) / 1.5))
-        weight = self._ratio * share * pace / max(mean, 1e-9)
-        needed = (self._ratio * pace * share * view.spent + weight * left) / (1 + weight)
-        most = self._ratio * pace * (view.settings.pulls_per_training or inf)
-        return min(most, max(needed, self._ratio * pace * view.pulls[leader]))
+        leader, left = view.standings()[0].arm, self._seconds - view.elapsed
+        mean = max(TICK, view.elapsed / view.spent)  # with what is between pulls, and at once
+        pace = self._time.get(leader, mean) / self._count.get(leader, 1) * self._ratio
+        share = self._winners_share(view, round(view.spent + left / mean / 1.5))
+        weight = share * pace / mean
+        needed = (pace * share * view.spent + weight * left) / (1 + weight)
+        most = pace * (view.settings.pulls_per_training or inf)
+        return min(most, max(needed, pace * view.pulls[leader]))
 
     def _winners_share(self, view: RaceView, pulls: int) -> float:
         """Return the winner's share of the pulls, by the policy's plan for so many."""

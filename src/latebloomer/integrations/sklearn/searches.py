@@ -71,8 +71,9 @@ class RaceSearchCV(BaseRaceSearch):
     min_pulls : int
         Number of pulls every estimator gets before any can be dropped.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 25, or the shortest training's steps if these
-        are 10 to 24.
+        Number of pulls in a full training. Default: 25, up to 100 so that the budget is good for
+        10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
+        fewer and at least 10.
     refit : bool | str | Callable[[Table], int]
         Whether to train the winner again on all rows; with several metrics, the name of the one
         that decides the race; or a function of the table of results that returns the row to keep.
@@ -204,8 +205,9 @@ class RaceRandomSearchCV(BaseRaceSearch):
     min_pulls : int
         Number of pulls every candidate gets before any can be dropped.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 25, or the shortest training's steps if these
-        are 10 to 24.
+        Number of pulls in a full training. Default: 25, up to 100 so that the budget is good for
+        10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
+        fewer and at least 10.
     refit : bool | str | Callable[[Table], int]
         Whether to train the winner again on all rows; with several metrics, the name of the one
         that decides the race; or a function of the table of results that returns the row to keep.
