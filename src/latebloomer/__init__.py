@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from latebloomer.policies.rest_sure import RestSure
     from latebloomer.policies.rising_sr import RisingSR
     from latebloomer.policies.rising_ucbe import RisingUCBE
-    from latebloomer.policies.round_robin import RoundRobin
-    from latebloomer.policies.round_robin_window import RoundRobinWindow
+    from latebloomer.policies.round_robin import RoundRobin, RoundRobinWindow
     from latebloomer.policies.successive_halving import SuccessiveHalving
     from latebloomer.policies.successive_rejects import SuccessiveRejects
     from latebloomer.policies.ucbe import UCBE
@@ -104,8 +103,7 @@ _HOMES = {
     "policies.rest_sure": "RestSure",
     "policies.rising_sr": "RisingSR",
     "policies.rising_ucbe": "RisingUCBE",
-    "policies.round_robin": "RoundRobin",
-    "policies.round_robin_window": "RoundRobinWindow",
+    "policies.round_robin": "RoundRobin RoundRobinWindow",
     "policies.successive_halving": "SuccessiveHalving",
     "policies.successive_rejects": "SuccessiveRejects",
     "policies.ucbe": "UCBE",

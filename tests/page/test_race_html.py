@@ -228,6 +228,15 @@ def test_a_curve_that_grew_is_the_curve_drawn_at_once(rng):
     assert all(points_for(n) * n <= 2 * 6000 for n in (1, 10, 100)) and points_for(10**6) == 24
 
 
+def test_a_page_of_forty_learners_with_ten_thousand_pulls_is_small():
+    page = searched(40)
+    scores = [0.9 * n / (n + 500) + 1e-3 * (n % 7) for n in range(1, 10_001)]
+    curve = ThinnedCurve(points_for(40), scores)
+    learners = [replace(one, pulls=10_000) for one in page.learners]
+    whole = replace(page, learners=learners, curves=dict.fromkeys(range(40), curve))
+    assert len(race_html(whole)) < 300_000
+
+
 def test_ticks_are_round_numbers_within_the_range(rng):
     for low, width in zip(rng.normal(size=200) * 50, rng.exponential(size=200), strict=True):
         values = ticks(low, low + width)

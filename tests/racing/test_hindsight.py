@@ -29,7 +29,7 @@ def test_halving_stops_where_the_record_does():
     known = curves([1] * 9, [2, 2, 2], [0] * 2, [0] * 2)
     found = halving(NAMES, known, 16)
     assert found.pick == "b" and found.pulls < 16  # T = 8: 1 each, then 2 more for a and b
-    assert "the record reaches no further" in found.sentence
+    assert "as far as curves were recorded" in found.sentence
 
 
 def test_halving_that_needs_more_than_there_is_says_so():

@@ -97,4 +97,4 @@ def test_findings_of_losses_speak_of_losses(rng):
     curves = [-0.01 * n + 0.01 * rng.normal(size=100), 1e-4 * n**2 + 0.01 * rng.normal(size=100)]
     found = {f.kind: str(f) for f in check_curves(["a", "b"], curves, maximize=False)}
     assert "a gets worse by" in found[FALLS] and "losses that never rise" in found[FALLS]
-    assert "b bends downwards by" in found[BENDS_UP] and "flatten (convex)" in found[BENDS_UP]
+    assert "b bends downwards by" in found[BENDS_UP] and "convex losses" in found[BENDS_UP]

@@ -37,7 +37,9 @@ def test_its_address_is_printed_once(tmp_path, saying, capsys):
     saying("watch at http://127.0.0.1:1/secret/race/race.db (Ctrl-C ends it)")
     race(LEARNERS, 40, journal=tmp_path / "race.db", progress=False, watch=True)
     said = capsys.readouterr()
-    assert said.err == "watch it at http://127.0.0.1:1/secret/race/race.db\n" and said.out == ""
+    assert (
+        said.err == "Watch the race at http://127.0.0.1:1/secret/race/race.db\n" and said.out == ""
+    )
 
 
 @pytest.mark.parametrize("line", ["MissingExtra: live pages need uvicorn", ""])

@@ -57,7 +57,7 @@ def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
 
 
 def _heights(values: Mapping[int, object]) -> tuple[dict[int, float], tuple[str, str]]:
-    """Where each value is on its axis, from 0 to 100, and the words at the two ends."""
+    """Return where each value is on its axis, from 0 to 100, and the words at its ends."""
     numbers = {k: float(v) for k, v in values.items()
                if isinstance(v, int | float) and not isinstance(v, bool)}  # fmt: skip
     if len(numbers) == len(values):

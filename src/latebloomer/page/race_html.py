@@ -67,7 +67,7 @@ class RaceDrawing:
             self.certainty = sections.certainty_html(page, self.looks)
 
     def _look(self, one: LearnerView) -> str:
-        """The classes of a learner: its color, and whether it is the best."""
+        """Return the classes of a learner: its color, and whether it is the best."""
         slot = self.slots.get(one.arm)
         color = "grey" if slot is None else f"c{slot}"
         return f"{color} won" if one.leads else color
@@ -165,7 +165,7 @@ class RaceDrawing:
         return escape(" ".join([*texts, self._trust()]).strip())
 
     def _trust(self) -> str:
-        """How much of earlier forecasts proved right, in a sentence."""
+        """Return how much of earlier forecasts proved right, in a sentence."""
         made = [one.forecast for one in self.page.learners if one.forecast is not None]
         if not made:
             return ""
@@ -211,7 +211,7 @@ def _place(name: str, text: str) -> str:
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
-    """The colors of the learners that have one; a learner keeps its color."""
+    """Return the colors of the learners that have one; a learner keeps its color."""
     if len(learners) <= COLORED:
         return {one.arm: one.arm for one in learners}
     top = [one.arm for one in learners[:TOP]]

@@ -88,7 +88,7 @@ def has_fan(one: LearnerView) -> bool:
 
 
 def _longest(page: RacePage) -> int:
-    """The horizon; if that is far, the pulls made and the levels that are near."""
+    """Return the horizon; if that is far, the pulls made and the levels that are near."""
     longest = max([1, *(one.pulls for one in page.learners)])
     if page.horizon <= FAR * longest:
         return max(page.horizon, longest)
@@ -214,7 +214,7 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
 
 
 def _tip(one: LearnerView, end: Point, longest: float) -> Point:
-    """Where the name of a learner belongs: the end of its forecast in sight, or of its curve."""
+    """Return where a learner's name belongs: the end of its forecast in sight, or of its curve."""
     made = one.forecast
     if made is None or not has_fan(one):
         return end
@@ -253,7 +253,7 @@ def _end(one: LearnerView, point: Point, view: View, look: str) -> str:
 
 
 def _at(view: View, point: Point, x: str = "x", y: str = "y") -> str:
-    """A place as attributes; `page.js` moves what has `data-at`."""
+    """Return a place as attributes; `page.js` moves what has `data-at`."""
     across, down = _percent(view.x(point.pull)), _percent(view.y(point.score))
     return f'{x}="{across}" {y}="{down}" data-at="{point.pull:g} {point.score:.7g}"'
 
@@ -276,7 +276,7 @@ def _names(
 
 
 def _spread(wanted: Sequence[float]) -> list[float]:
-    """Places at least a line apart, as near to those wanted as the picture allows.
+    """Return places at least a line apart, as near to those wanted as the picture allows.
 
     >>> _spread([10.0, 12.0, 339.0, 340.0])
     [10.0, 25.0, 325.0, 340.0]

@@ -84,8 +84,7 @@ class AdaptiveRejects(Policy):
                 "a learner is rated by at most the later half of its rewards")  # fmt: skip
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        upto = power_levels(arms, budget, horizon, self.power)
-        return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
+        return one_by_one(arms, power_levels(arms, budget, horizon, self.power))
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
@@ -103,8 +102,7 @@ class AdaptiveRejects(Policy):
             ledger.rating[i] = late_mean(ledger, i, int(ledger.pool[WINDOW]))
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        upto = [scaled(NOISE_PULLS, arms, m, self.power) for m in range(arms, 1, -1)]
-        return cost(upto), f"{NOISE_PULLS} pulls of each learner before the first drop"
+        return budget_for_noise(arms, self.power)
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -143,6 +141,17 @@ class AdaptiveRejects(Policy):
 def scaled(C: float, arms: int, m: int, power: float) -> int:
     """Return C (K/m)^q, rounded down but at least 1."""
     return max(1, int(C * (arms / m) ** power))
+
+
+def one_by_one(arms: int, upto: Sequence[int]) -> list[tuple[int, int]]:
+    """Return a plan that drops one arm at each level."""
+    return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
+
+
+def budget_for_noise(arms: int, power: float) -> tuple[int, str]:
+    """Return the smallest budget with which noise can be estimated before a drop, and why."""
+    upto = [scaled(NOISE_PULLS, arms, m, power) for m in range(arms, 1, -1)]
+    return cost(upto), f"{NOISE_PULLS} pulls of each learner before the first drop"
 
 
 def cost(upto: Sequence[int]) -> int:

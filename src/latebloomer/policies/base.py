@@ -328,14 +328,10 @@ def last_that(holds: Callable[[int], bool], low: int, high: int) -> int | None:
 def check_window(window: float) -> None:
     """Raise an error unless a window is at most the later half of an arm's rewards."""
     need_number("window", window)
-    require(
-        0 < window <= 0.5, "window", window, "in (0, 1/2]",
-        "an arm is judged on at most the later half of its rewards",
-    )  # fmt: skip
-    require(
-        window >= SMALLEST_WINDOW, "window", window, f"at least {SMALLEST_WINDOW:g}",
-        "it holds no reward before pull 1/window",
-    )  # fmt: skip
+    require(0 < window <= 0.5, "window", window, "in (0, 1/2]",
+            "a learner is rated by at most the later half of its rewards")  # fmt: skip
+    require(window >= SMALLEST_WINDOW, "window", window, f"at least {SMALLEST_WINDOW:g}",
+            "it has no reward before pull 1/window")  # fmt: skip
 
 
 def check_not_negative(name: str, value: Any, why: str) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
 from latebloomer.errors import need_number, require
-from latebloomer.policies.adaptive_rejects import cost, power_levels, scaled
+from latebloomer.policies.adaptive_rejects import budget_for_noise, one_by_one, power_levels
 from latebloomer.policies.adaptive_window import (
     NOISE_PULLS,
     WINDOW,
@@ -94,8 +94,7 @@ class Foresight(Policy):
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         power = advised_power(arms, budget, horizon) if self.power is None else self.power
-        upto = power_levels(arms, budget, horizon, power)
-        return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
+        return one_by_one(arms, power_levels(arms, budget, horizon, power))
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
@@ -133,9 +132,8 @@ class Foresight(Policy):
         return Forecast(trust, origin, int(n), ahead, ledger.memo[i] / trust if trust else 0.0)
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
-        power = 1.0 if self.power is None else self.power  # a budget this small is at most H
-        upto = [scaled(NOISE_PULLS, arms, m, power) for m in range(arms, 1, -1)]
-        return cost(upto), f"{NOISE_PULLS} pulls of each learner before the first drop"
+        # A budget this small is at most H, where the rule gives 1.
+        return budget_for_noise(arms, 1.0 if self.power is None else self.power)
 
     @classmethod
     def examples(cls) -> list[Self]:

@@ -24,7 +24,7 @@ POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
     "rr": "round_robin.RoundRobin",
-    "rr-sw": "round_robin_window.RoundRobinWindow",
+    "rr-sw": "round_robin.RoundRobinWindow",
     "ucb-e": "ucbe.UCBE",
     "sr": "successive_rejects.SuccessiveRejects",
     "prob-1": "prob_one.ProbOne",

@@ -50,7 +50,7 @@ class RaceView:
 
     @property
     def settings(self) -> Settings:
-        """What the race was asked to do."""
+        """Settings of the race."""
         return self._race.settings
 
     @property
@@ -65,7 +65,7 @@ class RaceView:
 
     @property
     def budget(self) -> int:
-        """Pulls in all, by the plan in force."""
+        """Total pulls by the plan in force."""
         return self._race.session.budget
 
     @property
@@ -88,7 +88,7 @@ class RaceView:
         return learner_views(self._race, {})
 
     def events(self) -> list[Event]:
-        """All that has happened so far, in order, in earlier processes too."""
+        """Return all events so far, in order, those of earlier processes included."""
         return list(self._events())
 
     def reserve(self, seconds: float) -> None:
@@ -139,7 +139,7 @@ def _failure(callback: Callback, event: Event, error: Exception) -> str:
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """The functions as a list, or a `SettingError` that says what is wrong."""
+    """Return the functions as a list; raise a `SettingError` if they are no functions."""
     if callbacks is None:
         return []
     if callable(callbacks) or not isinstance(callbacks, Iterable):

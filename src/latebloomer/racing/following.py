@@ -65,7 +65,7 @@ class JournalFollower:
 
 
 def _first(entries: Iterator[Entry], most: int | None) -> Generator[Entry, None, None]:
-    """The first entries; closing this iterator closes the journal's cursor too."""
+    """Yield the first entries; closing this generator closes the journal's cursor too."""
     try:
         yield from islice(entries, most)
     finally:

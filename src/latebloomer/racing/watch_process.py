@@ -1,4 +1,4 @@
-"""`race(..., watch=True)`: the live page in a process of its own, which outlives the race."""
+"""`race(..., watch=True)`: the live page in a separate process, which outlives the race."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from latebloomer.errors import SettingError
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.live_display import print_aside
 
-STAYS = 600  # seconds after the race and the last tab
-PATIENCE = 20.0  # seconds for the page to come up; the race begins without it then
+STAYS = 600  # seconds that the page stays after the race has ended and the last tab was closed
+PATIENCE = 20.0  # seconds to wait for the page; after that the race starts without it
 _CHILDREN: list[subprocess.Popen[str]] = []
 
 
 @atexit.register
 def _let_go() -> None:
-    """Pages stay when this process ends; that is no mistake to be warned of."""
+    """Leave the pages running when this process ends, without a warning."""
     for child in _CHILDREN:
         if child.poll() is None:
             child.returncode = 0
 
 
 def need_journal(watch: bool, journal: object) -> None:
-    """Say before the race that there is nothing to watch without a journal."""
+    """Raise an error before the race if there is no journal to watch."""
     if watch and journal is None:
-        raise SettingError("watch=True, but journal=None: a page shows a race from its journal")
+        raise SettingError(
+            "watch=True, but journal=None: the live page reads the journal. Pass journal=..., or "
+            "omit watch."
+        )
 
 
 def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
-    """Start `latebloomer watch` and print its address once; a warning where it does not start."""
+    """Start `latebloomer watch` and print its address once; warn if it does not start."""
     if journal is None:
         return None
     _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
@@ -50,7 +53,7 @@ def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
     line = _first_line(child)
     address = next((word for word in line.split() if word.startswith("http://")), "")
     if address:
-        print_aside(f"watch it at {address}")
+        print_aside(f"Watch the race at {address}")
         return child
     child.kill()
     _warn(line.strip() or "it did not come up", journal)
@@ -58,7 +61,7 @@ def start_watching(journal: Path | None) -> subprocess.Popen[str] | None:
 
 
 def _first_line(child: subprocess.Popen[str]) -> str:
-    """What it says first: its address, or what is missing."""
+    """Return the first line it prints: its address, or what is missing."""
     said: list[str] = []
     assert child.stdout is not None
     reader = Thread(target=lambda: said.append(child.stdout.readline()), daemon=True)  # type: ignore[union-attr]
@@ -71,7 +74,8 @@ def _first_line(child: subprocess.Popen[str]) -> str:
 
 def _warn(why: str, journal: Path) -> None:
     warnings.warn(
-        f"the race runs, but cannot be watched ({why}); later: latebloomer watch {near(journal)}",
+        f"The race runs, but cannot be watched ({why}). Try later: latebloomer watch "
+        f"{near(journal)}",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -19,6 +19,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.session.plan_in_force import Terms, game_for, share_out
 
 Rewards = Iterable[tuple[int, float]]  # (arm, reward) of all arms of the session, in order
+OUTSIDE = -1  # in the place of a row, for an arm that is not in play
 COPIED = ("n", "last", "rating", "memo", "S", "Q")  # lists of a ledger with an arm's past
 # What a pickle leaves out: kernels, and what follows from the rest.
 DERIVED = ("_observe", "_advance", "_recommend", "_final", "_game", "_rows", "_targets", "_row")
@@ -50,7 +51,9 @@ class Play:
         self._observe, self._advance, self._recommend, self._final = plain_moves(type(policy))
         self._rows = rows_in_use(policy, self.ledger)
         self._targets: tuple[tuple[int, ...], list[int]] | None = None
-        self._row = {arm: row for row, arm in enumerate(self.arms)}
+        self._row = [OUTSIDE] * self.terms.session_arms
+        for row, arm in enumerate(self.arms):
+            self._row[arm] = row
         self._game = game_for(self.terms)
         # Whether every arm competes for every pull, instead of phases.
         self.decides_every_pull = ANY in self._game.plan.keep
@@ -101,23 +104,25 @@ class Play:
         skip = [0] * len(self.arms) if copied is None else copied
         had = self.terms.own_pulls - self.terms.left
         for arm, reward in reported if sum(skip) < had else ():
-            entered = self._row.get(arm)
-            if entered is not None and skip[entered]:
+            entered = self._row[arm]
+            if entered != OUTSIDE and skip[entered]:
                 skip[entered] -= 1
-            elif entered is not None:
+            elif entered != OUTSIDE:
                 self._enter(entered, reward)
         for row, source in enumerate(sources if copied is None else ()):
             if source is not None:
                 ledger.memo[row] = old.memo[source]
         ledger.cursor[PULLS], ledger.cursor[STALE] = self.terms.budget - self.terms.left, 1
-        self.batch = [arm for arm in before.batch if arm in self._row][: self.terms.left]
+        batch = [arm for arm in before.batch if self._row[arm] != OUTSIDE]
+        self.batch = batch[: self.terms.left]
 
     def _enter_evenly(self, reported: Rewards) -> None:
         """Enter as many rewards as every arm has; the others wait until the plan reaches them."""
         queues = [deque[float]() for _ in self.arms]
         for arm, reward in reported:
-            if arm in self._row:
-                queues[self._row[arm]].append(reward)
+            row = self._row[arm]
+            if row != OUTSIDE:
+                queues[row].append(reward)
         sweeps = range(self.terms.level)
         self._enter_unrated((row, q.popleft()) for _ in sweeps for row, q in enumerate(queues))
         self.waiting = queues if any(queues) else None
@@ -206,7 +211,8 @@ class Play:
 
     def row(self, arm: int) -> int | None:
         """Return the row of an arm in the ledger; None for an arm that is not in play."""
-        return self._row.get(arm)
+        row = self._row[arm] if 0 <= arm < len(self._row) else OUTSIDE
+        return None if row == OUTSIDE else row
 
     def _racing_rows(self) -> list[int]:
         return list(self.ledger.racing[: self.ledger.cursor[RACERS]])
@@ -217,9 +223,17 @@ class Play:
         return [self.arms[row] for row in self._racing_rows()]
 
     @property
-    def dropped(self) -> list[int]:
-        """The arms that this play has dropped."""
-        return [arm for arm, out in zip(self.arms, self.ledger.out, strict=True) if out]
+    def dropped(self) -> list[tuple[int, float]]:
+        """The arms that this play has dropped, and their ratings."""
+        rows = zip(self.arms, self.ledger.out, self.ledger.rating, strict=True)
+        return [(arm, rating) for arm, out, rating in rows if out]
+
+    def rival(self, best: bool) -> tuple[int, float]:
+        """Return the best or else the worst arm that was kept, and its rating."""
+        ratings = self.ledger.rating
+        chosen = max if best else min
+        row = chosen(self._racing_rows(), key=lambda k: (ratings[k], -k))
+        return self.arms[row], ratings[row]
 
     @property
     def left(self) -> int:

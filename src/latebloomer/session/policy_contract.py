@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -72,7 +73,7 @@ def check_policy(policy: Policy, seed: int = 0, compiled: bool | None = None) ->
         _check_again(session, rewards, len(path) // 2)
         _check_any_order(policy, session, rewards, rng)
         done.append(f"{arms} arms, {budget} pulls, horizon {horizon}: {len(path)} pulls played")
-        if compiled or (compiled is None and _has_numba()):
+        if compiled or (compiled is None and find_spec("numba") is not None):
             _check_compiled(policy, session, rewards, path)
             done.append("the same pulls and the same arm by compiled code")
     _check_window(policy, rewards)
@@ -121,12 +122,9 @@ def _check_end(session: Session) -> None:
     _require(most <= session.horizon, f"an arm had {most} pulls, beyond {session.horizon}")
     room = most_pulls(session.policy, len(session.names), session.budget, session.horizon)
     _require(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
-    _require(
-        verdict.pulls[verdict.arm] > 0, f"arm {verdict.arm} is recommended but was not pulled"
-    )
-    _require(
-        np.isfinite(verdict.estimates[verdict.arm]), "the recommended arm's estimate is no number"
-    )
+    best = verdict.arm
+    _require(verdict.pulls[best] > 0, f"arm {best} is recommended but was not pulled")
+    _require(np.isfinite(verdict.estimates[best]), "the recommended arm's estimate is no number")
 
 
 def _check_again(session: Session, rewards: Rewards, half: int) -> None:
@@ -152,16 +150,11 @@ def _check_any_order(
     _require(same, "the order of the pulls within a phase changes the outcome")
 
 
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
-
-
 def _check_compiled(policy: Policy, session: Session, rewards: Rewards, path: list[int]) -> None:
     arm, pulled = played(policy, session, rewards, cpu_jit())
     where = next((t for t, (a, b) in enumerate(zip(path, pulled, strict=False)) if a != b), None)
-    _require(
-        where is None and len(path) == len(pulled), f"compiled code differs from pull {where} on"
-    )
+    same = where is None and len(path) == len(pulled)
+    _require(same, f"compiled code differs from pull {where} on")
     _require(arm == session.recommend().arm, "compiled code recommends another arm")
 
 
@@ -202,12 +195,7 @@ def _check_window(policy: Policy, rewards: Rewards) -> None:
 
 def _check_least(policy: Policy) -> None:
     least, _ = policy.smallest_budget(4)
-    try:
+    with suppress(BudgetError):
         policy.plan(4, least - 1)
-    except BudgetError:
-        pass
-    else:
-        raise ContractError(
-            f"a budget of {least - 1} is accepted, but smallest_budget(4) says {least}"
-        )
+        raise ContractError(f"budget={least - 1} is accepted, but smallest_budget(4) is {least}")
     Session(policy, 4, least)

@@ -26,20 +26,9 @@ from latebloomer.errors import (
 )
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
+from latebloomer.session import events as session_events
 from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
-from latebloomer.session.events import (
-    FAILED,
-    FINISHED,
-    BatchIssued,
-    BudgetReplanned,
-    Event,
-    Extended,
-    Joined,
-    LearnerLeft,
-    ScoreReported,
-    Stopped,
-    WinnerSelected,
-)
+from latebloomer.session.events import FAILED, FINISHED, Event, ScoreReported
 from latebloomer.session.learner_view import (
     DROPPED,
     LEADING,
@@ -153,13 +142,13 @@ class Session:
         # Every score, in order, and every other event with the number of scores before it.
         self._arms, self._scores = array("q"), array("d")
         self._pulls = [0] * len(self.names)
-        self._last_scores: dict[int, float] = {}
+        self._last_scores: list[float | None] = [None] * len(self.names)
         self._others: list[tuple[int, Event]] = []
         # The facts that the plan in force rests on, in addition to the scores.
         self.deciding_budget = deciding  # pulls that decide; the rest trains the winner
         self._drops: dict[int, Judged] = {}  # arms that a decision dropped, and why
         self._departures: dict[int, Departure] = {}  # arms that take no more pulls
-        self._joining: tuple[Joined, ...] = ()  # new arms; the next extension admits them
+        self._joining: tuple[session_events.Joined, ...] = ()  # for the next extension to admit
         self._selection: WinnerSelection | None = None  # once the winner is trained
         self._stopped: str | None = None  # when and why it was ended permanently
         self._extended = False
@@ -190,7 +179,7 @@ class Session:
             return {} if self.over else {self._selection.arm: self._pulls_for_winner()}
         return self._play.remaining()
 
-    def next_batch(self, batch: int) -> BatchIssued | None:
+    def next_batch(self, batch: int) -> session_events.BatchIssued | None:
         """Return the event that brings the arms pulled at the same time to `batch`, if any can.
 
         Only a policy that decides after every pull issues batches: the pulls of a phase may be
@@ -200,8 +189,9 @@ class Session:
         if play.due == OVER or not self._picks_one_by_one():
             return None
         if play.batch:
-            return BatchIssued(size, more=True) if play.can_issue_more(size) else None
-        return BatchIssued(size) if size > 1 else None
+            more = play.can_issue_more(size)
+            return session_events.BatchIssued(size, more=True) if more else None
+        return session_events.BatchIssued(size) if size > 1 else None
 
     def tell(self, arm: int | str, score: float) -> None:
         """Report the score of a pull that `ask` or `ask_phase` requested."""
@@ -251,9 +241,9 @@ class Session:
             return False
         self._arms.extend(arms)
         self._scores.extend(scores)
-        for i in arms:
+        for i, score in zip(arms, scores, strict=True):
             self._pulls[i] += 1
-        self._last_scores.update(zip(arms, scores, strict=True))
+            self._last_scores[i] = score
         self._play.take_many(arms, scores if self.maximize else [-x for x in scores])
         return True
 
@@ -303,25 +293,25 @@ class Session:
             case ScoreReported():
                 self.tell(event.arm, event.score)
                 return
-            case BatchIssued():
+            case session_events.BatchIssued():
                 self._issue_batch(event)
-            case LearnerLeft():
+            case session_events.LearnerLeft():
                 self._let_leave(event)
-            case BudgetReplanned():
+            case session_events.BudgetReplanned():
                 self._replan(event)
-            case Stopped():
+            case session_events.Stopped():
                 self._stop(event)
-            case WinnerSelected():
+            case session_events.WinnerSelected():
                 self._select_winner(event)
-            case Joined():
+            case session_events.Joined():
                 self._let_join(event)
-            case Extended():
+            case session_events.Extended():
                 self._extend(event)
             case _:
                 return
         self._others.append((at, event))
 
-    def _issue_batch(self, event: BatchIssued) -> None:
+    def _issue_batch(self, event: session_events.BatchIssued) -> None:
         play, size = self._play, batch_size(event.size)
         possible = play.due != OVER and self._picks_one_by_one()
         left = self.deciding_budget - self.spent
@@ -333,7 +323,7 @@ class Session:
             raise TellError(f"A batch of {size} arms cannot be issued now: {self.reason}.")
         play.issue_batch(size, event.more)
 
-    def _let_leave(self, event: LearnerLeft) -> None:
+    def _let_leave(self, event: session_events.LearnerLeft) -> None:
         i = self._index(event.arm)
         if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
             raise SettingError(f"how={brief(event.how)} must be {FAILED!r} or {FINISHED!r}.")
@@ -359,7 +349,7 @@ class Session:
         alone.take_many([i] * len(rewards), rewards)
         return self._sign * alone.estimate(i)
 
-    def _replan(self, event: BudgetReplanned) -> None:
+    def _replan(self, event: session_events.BudgetReplanned) -> None:
         budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
         if self._selection is None:
             possible = self.spent <= deciding <= budget
@@ -376,7 +366,7 @@ class Session:
             self.deciding_budget = deciding
             self._play_again()
 
-    def _stop(self, event: Stopped) -> None:
+    def _stop(self, event: session_events.Stopped) -> None:
         if event.final:
             self._stopped = f"after {self.spent} of {self.budget} pulls: {event.why}"
         self.budget = self.spent
@@ -384,7 +374,7 @@ class Session:
             self.deciding_budget = self.spent
         self._play.halt()
 
-    def _select_winner(self, event: WinnerSelected) -> None:
+    def _select_winner(self, event: session_events.WinnerSelected) -> None:
         selection = self.selection
         if self._index(event.arm) != selection.arm:
             raise TellError(
@@ -404,7 +394,7 @@ class Session:
         room = min(self.budget - self.spent, self.horizon - self._pulls[arm])
         return 0 if arm in self._departures else max(0, room)
 
-    def _let_join(self, event: Joined) -> None:
+    def _let_join(self, event: session_events.Joined) -> None:
         names = (*self.names, *(new.name for new in self._joining))
         (name,) = arm_names([event.name])
         if name in names:
@@ -418,7 +408,7 @@ class Session:
             )
         self._joining = (*self._joining, event)
 
-    def _extend(self, event: Extended) -> None:
+    def _extend(self, event: session_events.Extended) -> None:
         self.budget, self.deciding_budget, self.horizon = self._checked_extension(event)
         self._extended = True
         if event.seconds is None:  # with more time, later plans set the budget and the horizon
@@ -426,6 +416,7 @@ class Session:
         self.repeats_scores |= {new.arm for new in self._joining if new.repeats_scores}
         self.names = (*self.names, *(new.name for new in self._joining))
         self._pulls += [0] * len(self._joining)
+        self._last_scores += [None] * len(self._joining)
         self._joining = ()
         self._arm_of = {name: i for i, name in enumerate(self.names)}
         self._selection = self._stopped = None
@@ -434,7 +425,7 @@ class Session:
             self._drops = {}
         self._play_again(from_start=event.revive)
 
-    def _checked_extension(self, event: Extended) -> tuple[int, int, int]:
+    def _checked_extension(self, event: session_events.Extended) -> tuple[int, int, int]:
         budget, deciding = need_whole("budget", event.budget), need_whole("budget", event.deciding)
         horizon, most = need_whole("horizon", event.horizon), max(self._pulls)
         require(budget >= self.budget, "budget", budget, f"at least {self.budget}",
@@ -502,17 +493,17 @@ class Session:
         if racers == self._racers:
             return
         self._racers = racers
-        self._racing = tuple(sorted([*play.racing, *self._finished()]))
-        dropped = [i for i in play.dropped if i not in self._drops]
+        finished = self._finished()
+        self._racing = tuple(sorted([*play.racing, *finished]) if finished else play.racing)
+        dropped = [(i, rating) for i, rating in play.dropped if i not in self._drops]
         if not dropped:
             return
-        ratings = dict(zip(play.arms, play.ledger.rating, strict=True))
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
-        chosen = max if self.policy.decides_after_sweeps() else min
-        rival = chosen(play.racing, key=lambda i: (ratings[i], -i))
-        for i in dropped:
-            mine, bar = self._sign * ratings[i], self._sign * ratings[rival]
-            decision = Decision(max(1, self.spent), self._pulls[i], self.names[rival], bar)
+        rival, bar = play.rival(best=self.policy.decides_after_sweeps())
+        for i, rating in dropped:
+            at = max(1, self.spent)
+            decision = Decision(at, self._pulls[i], self.names[rival], self._sign * bar)
+            mine = self._sign * rating
             self._drops[i] = Judged(mine, self._forecast(i, mine), decision)
 
     # --- where the session stands ---
@@ -740,13 +731,14 @@ class Session:
 
     def _view(self, i: int, best: int) -> LearnerView:
         drop, left, estimate = self._drops.get(i), self._departures.get(i), self._estimate(i)
+        last = self._last_scores[i]
         left_at = drop.decision.at if drop else left.at if left and left.how == FAILED else None
         return LearnerView(
             arm=i,
             name=self.names[i],
             state=self._state(i, best),
             pulls=self._pulls[i],
-            score=self._last_scores.get(i, nan),
+            score=nan if last is None else last,
             forecast=drop.forecast if drop else self._forecast(i, estimate),
             estimate=estimate,
             rule=self.policy.name,

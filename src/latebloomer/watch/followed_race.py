@@ -114,7 +114,7 @@ class FollowedRace:
                 self._failure = event.arm, noted
 
     def _forget_failure(self, arm: int) -> None:
-        """Why a learner failed says which pull failed, and how often: one event is enough."""
+        """Drop the event of a failed pull: why the learner failed says the same."""
         if self._failure is not None and self._failure[0] == arm:
             self._events = [one for one in self._events if one is not self._failure[1]]
 
@@ -222,7 +222,7 @@ def _time_left(state: RaceState, elapsed: float, waited: float) -> str:
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes when a journal is written or replaced."""
+    """Return what changes when a journal is written or replaced."""
     marks: list[int] = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
         try:

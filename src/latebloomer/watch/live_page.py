@@ -1,7 +1,7 @@
 """A page that is open in any number of tabs: drawn once, and changed by small messages.
 
-Each change has a number. A tab says which it has seen, and is sent those after it, written once
-for all tabs; one that is too far behind, or comes from another server, is sent the whole page.
+Each change has a number. A tab sends the last one it has received and gets those after it, written
+once for all tabs. A tab that is too far behind, or comes from another server, gets the whole page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.svg import curve_paths, path_of
 from latebloomer.watch.followed_race import FollowedRace
 
-INTERVAL = 0.5  # seconds between two looks at a journal
+INTERVAL = 0.5  # seconds between two reads of a journal
 KEPT = 64  # messages for tabs that come back
 MOST_ROWS = 100  # of the table of learners
 Message = dict[str, Any]
@@ -28,18 +28,18 @@ class Content(Protocol):
     """What a page shows."""
 
     def body(self) -> str:
-        """All of it."""
+        """Return the whole page."""
 
     def changes(self) -> Message | None:
-        """What a tab that has all of it must be told now; None where nothing changed."""
+        """Return what has changed since the last call; None if nothing has."""
 
     @property
     def hurries(self) -> bool:
-        """Whether there is more to read at once."""
+        """True if there is more to read immediately."""
 
 
 class LivePage:
-    """Numbers the changes of a content and keeps the newest."""
+    """Number the changes of a content and keep the latest."""
 
     def __init__(self, content: Content, server: str) -> None:
         self.content = content
@@ -50,7 +50,7 @@ class LivePage:
         self._due = 0.0  # when to look again
 
     def is_due(self) -> bool:
-        """Whether it is time to look for changes; said once, to whoever asks first."""
+        """Return whether it is time to look for changes; True for one caller only."""
         now = perf_counter()
         if now < self._due:
             return False
@@ -59,7 +59,7 @@ class LivePage:
 
     @property
     def seen(self) -> str:
-        """What a tab has seen that has everything."""
+        """Number of the last change, with the name of this server."""
         return f"{self._server}-{self._number}"
 
     def update(self) -> None:
@@ -76,13 +76,13 @@ class LivePage:
             self._messages.append((self._number, json.dumps(changes, separators=(",", ":"))))
 
     def body(self) -> tuple[str, str]:
-        """The page, and what a tab has seen that is given it."""
+        """Return the page and the number of the last change in it."""
         with self._lock:
             self._update()
             return self.content.body(), self.seen
 
     def since(self, seen: str) -> tuple[list[str], str]:
-        """Messages that a tab has not had, and what it has seen then."""
+        """Return the messages that a tab has not received, and the number of the last one."""
         with self._lock:
             server, _, number = seen.partition("-")
             last = int(number) if server == self._server and number.isdigit() else -1
@@ -95,7 +95,7 @@ class LivePage:
 
 
 class RaceContent:
-    """A race, drawn; a race that cannot be read says why."""
+    """A race, drawn; or why it cannot be read."""
 
     def __init__(self, race: FollowedRace) -> None:
         self.race = race
@@ -142,7 +142,7 @@ class RaceContent:
         return {key: text for key, text in values.items() if before.get(key) != text}
 
     def _cells(self, rows: dict[int, list[str]]) -> dict[int, dict[int, str]]:
-        """Of each row the cells that are new."""
+        """Return the cells of each row that are new."""
         before = self._sent.get("rows", {})
         self._sent["rows"] = rows
         changed = {arm: cells for arm, cells in rows.items() if before.get(arm) != cells}
@@ -161,7 +161,7 @@ class RaceContent:
         return {} if same else {kind: value}
 
     def _curves(self, drawn: RaceDrawing) -> Message:
-        """Points to add to curves, and curves to draw anew because they were thinned."""
+        """Return points to add to curves, and curves to draw again because they were thinned."""
         grow: dict[int, list[str]] = {}
         draw: dict[int, str] = {}
         for one in drawn.page.learners:

@@ -31,9 +31,9 @@ from latebloomer.watch.race_list import (
 
 HOST = "127.0.0.1"
 TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
-LOOK = 0.25  # seconds between two looks for messages of a tab
-BEAT = 15.0  # seconds without a message, after which a tab is told that the server lives
-HIDDEN = 90.0  # seconds for which a tab that nobody looks at counts without a sign of life
+LOOK = 0.25  # seconds between two checks for messages of a tab
+BEAT = 15.0  # seconds without a message after which a tab gets a sign of life
+HIDDEN = 90.0  # seconds a hidden tab counts as open after its last keep-alive
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; "
@@ -54,14 +54,14 @@ LIST = (
 
 
 class Watch:
-    """All that is shown of one place, a folder or a journal."""
+    """The pages of one place, a folder or a journal."""
 
     def __init__(self, place: Path, token: str) -> None:
         self.place, self.token = place, token
         self.folder = RaceFolder(place)
         self.server = secrets.token_hex(4)
         self.tabs = 0
-        self.last_sign = monotonic()  # of somebody who looks
+        self.last_sign = monotonic()  # of an open tab
         self.list = LivePage(ListContent(partial(list_html, self.folder)), self.server)
         self._races: dict[str, LivePage] = {}
 
@@ -75,7 +75,7 @@ class Watch:
         return self._races[name]
 
     def is_needed(self) -> bool:
-        """Whether a race runs here or somebody looks."""
+        """Return whether a race runs here or a tab is open."""
         if self.tabs or monotonic() - self.last_sign < HIDDEN:
             return True
         return any(race.state == RUNNING for race in self.folder.races())
@@ -104,10 +104,10 @@ def app_of(watch: Watch, port: int) -> Any:
 
 
 class Guard:
-    """Lets pass what comes to this address, from pages of this address, and nothing else.
+    """Pass on requests to this address from pages of this address, and nothing else.
 
-    Another site's page can make a browser send requests here, and a name that somebody else
-    owns can be made to mean 127.0.0.1: Host and Origin tell.
+    Another site's page can make a browser send requests here, and another domain can be made to
+    resolve to 127.0.0.1: the headers Host and Origin show both.
     """
 
     def __init__(self, app: Any, port: int) -> None:
@@ -147,7 +147,7 @@ def _with_headers(send: Any) -> Callable[[Any], Any]:
 
 
 class Answers:
-    """What each address shows."""
+    """The answers to requests."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -179,7 +179,7 @@ class Answers:
         return self._made.HTMLResponse(html_document("Not found", "", body), status_code=404)
 
     async def race(self, request: Any) -> Any:
-        """One race."""
+        """Show one race."""
         name = request.path_params["name"]
         page = self._watch.race(name)
         if page is None:
@@ -262,7 +262,7 @@ def serve(
     say: Callable[[str], object] = print,
     exit_after_idle: float | None = None,
 ) -> None:
-    """Serve until Ctrl-C, or until nobody has needed it for `exit_after_idle` seconds."""
+    """Serve until Ctrl-C, or until no race or tab has needed it for `exit_after_idle` seconds."""
     uvicorn = extra("uvicorn", "live pages", "watch")
     extra("starlette", "live pages", "watch")
     if not place.exists():
@@ -289,7 +289,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
-        listening.listen()  # who reads the address may ask at once
+        listening.listen()  # a reader of the address may connect immediately
     except (OSError, OverflowError) as error:
         listening.close()
         why = getattr(error, "strerror", None) or "ports are 0 to 65535"

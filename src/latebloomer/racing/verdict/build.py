@@ -49,7 +49,8 @@ def build_verdict(
 ) -> Verdict:
     """Return the verdict by what is known now; an assessment of earlier pulls can be reused."""
     race.need_one_learner()
-    session, history = race.session, History.of(race.session)
+    session = race.session
+    history = History.of(session, empty=assessment is not None)  # slow for long races
     known = assess(race) if assessment is None else assessment
     views = learner_views(race, known.intervals)
     best, naming = views[0], session.selection
@@ -113,7 +114,7 @@ def assess(race: RaceState) -> Assessment:
 
 
 def _reason(session: Session, settings: Settings) -> str:
-    """Why the race is over; the pulls reserved for the winner are spent after an early end too."""
+    """Return why the race ended; after an early end the winner still gets its reserved pulls."""
     text, budget = session.reason, settings.budget or 0
     early = settings.stop is not None and session.winner is not None
     if not (early and session.over and session.budget < budget):
@@ -125,7 +126,7 @@ def _reason(session: Session, settings: Settings) -> str:
 
 
 def _intervals(proof: Certificate | None, history: History, settings: Settings) -> Intervals:
-    """The certificate's bounds, in scores.
+    """Return the certificate's bounds, in scores.
 
     If no limit of the scores is known, a bound beyond the observed scores by more than their
     spread says nothing: it becomes infinite.
@@ -146,7 +147,7 @@ def _intervals(proof: Certificate | None, history: History, settings: Settings) 
 def _certificate(
     session: Session, proof: Certificate | None, best: int, intervals: Intervals
 ) -> str:
-    """That the winner is certified, or what is missing, by name."""
+    """Return that the winner is certified, or what is missing, by name."""
     if proof is None:
         return "not certified: no learner has the three pulls that a noise estimate needs"
     tied = _tied(session, best)

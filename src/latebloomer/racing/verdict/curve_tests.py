@@ -1,4 +1,4 @@
-r"""Do the observed curves contradict what the guarantees assume: rising and concave?
+r"""Tests whether the observed curves contradict the guarantees: curves that rise and flatten.
 
 The test. An arm's n rewards are cut into m = 4, 8 and 16 blocks of b = floor(n/m) >= 3 pulls (the
 newest ones; a shorter arm is not tested), with means :math:`M_1, ..., M_m`. With noise that is
@@ -38,19 +38,19 @@ GAIN = 0.01  # of the spread between arms: less in a quarter of the pulls is a p
 FALLS, BENDS_UP, PLATEAU = "falls", "bends up", "plateau"
 MEANING = {  # of scores; of losses, below
     FALLS: "the guarantees assume curves that never fall",
-    BENDS_UP: "the guarantees assume curves that flatten (concave); a late take-off can be missed",
-    PLATEAU: "no contradiction, but more pulls of it tell nothing new",
+    BENDS_UP: "the guarantees assume concave curves; a late improvement can be missed",
+    PLATEAU: "no contradiction, but more pulls of it show nothing new",
 }
 OF_LOSSES = {
     FALLS: "the guarantees assume losses that never rise",
-    BENDS_UP: "the guarantees assume losses that flatten (convex); a late take-off can be missed",
+    BENDS_UP: "the guarantees assume convex losses; a late improvement can be missed",
     PLATEAU: MEANING[PLATEAU],
 }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One arm's curve against one assumption."""
+    """A curve that contradicts an assumption, or has reached a plateau."""
 
     name: str
     kind: str  # FALLS, BENDS_UP or PLATEAU
@@ -58,11 +58,11 @@ class Finding:
     last: int
     amount: float  # fall, bend or gain, in the units of the scores
     deviations: float  # how many standard deviations that is beyond what is allowed
-    maximize: bool = True  # False where scores are losses: falling is what they should do
+    maximize: bool = True  # False if scores are losses, which should fall
 
     @property
     def contradicts(self) -> bool:
-        """Whether it speaks against an assumption (a plateau does not)."""
+        """True if it contradicts an assumption (a plateau does not)."""
         return self.kind != PLATEAU
 
     def __str__(self) -> str:
@@ -84,9 +84,9 @@ class Finding:
 def check_curves(
     names: Sequence[str], rewards: Sequence[Floats], maximize: bool = True
 ) -> tuple[Finding, ...]:
-    """What the rewards of a race (higher is better) say about its assumptions.
+    """Test the rewards of a race (higher is better) for contradictions of its assumptions.
 
-    `maximize` is whether the scores are so too: findings speak of what the user sees.
+    `maximize` tells whether the scores are such too: findings are about the scores.
     """
     alarm = ALARM / (3 * max(1, len(names)))
     spread = _spread(rewards)

@@ -138,7 +138,7 @@ def _would_train(session: Session, arm: int, budget: int) -> bool:
 
 
 def _expected(one: LearnerView, pull: int) -> float:
-    """The score of a pull to come: on the line from the last score to the estimate."""
+    """Return the score of a later pull: on the line from the last score to the estimate."""
     if one.forecast is None or one.forecast.at <= one.pulls:
         return one.score if one.pulls else 0.0
     way = min(1.0, (pull - one.pulls) / (one.forecast.at - one.pulls))

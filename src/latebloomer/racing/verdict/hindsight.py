@@ -1,9 +1,9 @@
-"""What Successive Halving and ASHA would have picked, as far as the recorded curves tell.
+"""What Successive Halving and ASHA would have kept, as far as the recorded curves show.
 
-A race does not train every arm as far as another rule would have. So each rule is played with the
-largest budget for which all that it asks for was recorded, and that budget is stated. Halving is
-played by its policy's plan and ASHA by its policy's rule for rungs, from rung to rung: pull by
-pull, as a session plays, it would take minutes for thousands of learners.
+A race does not train every arm as far as another method would have. So each method is replayed
+with the largest budget for which all that it requests was recorded, and that budget is stated.
+Halving follows its policy's plan and ASHA its policy's rule for rungs, from rung to rung: pull by
+pull, as in a session, it would take minutes for thousands of learners.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from latebloomer.racing.verdict.history import Floats
 from latebloomer.session.events import FAILED, FINISHED
 
 ETA = 4  # ASHA's reduction factor in Ray Tune and Optuna
-TRIES = 400  # budgets looked at, evenly spaced
-NEARLY = 0.95  # of the race's pulls: then the budgets are called the same
+TRIES = 400  # budgets that are tried, evenly spaced
+NEARLY = 0.95  # of the race's pulls: then the budgets count as equal
 
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Another rule's pick on the recorded curves."""
+    """What another method keeps on the recorded curves."""
 
     rule: str
-    pick: str | None  # None where the record does not suffice
-    pulls: int  # what it would have spent
+    pick: str | None  # None if the recorded curves do not suffice
+    pulls: int  # that it spends
     sentence: str
 
     def __str__(self) -> str:
@@ -40,17 +40,17 @@ class Hindsight:
 
 
 class Unknown(Exception):
-    """A value is asked for that was not recorded."""
+    """A value is needed that was not recorded."""
 
 
 class Curve:
-    """What is known of one arm: its rewards, and what an arm does that ended."""
+    """The recorded rewards of one arm, and how it left."""
 
     def __init__(self, rewards: Floats, left: str | None) -> None:
         self.rewards, self.left = rewards, left
 
     def at(self, n: int) -> float:
-        """The reward of pull n; a finished arm keeps its last one, a failed one is nowhere."""
+        """Return the reward of pull n; the last one of a finished arm, -inf of a failed one."""
         if n <= len(self.rewards):
             return float(self.rewards[n - 1])
         if self.left == FINISHED:
@@ -60,20 +60,20 @@ class Curve:
         raise Unknown
 
     def cost(self, n: int) -> int:
-        """Pulls that bringing it to n takes."""
+        """Return the pulls that training it to n takes."""
         return min(n, len(self.rewards)) if self.left else n
 
 
 def hindsight(
     names: Sequence[str], rewards: Sequence[Floats], budget: int, left: Sequence[str | None]
 ) -> tuple[Hindsight, ...]:
-    """Both rules on one record; `rewards` are such that higher is better."""
+    """Replay both methods; `rewards` are such that higher is better."""
     known = [Curve(x, word) for x, word in zip(rewards, left, strict=True)]
     return halving(names, known, budget), asha(names, known, budget)
 
 
 def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
-    """Successive Halving by the latest value, arms resumed rather than restarted."""
+    """Replay Successive Halving by the latest value; arms are resumed, not restarted."""
     rule, label = SuccessiveHalving(), "Successive Halving (eta 2)"
     for total in _downwards(rule.smallest_budget(len(names))[0], budget):
         plan = rule.plan(len(names), total)
@@ -86,7 +86,7 @@ def halving(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsi
 
 
 def _knockout(known: Sequence[Curve], keep: list[int], upto: list[int]) -> tuple[int, int]:
-    """The pick and the pulls it takes."""
+    """Return the arm that is kept and the pulls that this takes."""
     crew, level, pulls = list(range(len(known))), 0, 0
     for k, n in zip(keep, upto, strict=True):
         if level:
@@ -100,9 +100,9 @@ def _knockout(known: Sequence[Curve], keep: list[int], upto: list[int]) -> tuple
 
 
 def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight:
-    """ASHA as tuners ship it: one worker, arms in the order given, stopped at rungs 1, 4, 16, ...
+    """Replay ASHA as tuners ship it: one worker, arms in the given order, rungs at 1, 4, 16, ...
 
-    At a rung an arm goes on if it is in the top quarter of those that reached it so far.
+    At a rung an arm continues if it is in the top quarter of those that reached it so far.
     """
     label = f"ASHA (eta {ETA}, grace 1, one worker, learners in this order)"
     cuts = cache(partial(_cuts, known))  # ends between the same two rungs have the same ones
@@ -117,12 +117,12 @@ def asha(names: Sequence[str], known: Sequence[Curve], budget: int) -> Hindsight
 
 
 def _rungs_below(end: int) -> tuple[int, ...]:
-    """1, 4, 16, ... below `end`."""
+    """Return 1, 4, 16, ... below `end`."""
     return tuple(takewhile(lambda n: n < end, accumulate(repeat(ETA), mul, initial=1)))
 
 
 def _cuts(known: Sequence[Curve], rungs: tuple[int, ...]) -> list[int | None] | None:
-    """The rung at which each arm is stopped, None where it is at none; None for all: unknown."""
+    """Return the rung at which each arm is stopped, or None; None for all: unknown."""
     seen: dict[int, list[float]] = {n: [] for n in rungs}
     try:
         return [_cut(curve, seen) for curve in known]
@@ -140,7 +140,7 @@ def _asha(known: Sequence[Curve], cuts: list[int | None] | None, end: int) -> tu
 
 
 def _cut(curve: Curve, rungs: dict[int, list[float]]) -> int | None:
-    """Where ASHA's rule stops an arm; `rungs` has the values seen at each, sorted."""
+    """Return where ASHA stops an arm; `rungs` has the values seen at each, sorted."""
     for n, seen in rungs.items():
         value = curve.at(n)
         insort(seen, value)
@@ -160,10 +160,10 @@ def _found(
     rule: str, names: Sequence[str], played: tuple[int, int], budget: int, more: str = ""
 ) -> Hindsight:
     pick, pulls = played
-    short = "" if pulls >= NEARLY * budget else f" of {budget} (the record reaches no further)"
-    text = f"{rule} with {pulls} pulls{short}{more} would have picked {names[pick]}"
+    short = "" if pulls >= NEARLY * budget else f" of {budget} (as far as curves were recorded)"
+    text = f"{rule} with {pulls} pulls{short}{more} would have kept {names[pick]}"
     return Hindsight(rule, names[pick], pulls, text)
 
 
 def _unknown(rule: str) -> Hindsight:
-    return Hindsight(rule, None, 0, f"{rule}: not known, it asks for more than was recorded")
+    return Hindsight(rule, None, 0, f"{rule}: unknown, because it needs more than was recorded")

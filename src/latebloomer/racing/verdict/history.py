@@ -1,4 +1,4 @@
-"""The curves of a race, as numbers: what was told, arm by arm."""
+"""The curves of a race, as numbers: the scores of every arm."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ class History:
     names: tuple[str, ...]
     arms: Ints  # the arm of each pull
     scores: Floats
-    sign: float  # 1 where higher is better, -1 where lower is
+    sign: float  # 1 if higher is better, -1 if lower is
 
     @classmethod
-    def of(cls, session: Session) -> History:
-        """What a session has been told."""
-        pulls = np.fromiter(session.history, dtype=[("arm", np.int64), ("score", np.float64)])
+    def of(cls, session: Session, empty: bool = False) -> History:
+        """Return the scores of a session; none, if only its names and its sign are needed."""
+        reported = [] if empty else session.history
+        pulls = np.fromiter(reported, dtype=[("arm", np.int64), ("score", np.float64)])
         return cls(session.names, pulls["arm"], pulls["score"], 1.0 if session.maximize else -1.0)
 
     def upto(self, pulls: int) -> History:
-        """The first so many pulls of the race."""
+        """Return the first pulls of the race."""
         return History(self.names, self.arms[:pulls], self.scores[:pulls], self.sign)
 
     def scores_of(self, arm: int) -> Floats:
-        """An arm's scores, pull by pull."""
+        """Return an arm's scores, pull by pull."""
         return self._by_arm[arm]
 
     @cached_property
@@ -44,12 +45,8 @@ class History:
         counts = np.bincount(self.arms, minlength=len(self.names))
         return np.split(self.scores[order], np.cumsum(counts)[:-1])
 
-    def times_of(self, arm: int) -> Ints:
-        """The numbers in the race, from 1, of an arm's pulls."""
-        return np.flatnonzero(self.arms == arm) + 1
-
     def rewards(self) -> list[Floats]:
-        """Every arm's scores with the sign that makes higher better."""
+        """Return every arm's scores with the sign that makes higher better."""
         return [self.sign * self.scores_of(i) for i in range(len(self.names))]
 
     def leader_at_half(self, swept: bool, without: Collection[int] = ()) -> int | None:
@@ -73,7 +70,7 @@ class History:
 
 
 def _level(lengths: list[int], pulls: int) -> int:
-    """The largest level to which all arms can be brought with so many pulls.
+    """Return the largest level to which all arms can be trained with that many pulls.
 
     >>> _level([4, 9, 9], 13)  # 4 + 4 + 4 pulls; the next level takes 14
     4

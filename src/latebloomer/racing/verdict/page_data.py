@@ -60,7 +60,7 @@ def page_data(
 
 
 def _why(verdict: Verdict) -> str:
-    """Score and forecast of the best learner, what it is ahead of, and learners with more."""
+    """Return score and forecast of the best learner, its lead, and learners with higher scores."""
     best, sign = verdict[verdict.name], verdict.history.sign
     told = [as_sentence(standing(best, verdict.horizon))]
     rivals = [one for one in verdict.learners
@@ -100,7 +100,7 @@ def curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
 
 
 def _departures(verdict: Verdict) -> list[PageEvent]:
-    """Which learners left and why, the last first."""
+    """Return which learners left and why, the last first."""
     left = [one for one in verdict.learners if one.left_at and not one.leads]
     left.sort(key=lambda one: -(one.left_at or 0))
     return [

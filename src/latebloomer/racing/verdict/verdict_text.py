@@ -64,7 +64,7 @@ def policy_text(verdict: Verdict) -> str:
 
 
 def _table(shown: Sequence[LearnerView]) -> list[str]:
-    """Learners, one a line, below a header."""
+    """Return learners, one a line, below a header."""
     head = ("learner", "trained", "score", "forecast (trust)", f"estimate ({shown[0].rule})",
             "time")  # fmt: skip
     rows = [head, *(_cells(one) for one in shown)]
@@ -88,7 +88,7 @@ def _cells(one: LearnerView) -> tuple[str, ...]:
 
 
 def _others(verdict: Verdict) -> list[str]:
-    """What other methods keep on the recorded curves, and how much of the budget that covers."""
+    """Return what other methods keep on the recorded curves, and with how many pulls."""
     kept = [
         f"{rival.rule.partition(' (')[0]} ({rival.pulls:,} of {verdict.selected.at:,} pulls) "
         f"keeps {short_name(rival.pick)}"
@@ -99,7 +99,7 @@ def _others(verdict: Verdict) -> list[str]:
 
 
 def _not_shown(verdict: Verdict, learners: int) -> list[str]:
-    """What was left out, counted, and where to read it; else where every pull is."""
+    """Return what was left out, counted, and where to read it; or where every pull is."""
     warnings, left = len(verdict.warnings), []
     if learners > 0:
         left.append(f"{learners} learner{'s' * (learners > 1)}")
@@ -155,7 +155,7 @@ def _small_budget(race: RaceState) -> list[str]:
 
 
 def _missed_time(seconds: float, race: RaceState) -> list[str]:
-    """By how much a time-based race missed its time, and what took it."""
+    """Return by how much a time-based race missed its time, and what took it."""
     longest = race.longest_pull
     if race.session.over and abs(race.elapsed - seconds) > CLOSE * seconds:
         failing = sum(failure.seconds for failure in race.failures)
@@ -171,7 +171,7 @@ def _missed_time(seconds: float, race: RaceState) -> list[str]:
 
 
 def unequal_costs(race: RaceState) -> list[str]:
-    """A warning, with numbers and what to set, if few learners took most of the time.
+    """Return a warning, with numbers and what to set, if few learners took most of the time.
 
     A learner that stays has more pulls than the others, so the length of pulls counts: one learner
     takes more than half of the time at twice the mean time per pull, or pulls differ tenfold.
