@@ -125,6 +125,7 @@ def test_real_scripts_pause_and_resume_and_no_pull_is_overspent(tmp_path):
     verdict = scheduler.verdict()
     same_verdict(our_race(NAMES, **SHORT), verdict)
     assert len(trained(tmp_path)) == len(set(trained(tmp_path))) == verdict.spent
+    assert all(row.seconds > 0 for row in verdict.learners)  # Syne Tune's own times
 
 
 def test_a_killed_tuner_goes_on_to_the_same_verdict(tmp_path):

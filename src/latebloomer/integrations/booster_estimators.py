@@ -105,7 +105,8 @@ class LightGBMModel(ContinuedModel):
         return {"init_model": self._model.booster_}
 
     def _draws(self) -> bool:
-        return lightgbm.draws_at_random(lightgbm.settings_of(self._model.booster_))
+        settings = lightgbm.settings_of(self._model.booster_)
+        return lightgbm.draws_at_random(settings) or lightgbm.keeps_hidden_states(settings)
 
 
 class CatBoostModel(BoosterModel):

@@ -117,10 +117,12 @@ class CatBoostLearner(BoosterLearner):
 
     def _train(self, last: int) -> float:
         if self._training is None:
-            library, folder = self._library, self._folder
-            rows = self._train_rows, self._valid_rows
-            self._training = PausedTraining(partial(fit, library, self._params, rows, folder))
-            self._training.end_with(self)
+            fit = partial(
+                self._library.CatBoost(self._params).fit, self._train_rows,
+                eval_set=self._valid_rows, save_snapshot=True, snapshot_interval=NEVER,
+                snapshot_file=str(self._folder / SNAPSHOT),  # it continues from there
+            )  # fmt: skip
+            self._training = PausedTraining(fit, self)
         try:
             values = self._training.advance(last)
         except KeyboardInterrupt:
@@ -133,10 +135,8 @@ class CatBoostLearner(BoosterLearner):
         raise NotImplementedError  # rounds are CatBoost's own
 
     def _named_value(self) -> float:
-        end = self.model.tree_count_
-        return self._last(
-            self.model.eval_metrics(self._valid_rows, [self._metric], eval_period=end)
-        )
+        model, named = self.model, [self._metric]
+        return self._last(model.eval_metrics(self._valid_rows, named, eval_period=self.steps))
 
     def _last(self, values: Mapping[str, Any]) -> float:
         """Return the latest value of the metric, which CatBoost reports without its hints."""
@@ -186,8 +186,9 @@ class PausedTraining:
     data. Of the two threads only one runs at a time.
     """
 
-    def __init__(self, fit: Callable[[Any], Any]) -> None:
-        self._fit = fit
+    def __init__(self, fit: Callable[..., Any], learner: Any) -> None:
+        self._fit = fit  # without a reference to the learner, whose end also ends the thread
+        self._finalizer = weakref.finalize(learner, self._stop)
         self._upto = 0  # rounds to pause after
         self._ending = False
         self._go, self._paused = threading.Semaphore(0), threading.Semaphore(0)
@@ -195,10 +196,6 @@ class PausedTraining:
         self._result: Any = None
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True, name="catboost")
-
-    def end_with(self, learner: Any) -> None:
-        """Have the thread end when the learner is released, or the process ends."""
-        self._finalizer = weakref.finalize(learner, self._stop)
 
     def advance(self, upto: int) -> Mapping[str, Any]:
         """Train until `upto` rounds are done and return the values of all metrics."""
@@ -229,7 +226,7 @@ class PausedTraining:
 
     def _run(self) -> None:
         try:
-            self._result = self._fit(self)
+            self._result = self._fit(callbacks=[self])
         except BaseException as error:
             self._failed = error
         self._paused.release()
@@ -241,15 +238,6 @@ class PausedTraining:
             self._paused.release()
             self._go.acquire()
         return not self._ending
-
-
-def fit(library: Any, params: Mapping[str, Any], rows: Any, folder: Path, callback: Any) -> Any:
-    """Train, from the snapshot if there is one, until the callback ends it; return the model."""
-    train, valid = rows
-    return library.CatBoost(params).fit(
-        train, eval_set=valid, callbacks=[callback], save_snapshot=True,
-        snapshot_file=str(folder / SNAPSHOT), snapshot_interval=NEVER,
-    )  # fmt: skip
 
 
 def talks(params: Mapping[str, Any]) -> bool:
