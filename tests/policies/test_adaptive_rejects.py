@@ -10,13 +10,13 @@ from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies.adaptive_rejects import (
+    WINDOW,
     AdaptiveRejects,
     cost,
     power_levels,
     sum_of_powers,
     windows_at,
 )
-from latebloomer.policies.adaptive_window import WINDOW
 from latebloomer.problems import Exponential, Problem
 from latebloomer.session.events import FINISHED, LearnerLeft
 from latebloomer.session.session import Session

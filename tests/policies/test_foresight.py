@@ -12,7 +12,7 @@ from latebloomer import AdaptiveRejects, Foresight
 from latebloomer.core.ledger import SWEEPS
 from latebloomer.core.moves import game_of, lists_for, plain_moves
 from latebloomer.errors import SettingError
-from latebloomer.policies.adaptive_window import WINDOW, late_noise
+from latebloomer.policies.adaptive_rejects import WINDOW, late_noise
 from latebloomer.policies.foresight import BELIEF, advised_power, exponent, gain
 from latebloomer.session.events import FINISHED, LearnerLeft
 from latebloomer.session.session import Session

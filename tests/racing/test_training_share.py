@@ -12,7 +12,7 @@ from latebloomer import LocalRunner, race, resume
 from latebloomer.core.ledger import SWEEPS, remember_rises
 from latebloomer.core.moves import lists_for
 from latebloomer.errors import SettingError
-from latebloomer.policies.adaptive_window import late_noise
+from latebloomer.policies.adaptive_rejects import late_noise
 from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import Share, shares_of, units_of

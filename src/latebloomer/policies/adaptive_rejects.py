@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from math import exp, expm1, inf
 from typing import ClassVar, Self
 
+from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
+from latebloomer.core.statistics import noise_variance, second_difference
 from latebloomer.errors import need_number, require
-from latebloomer.policies.adaptive_window import (
-    NOISE_PULLS,
-    WINDOW,
-    best_window,
-    late_mean,
-    late_noise,
-)
 from latebloomer.policies.base import Policy
+
+NOISE_PULLS = 3  # pulls needed to separate noise from slope: one second difference
+WINDOW = 0  # cell of `Ledger.pool` with the window that the racing arms were last rated by
 
 
 @dataclass(frozen=True)
@@ -210,3 +208,83 @@ def sum_of_powers(signal: float, windows: range) -> float:
     if signal == 0:
         return float(len(windows))
     return exp(-windows.start * signal) * expm1(-len(windows) * signal) / expm1(-signal)
+
+
+# --- the window: long if noise dominates, short if slopes do ---
+# A mean of h rewards has noise sigma^2/h and lags by (h - 1)/2 pulls of slope. Over arms whose
+# slopes have variance V the sum of the two, sigma^2/h + V h^2/4, is smallest at h^3 = 2 sigma^2/V.
+# Noise and slopes are computed from what `remember_rises` keeps, so that they keep their digits.
+
+
+@kernel
+def late_mean(ledger: Ledger, i: int, h: int) -> float:
+    """Return the mean of arm i's last h rewards, at most its later half; that half if h is 0."""
+    n = ledger.n[i]
+    if n < NOISE_PULLS:
+        return recent_mean(ledger, i, n)
+    half = n // 2
+    return recent_mean(ledger, i, min(h, half) if h > 0 else half)
+
+
+@kernel
+def best_window(ledger: Ledger, n: int, noise: float) -> int:
+    """Return the h in [1, n/2] that minimizes sigma^2/h + V h^2/4 over the racing arms."""
+    half = n // 2
+    m = max(NOISE_PULLS, half)
+    own = 12.0 * noise / (1.0 * m * (m * m - 1))  # the noise of a slope
+    spread = slope_variance(ledger, n, m) - own
+    if not spread * half * half * half > 2.0 * noise:  # also if the spread is not positive
+        return half
+    return max(1, min(half, int((2.0 * noise / spread) ** (1.0 / 3.0) + 0.5)))
+
+
+@kernel
+def late_noise(ledger: Ledger, n: int) -> float:
+    """Return the noise variance in the later half of the racing arms' n pulls (all, below 6).
+
+    Arms that repeat their rewards between their steps do not count.
+    """
+    m = n if n < 2 * NOISE_PULLS else n // 2
+    size, total = 0, 0.0
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if ledger.repeats_scores[i] == 0:
+            size += 1
+            old, middle = rise(ledger, i, n - m + 1), rise(ledger, i, n - m + 2)
+            for k in range(n - m + 3, n + 1):
+                new = rise(ledger, i, k)
+                bend = second_difference(new, middle, old)
+                total += bend * bend
+                old, middle = middle, new
+    return noise_variance(total, size * (m - 2)) if size > 0 else 0.0
+
+
+@kernel
+def rise(ledger: Ledger, i: int, n: int) -> float:
+    """Return the n-th reward of arm i minus its first."""
+    return (ledger.Q[i][n] - ledger.Q[i][n - 1]) / n if n > 1 else 0.0
+
+
+@kernel
+def slope_variance(ledger: Ledger, n: int, m: int) -> float:
+    """Return the variance, over racing arms, of the least-squares slopes of their last m pulls."""
+    size, mean, squares = ledger.cursor[RACERS], 0.0, 0.0
+    for place in range(size):
+        s = late_slope(ledger, ledger.racing[place], n, m)
+        step = s - mean  # Welford's sums: no difference of large numbers
+        mean += step / (place + 1)
+        squares += step * (s - mean)
+    return squares / size
+
+
+@kernel
+def late_slope(ledger: Ledger, i: int, n: int, m: int) -> float:
+    """Return the least-squares slope of arm i's last m rewards.
+
+    That is 12 sum (l - mean l) X_l / (m (m^2 - 1)).
+    """
+    S, Q = ledger.S[i], ledger.Q[i]
+    middle = n - 0.5 * (m - 1)
+    before = Q[n - m] if n > m else 0.0  # Q[0] holds the first reward
+    moment = (Q[n] - before) - middle * (S[n] - S[n - m] - m * Q[0])
+    return 12.0 * moment / (1.0 * m * (m * m - 1))

@@ -52,12 +52,12 @@ class ASHA(Policy):
     remember = staticmethod(remember_rewards)
 
     def __post_init__(self) -> None:
-        require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
-                "one in eta learners continues")  # fmt: skip
-        require(need_whole("grace", self.grace) >= 1, "grace", self.grace, "at least 1",
-                "learners are compared by their scores")  # fmt: skip
-        require(need_whole("workers", self.workers) >= 1, "workers", self.workers, "at least 1",
-                "at least one learner is trained at a time")  # fmt: skip
+        checks = (("eta", 2, "one in eta learners continues"),
+                  ("grace", 1, "learners are compared by their scores"),
+                  ("workers", 1, "at least one learner is trained at a time"))  # fmt: skip
+        for name, least, why in checks:
+            value = need_whole(name, getattr(self, name))
+            require(value >= least, name, value, f"at least {least}", why)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]

@@ -21,13 +21,7 @@ import numpy as np
 from latebloomer._util.memory import need_memory
 from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import (
-    ANY,
-    Ledger,
-    Plan,
-    best_open,
-    remember_slopes,
-)
+from latebloomer.core.ledger import ANY, Ledger, Plan, best_open, remember_slopes
 from latebloomer.core.phases import log_bar
 from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
 

@@ -9,14 +9,16 @@ from typing import ClassVar, Self
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
 from latebloomer.errors import need_number, require
-from latebloomer.policies.adaptive_rejects import budget_for_noise, one_by_one, power_levels
-from latebloomer.policies.adaptive_window import (
+from latebloomer.policies.adaptive_rejects import (
     NOISE_PULLS,
     WINDOW,
     best_window,
+    budget_for_noise,
     late_mean,
     late_noise,
     late_slope,
+    one_by_one,
+    power_levels,
 )
 from latebloomer.policies.base import Forecast, Policy
 

@@ -187,9 +187,10 @@ def describe(
     plan = policy.plan(arms, budget, horizon, min_pulls)
     phases, left, before = [], budget, 0
     for k, n in zip(plan.keep.tolist(), plan.upto.tolist(), strict=True):
-        phase = _open(arms, before, n, left) if k == ANY else _closed(k, before, n, left)
-        phases.append(phase)
-        left, before = left - phase.pulls, n
+        pulls = min(left, (arms if k == ANY else k) * (n - before))
+        each, more = divmod(pulls, k)
+        phases.append(Phase(None, n, pulls) if k == ANY else Phase(k, before + each, pulls, more))
+        left, before = left - pulls, n
     advised, why = policy.advised_budget(arms)
     return Description(
         policy, arms, budget, horizon, tuple(p for p in phases if p.pulls), left, advised, why,
@@ -209,13 +210,3 @@ def _advised_min_pulls(policy: Policy, arms: int, budget: int) -> int | None:
     if policy.decides_after_sweeps():
         return None
     return next((n for n in ADVISED_MIN_PULLS if budget >= arms * (n + 1)), None)
-
-
-def _closed(k: int, before: int, upto: int, left: int) -> Phase:
-    pulls = min(left, k * (upto - before))
-    each, more = divmod(pulls, k)
-    return Phase(k, before + each, pulls, more)
-
-
-def _open(arms: int, before: int, upto: int, left: int) -> Phase:
-    return Phase(None, upto, min(left, arms * (upto - before)))

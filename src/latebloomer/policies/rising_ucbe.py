@@ -18,12 +18,7 @@ from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open
 from latebloomer.core.statistics import noise_variance
 from latebloomer.errors import need_number, require
-from latebloomer.policies.base import (
-    Policy,
-    check_choice,
-    check_not_negative,
-    check_window,
-)
+from latebloomer.policies.base import Policy, check_choice, check_not_negative, check_window
 from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 
 BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
