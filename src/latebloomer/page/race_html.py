@@ -25,6 +25,7 @@ COLORED = 12  # learners up to which each has a color; of more, the top ones hav
 TOP = 10
 WITH_RAW = 24  # learners up to which individual scores can be shown too
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
+SPOKEN = ' aria-live="polite"'  # read aloud when it changes
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
 
@@ -60,11 +61,7 @@ class RaceDrawing:
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         self.looks = {one.arm: self._look(one) for one in page.learners}
         self.raw = len(page.learners) <= WITH_RAW
-        self._most_rows = most_rows  # None: all
-        if before is not None and before.page.certainty == page.certainty:
-            self.certainty: str = before.certainty
-        else:
-            self.certainty = sections.certainty_html(page, self.looks)
+        self.shown = page.learners[:most_rows]  # the learners that have a row
 
     def _look(self, one: LearnerView) -> str:
         """Return the classes of a learner: its color, and whether it is the best."""
@@ -74,7 +71,10 @@ class RaceDrawing:
 
     def body(self) -> str:
         """Return the whole page."""
-        around = {name: _place(name, text) for name, text in self.pieces().items()}
+        around = {
+            name: f'<div id="{name}"{SPOKEN if name == "title" else ""}>{text}</div>'
+            for name, text in self.pieces().items()
+        }
         above = "".join(around[name] for name in ("when", "title", "why", "progress"))
         below = "".join(
             around[name] for name in ("events", "certainty", "others", "warnings", "about")
@@ -97,7 +97,7 @@ class RaceDrawing:
             "progress": _progress(page),
             "settings": sections.settings_html(page),
             "events": sections.events_html(page.events, page.state == RUNNING),
-            "certainty": self.certainty,
+            "certainty": sections.certainty_html(page, self.looks),
             "others": sections.others_html(page),
             "warnings": sections.warnings_html(page),
             "about": sections.about_html(page),
@@ -136,11 +136,6 @@ class RaceDrawing:
             for one in self.page.learners
             if one.arm in self.slots
         )
-
-    @property
-    def label(self) -> str:
-        """The picture in a sentence."""
-        return svg.describe_curves(self.page)
 
     def note(self) -> str:
         """Return how to read the picture."""
@@ -194,20 +189,10 @@ class RaceDrawing:
             f'<tbody id="rows">{rows}</tbody></table>{more}',
         )
 
-    @property
-    def shown(self) -> Sequence[LearnerView]:
-        """The learners that have a row."""
-        return self.page.learners[: self._most_rows]
-
     def rows(self) -> dict[int, list[str]]:
         """Return the cells of the table's rows, by the number of the learner, in order."""
         most = max([1, *(one.pulls for one in self.page.learners)])
         return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
-
-
-def _place(name: str, text: str) -> str:
-    spoken = ' aria-live="polite"' if name == "title" else ""
-    return f'<div id="{name}"{spoken}>{text}</div>'
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
@@ -273,7 +258,6 @@ def _facts(page: RacePage) -> Iterable[str]:
         estimate, pulls = page.selected
         yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
-    yield f"<b>{best.pulls:,}</b><span>of {page.spent:,} pulls were its own</span>"
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     sure = page.certainty
     if sure is not None and page.final:
@@ -284,7 +268,7 @@ def _facts(page: RacePage) -> Iterable[str]:
 
 
 def _levels(page: RacePage) -> str:
-    ahead = [f"the best {one.learners} learners to {one.pulls:,}" for one in page.levels[:3]]
+    ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
     more = len(page.levels) - len(ahead)
     return f"Next: train {', '.join(ahead)} pulls{f' and {more} more phases' if more else ''}."
 

@@ -14,7 +14,6 @@ from latebloomer.page.race_page import (
     FINISHED,
     INTERRUPTED,
     RUNNING,
-    Level,
     PageEvent,
     RacePage,
 )
@@ -24,7 +23,6 @@ from latebloomer.racing.journal import files
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
-from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_settings
 from latebloomer.session import events
 
@@ -124,7 +122,7 @@ class FollowedRace:
         self._racing = racing
         if not gone:
             return
-        dropped = [one for one in learner_views(state, {}) if one.arm in gone]
+        dropped = [one for one in state.learners() if one.arm in gone]
         for one in sorted(dropped, key=lambda one: one.left_at or 0):
             self._add(PageEvent(one.left_at or 0, f"{one.name}: {one.why}"))
 
@@ -165,7 +163,7 @@ class FollowedRace:
             page = replace(page, why=self.wrong or reading)
         return replace(
             page, seconds=elapsed, time_left=_time_left(state, elapsed, waited),
-            levels=[Level(k, n) for k, n in session.levels_to_come], events=list(self._events),
+            levels=session.levels_to_come, events=list(self._events),
             warnings=(),
         )  # fmt: skip
 
@@ -195,7 +193,7 @@ class FollowedRace:
             why={RUNNING: "The first pull is running.", ALL_FAILED: "No learner is left."}.get(
                 stage, "No pull was made."
             ),
-            learners=learner_views(state, {}), curves=self._curves, spent=session.spent,
+            learners=state.learners(), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
             higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,
             settings=shown_settings(settings.as_dict(), settings.rule),
