@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from itertools import count
-from pathlib import Path
 
 import pytest
 
