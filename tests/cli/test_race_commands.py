@@ -100,7 +100,7 @@ def test_ctrl_c_prints_the_command_that_goes_on(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["race", "mine:learners"], "needs exactly one"),
+        (["race", "mine:learners"], "give exactly one budget"),
         (
             ["race", "mine:learners", "--budget", "1"],
             "BudgetError: --budget 1 is too small for 2 learners",

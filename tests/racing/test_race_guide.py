@@ -1,7 +1,5 @@
 """docs/callbacks.md and docs/budget.md: examples say what they say, tables name all there is."""
 
-import contextlib
-import io
 import re
 from pathlib import Path
 from typing import get_args
@@ -17,15 +15,17 @@ def section(title, page="callbacks.md"):
     return text.split(f"\n## {title}")[1].split("\n## ")[0]
 
 
-def test_the_example_of_callbacks_prints_what_it_says(tmp_path, monkeypatch):
+def introduction(page="callbacks.md"):
+    return (DOCS / page).read_text(encoding="utf-8").split("\n## ")[0]
+
+
+def test_the_example_of_callbacks_prints_and_stops_the_race(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text = section("Callbacks")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (said,) = re.findall(r"It prints\n\n```\n(.*?)```", text, re.DOTALL)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code, {})
-    assert out.getvalue() == said
+    (code,) = re.findall(r"```python\n(.*?)```", introduction(), re.DOTALL)
+    made = {}
+    exec(code, made)
+    assert capsys.readouterr().out == "short left: finished after 19 pulls\n"
+    assert made["verdict"].reason.endswith("slow is good enough")
 
 
 def test_the_example_of_full_trainings_runs(tmp_path, monkeypatch):
@@ -44,7 +44,7 @@ def first_cells(text):
 
 def test_the_table_of_the_view_has_all_that_a_view_has():
     public = {name for name in vars(RaceView) if not name.startswith("_")}
-    assert first_cells(section("Callbacks")) == public
+    assert first_cells(introduction()) == public
 
 
 def test_the_table_of_events_has_every_event_with_its_fields():

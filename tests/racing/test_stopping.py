@@ -216,13 +216,13 @@ def test_the_intervals_of_an_early_end_are_those_of_the_whole_budget():
 
 def test_by_the_clock_too_a_callback_does_not_make_the_certificate_narrower():
     stopped = race(CLEAR, seconds=600, horizon=2000, policy="foresight", journal=None,
-                   progress=False, callbacks=[end_at(300)])  # fmt: skip
+                   progress=False, callbacks=[end_at(300)], score_range=(-99, 99))  # fmt: skip
     whole = certificate([stopped.curve(name) for name in CLEAR], None, horizon=2000)
     assert [arm.upper for arm in stopped.learners] == whole.upper.tolist()
 
 
 def test_a_callback_that_stops_does_not_make_the_certificate_narrower():
-    stopped = run(stop=None, callbacks=[end_at(300)])
+    stopped = run(stop=None, callbacks=[end_at(300)], score_range=(-99, 99))
     running = told(stopped, 300).certificate()
     assert stopped.spent == 300
     assert [arm.lower for arm in stopped.learners] == running.lower.tolist()

@@ -184,7 +184,7 @@ def test_nothing_is_built_to_ask_for_a_full_training():
         def full_steps(self):
             return 100
 
-    with pytest.raises(SettingError, match="a full training of model is not known"):
+    with pytest.raises(SettingError, match="full training is unknown for model"):
         shares_of({"model": Model, "other": Model}, {"other": 10})
 
 
@@ -193,12 +193,12 @@ def test_nothing_is_built_to_ask_for_a_full_training():
     [
         (
             {"trainings": 3, "full_steps": {"a": 10}},
-            "a full training of b is not known, but every",
+            "full training is unknown for b",
         ),
-        ({"trainings": 3}, r"a full training of a, b is not known.*full_steps=\{'a': 200\}"),
+        ({"trainings": 3}, r"full training is unknown for a, b.*full_steps=\{'a': 200\}"),
         (
             {"trainings": 3, "full_steps": 0},
-            "full of 'a'=0, but full of 'a' must be a whole number",
+            "full of 'a'=0, but full of 'a' must be an integer >= 1",
         ),
         ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
         ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
@@ -213,14 +213,17 @@ def test_nothing_is_built_to_ask_for_a_full_training():
         ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
         (
             {"trainings": 3, "seconds": 10, "full_steps": 10},
-            "trainings=3 and seconds=10, but a race",
+            "trainings=3 and seconds=10: give exactly one budget",
         ),
         ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be above 0"),
         (
             {"trainings": "two", "full_steps": 10},
             "trainings='two', but trainings must be a number",
         ),
-        ({"budget": 30, "pulls_per_training": 5}, "that is for trainings= or full_steps="),
+        (
+            {"budget": 30, "pulls_per_training": 5},
+            "pulls_per_training=5 needs trainings= or full_steps=",
+        ),
         ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
         ({"budget": 30, "full_steps": 20, "horizon": 21}, "horizon must be at most 20"),
     ],
@@ -343,7 +346,7 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
     path, first = tmp_path / "race.db", {"kept": Kept, "stream": rising(12)}
     full_steps = {"kept": 173, "stream": 91}
     quiet(first, trainings=1, full_steps=full_steps, pulls_per_training=60, journal=path)
-    with pytest.raises(SettingError, match="a full training of late is not known"):
+    with pytest.raises(SettingError, match="full training is unknown for late"):
         resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
     more = resume(
         path, first, trainings=3, add={"late": rising(2)}, full_steps={"late": 20}, progress=False

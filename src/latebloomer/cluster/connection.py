@@ -19,7 +19,7 @@ WAIT = 60.0  # seconds in which a node must answer a question
 
 
 def ray_module() -> Any:
-    """Ray, or an error that says what to install."""
+    """Return Ray; raise an error that says what to install if it is missing."""
     ray = extra("ray", "races and simulations on several cores or machines", "ray")
     version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     if version < OLDEST:
@@ -60,7 +60,7 @@ class Cluster:
         self.ray: Any = None
 
     def open(self) -> Cluster:
-        """Connect; an error says what is wrong with the address."""
+        """Connect to Ray; raise an error if the address is wrong."""
         ray = sys.modules.get("ray")
         connected = ray is not None and ray.is_initialized()
         address = self._address
@@ -133,7 +133,7 @@ class Cluster:
         self._ours = True
 
     def _need_the_same(self) -> None:
-        """This program is connected already; to another cluster than asked for is an error."""
+        """Raise an error if this program is connected to another cluster than requested."""
         if self._address in (None, "auto"):
             return
         if str(self._address).startswith("ray://") and self.ray.util.client.ray.is_connected():
@@ -149,15 +149,15 @@ class Cluster:
 
     @property
     def loopback(self) -> bool:
-        """Whether every node listens on the loopback interface alone."""
+        """True if every node listens on the loopback interface only."""
         return all(node["NodeManagerAddress"] in LOOPBACK for node in self.nodes())
 
     def nodes(self) -> list[dict[str, Any]]:
-        """The nodes that are alive, as Ray describes them."""
+        """Return the nodes that are alive, as Ray describes them."""
         return [node for node in self.ray.nodes() if node["Alive"]]
 
     def room(self, wanted: Mapping[str, float]) -> int:
-        """How many times `wanted` resources fit, node by node, if nobody else uses them.
+        """Return how many times `wanted` fits the nodes together, if nothing else uses them.
 
         Where they fit nowhere, an error says what is asked for and what each node has.
         """
@@ -172,7 +172,7 @@ class Cluster:
         return fits
 
     def ask_nodes(self, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
-        """The answers of every node to a function call, by node id; exceptions among them."""
+        """Return every node's answer to a function call, by node id; exceptions among them."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         remote = self.ray.remote(num_cpus=0, max_retries=2)(question)
@@ -211,7 +211,7 @@ class Cluster:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether this names a Ray that listens on the loopback interface.
+    """Return whether this names a Ray that listens on the loopback interface.
 
     Where Ray may use all interfaces it replaces such a host by the machine's own address, at
     which that one does not answer, and tries for minutes.
@@ -224,7 +224,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _running_here() -> str:
-    """The address of the Ray that runs on this machine, where `ray start` notes it.
+    """Return the address of the Ray that runs on this machine, as `ray start` notes it.
 
     Ray would also look through all processes for one that some program has started for itself,
     and try for minutes where that one does not let it in.
@@ -251,7 +251,7 @@ def _version() -> tuple[str, tuple[int, int]]:
 
 
 def _times(have: Mapping[str, float], wanted: Mapping[str, float]) -> int:
-    """How many times `wanted` fits into what a node has.
+    """Return how many times `wanted` fits into what a node has.
 
     >>> _times({"CPU": 8.0, "GPU": 2.0}, {"CPU": 3, "GPU": 0})
     2
@@ -261,7 +261,8 @@ def _times(have: Mapping[str, float], wanted: Mapping[str, float]) -> int:
 
 
 def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
-    """
+    """Return amounts of resources as text.
+
     >>> _named({"CPU": 4.0, "memory": 1e9}, {"CPU": 1, "GPU": 2})
     '4 CPU, 0 GPU'
     """
@@ -269,4 +270,5 @@ def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
 
 
 def first_line(error: BaseException) -> str:
+    """Return the first line of what an exception says."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

@@ -33,7 +33,7 @@ class PrivateFolder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="latebloomer-", dir=_temporary()))
         script = Path(__file__).with_name("watchdog.py")
-        # Isolated: it reads no code from the working folder. In a session of its own: what ends
+        # Isolated: it reads no code from the working folder. In its own session: what ends
         # this program by Ctrl-C or with its process group does not reach it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", script, str(os.getpid()), self.path],
@@ -53,14 +53,14 @@ class PrivateFolder:
 
 
 def _temporary() -> str:
-    """The temporary folder, one that leaves room for the names of Ray's sockets."""
+    """Return a temporary folder that leaves room for the names of Ray's sockets."""
     named = os.environ.get("RAY_TMPDIR")
     usual = named or tempfile.gettempdir()
     return "/tmp" if os.name == "posix" and not named and len(usual) > LONGEST else usual
 
 
 def make_token() -> None:
-    """A token for Ray that nobody else can read at any time, where the user has none yet.
+    """Make a token for Ray that no other user can read, if the user has none yet.
 
     Ray would make one itself, in a file that all can read. This one gets its name when it is
     whole: another program that starts now finds all of it, or none.
@@ -80,7 +80,7 @@ def make_token() -> None:
 
 
 def ask_for_token(loaded: bool) -> None:
-    """Before Ray is started here; known since Ray 2.52, which reads the setting at its import."""
+    """Make Ray require a token; call it before Ray starts here (known since Ray 2.52)."""
     if "RAY_AUTH_MODE" not in os.environ:
         os.environ["RAY_AUTH_MODE"] = "token"
         if loaded:
@@ -94,7 +94,7 @@ def ask_for_token(loaded: bool) -> None:
 
 @contextmanager
 def loopback_only(here: bool) -> Iterator[None]:
-    """While Ray is imported and started, or joined, on this machine: loopback only.
+    """Keep Ray to the loopback interface while it is imported and started, or joined, here.
 
     Ray reads the setting when it is imported. Where the program has done that before there is no
     public way left (`init(_node_ip_address="127.0.0.1")` is replaced by the machine's address, and

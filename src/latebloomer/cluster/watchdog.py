@@ -1,7 +1,7 @@
-"""Ends what a program leaves of its Ray: a script beside the program, `watchdog.py PID FOLDER`.
+"""Ends what a program leaves of its Ray: a script next to the program, `watchdog.py PID FOLDER`.
 
 The kernel ends the processes that a killed program has started itself (Ray asks it to), but not
-those that these have started: workers go on for seconds, Ray's agents for a minute. All of them,
+those that these have started: workers run for seconds, Ray's agents for a minute. All of them,
 and what learners have started in a worker, are known by the output of Ray's processes, which they
 have open for writing: files in the folder of this Ray, which only its user can enter. The program
 itself and what it has forked have none of them.
@@ -64,7 +64,7 @@ def _pids() -> set[int]:
 
 
 def _handle(pid: int, folder: str) -> int | None:
-    """A handle on a process that writes into the folder; it never means a later one of that id."""
+    """Return a handle on a process that writes into the folder, else None."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:  # it has ended, or the kernel is older than 5.3
@@ -82,7 +82,7 @@ def _open_files(pid: int) -> list[str]:
 
 
 def _is_output(pid: int, number: str, folder: str) -> bool:
-    """Whether a process writes to one of the output files in the folder, as Ray names them."""
+    """Return whether a process writes to one of Ray's output files in the folder."""
     with suppress(OSError):  # it is closed meanwhile
         path = os.readlink(f"/proc/{pid}/fd/{number}")
         if path.startswith(folder) and path.endswith((".out", ".err")):

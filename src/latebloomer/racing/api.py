@@ -183,8 +183,8 @@ def resume(
 
     Each learner is restored from its latest checkpoint and repeats only the pulls that are not in
     it; a learner without `save` and `load` is trained again from the start. The race prints that
-    cost before it starts. A larger `budget` (or `trainings`, `seconds`) extends the race, finished or not: it
-    is planned again, and learners that the new plan would have kept are revived.
+    cost before it starts. A larger `budget`, `trainings` or `seconds` extends the race, finished
+    or not: it is planned again, and learners that the new plan would have kept are revived.
 
     Parameters
     ----------

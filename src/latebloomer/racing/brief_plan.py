@@ -27,10 +27,10 @@ def plan_in_words(
     >>> print(plan_in_words(Foresight().describe(4, 150, 200), "foresight (chosen by auto)", 50))
     Racing 4 learners with policy foresight (chosen by auto). Budget: 200 pulls; learners are ...
     Plan: train all 4 learners to 23 pulls, then the best 3 to 31, then the best 2 to 48, then ...
-    First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot be seen.
+    First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot ...
     >>> print(plan_in_words(Foresight().describe(4, 200, 100), "foresight", one=100))
     Racing 4 learners with policy foresight. Budget: 2 full trainings = 200 pulls of 1/100 ...
-    Plan: train all 4 learners to 24 % of their training, then the best 3 to 38 %, then the best ...
+    Plan: train all 4 learners to 24 % of their training, then the best 3 to 38 %, then the ...
     First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
     """
     pulls = plan.budget + aside
@@ -109,10 +109,10 @@ def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
 
 
 def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
-    """Return what a pull is in the learners' own steps, from the shortest training to the longest.
+    r"""Return what a pull is in the learners' own steps: the shortest training and the longest.
 
     >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
-    >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\\n")
+    >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\n")
     One pull is 2.5 steps for sgd (250 in total) and up to 36 steps for net (3600 in total).
     tree has only 5 steps: pulls that add no step repeat its last score and take no training time.
     """

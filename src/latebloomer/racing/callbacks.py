@@ -20,7 +20,6 @@ from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.session.events import Event, WarningNoted
 from latebloomer.session.learner_view import LearnerView
 
@@ -50,7 +49,7 @@ class RaceView:
 
     @property
     def settings(self) -> Settings:
-        """What the race was asked to do."""
+        """Settings of the race."""
         return self._race.settings
 
     @property
@@ -65,7 +64,7 @@ class RaceView:
 
     @property
     def budget(self) -> int:
-        """Pulls in all, by the plan in force."""
+        """Total pulls by the plan in force."""
         return self._race.session.budget
 
     @property
@@ -85,10 +84,10 @@ class RaceView:
 
     def standings(self) -> list[LearnerView]:
         """Return all learners: the best, those in the race by their estimate, then the others."""
-        return learner_views(self._race, {})
+        return self._race.learners()
 
     def events(self) -> list[Event]:
-        """All that has happened so far, in order, in earlier processes too."""
+        """Return all events so far, in order, those of earlier processes included."""
         return list(self._events())
 
     def reserve(self, seconds: float) -> None:
@@ -139,7 +138,7 @@ def _failure(callback: Callback, event: Event, error: Exception) -> str:
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """The functions as a list, or a `SettingError` that says what is wrong."""
+    """Return the functions as a list; raise a `SettingError` if they are no functions."""
     if callbacks is None:
         return []
     if callable(callbacks) or not isinstance(callbacks, Iterable):

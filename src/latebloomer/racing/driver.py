@@ -195,7 +195,7 @@ class Driver:
             self.check_journal()
 
     def check_journal(self) -> None:
-        """If the journal was deleted or replaced, continue in a new file next to it."""
+        """Continue in a new file next to the journal if that was deleted or replaced."""
         if self._rescued or self.journal.is_in_place():
             return
         self._rescued, lost = True, self.journal

@@ -62,8 +62,8 @@ def with_new_learners(
     for name in added:
         if name in race.created.names:
             raise SettingError(
-                f"add={{{name!r}: ...}}, but {name!r} is in this race already: a new learner needs "
-                f"its own name, other than {', '.join(race.names)}"
+                f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
+                f"needs its own name, other than {', '.join(race.names)}."
             )
     return {**learners, **added}
 
@@ -146,8 +146,8 @@ def _pulls_in(seconds: float, race: RaceState) -> int:
         )
     if not had <= seconds < inf:
         raise BudgetError(
-            f"seconds={seconds:g} is below the race's time of {had:g} s, which cannot be cut. Give "
-            f"more than {had:g}, or omit seconds to resume without extending."
+            f"seconds={seconds:g} is below the race's time of {had:g} s, which cannot be cut. "
+            f"Give more than {had:g}, or omit seconds to resume without extending."
         )
     if seconds == had:
         return session.budget
@@ -166,8 +166,8 @@ def _need_budget(added: Sequence[str], horizon: int | None, session: Session) ->
     larger = f"resume(..., budget=N) with N above {session.budget}"
     if added:
         raise SettingError(
-            f"add={{{added[0]!r}: ...}} also needs a larger budget, which pays for the new learner:"
-            f" {larger}"
+            f"add={{{added[0]!r}: ...}} also needs a larger budget, which pays for the new "
+            f"learner: {larger}"
         )
     if horizon is not None and horizon != session.horizon:
         raise SettingError(

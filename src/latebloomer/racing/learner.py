@@ -10,8 +10,8 @@ The shortest learner is a generator function::
 
 A `pull` trains one more step and returns the score now. It raises `StopIteration`, as a generator
 does at its end, when there is nothing left to train: the arm keeps its last score. A learner may
-offer `pull(steps=1)`: where a pull of the race is many of its steps, it is asked for all at once
-and scores once.
+offer `pull(steps=1)`: if a pull of the race is many of its steps, all of them are requested
+together, and it is scored once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CanSave(Protocol):
         """Write the state into an empty folder."""
 
     def load(self, folder: Path) -> None:
-        """Become what was saved there."""
+        """Restore the state saved in `folder`."""
 
 
 Given: TypeAlias = Learner | Callable[..., Any]
@@ -91,11 +91,11 @@ class Entry(NamedTuple):
 
     @property
     def rebuilds(self) -> bool:
-        """Whether a fresh learner can be made at any time."""
+        """True if a new learner can be built at any time."""
         return not _is_object(self.given)
 
     def build(self) -> Learner:
-        """The learner: the object itself, or what the function returns."""
+        """Return the learner: the object itself, or what the function returns."""
         made = self._build()
         return made if self.share is None else ShareLearner(made, self.share)
 
@@ -114,7 +114,7 @@ class Entry(NamedTuple):
 
 
 def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
-    """The learners of a race, checked; nothing is built yet.
+    """Return the learners of a race, checked; nothing is built yet.
 
     >>> entries_of({"a": lambda: iter([0.5])}, seed=0)
     Traceback (most recent call last):
@@ -141,7 +141,7 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
 
 
 def with_shares(entries: Iterable[Entry], shares: Mapping[str, Share]) -> list[Entry]:
-    """The same learners, a pull of each being its share of a full training, where it has one."""
+    """Return the learners with what a pull of each is: a share of its full training."""
     return [entry._replace(share=shares.get(entry.name)) for entry in entries]
 
 
@@ -157,8 +157,8 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
         return Entry(name, given, seed_of(seed, name))
     if isinstance(given, Iterator):
         raise LearnerError(
-            f"learner {name!r} is a generator that has been started, but a race must be able to "
-            "start it anew: give the generator function itself, without calling it"
+            f"Learner {name!r} is a generator or iterator, which a race cannot restart. Pass the "
+            "generator function itself, without calling it."
         )
     raise LearnerError(
         f"learner {name!r} is {brief(given)}, but a learner needs a method pull() that trains "
@@ -168,7 +168,7 @@ def _entry(name: str, given: Any, seed: int) -> Entry:
 
 
 def adapter_for(thing: Any) -> str | None:
-    """What makes a learner of another library's object, in words; None where nothing does.
+    """Return which class makes a learner of another library's object, as text, or None.
 
     >>> from fractions import Fraction
     >>> adapter_for(Fraction(1, 2)), adapter_for(len)
@@ -185,7 +185,7 @@ def adapter_for(thing: Any) -> str | None:
 
 
 def _once(learners: Mapping[str, Any]) -> None:
-    """One object under two names would be trained twice per sweep and blamed for both."""
+    """Raise an error if one object has two names: it would be trained twice per sweep."""
     first: dict[int, str] = {}
     for name, given in learners.items():
         if _is_object(given) and first.setdefault(id(given), name) != name:
@@ -196,7 +196,7 @@ def _once(learners: Mapping[str, Any]) -> None:
 
 
 def seed_of(seed: int, name: str) -> int:
-    """The seed handed to a function with a parameter `seed`: by name, so that order is free.
+    """Return the seed of a learner, by its name, so that the order does not matter.
 
     >>> seed_of(0, "net"), seed_of(1, "net")
     (1945099854, 3996520328)
@@ -207,7 +207,7 @@ def seed_of(seed: int, name: str) -> int:
 
 
 def as_score(value: Any) -> float:
-    """A pull's result as a finite number; else a `LearnerError` that says what came."""
+    """Return a pull's result as a finite number; raise a `LearnerError` if it is none."""
     if type(value) is float and -LARGEST <= value <= LARGEST:  # most are
         return value
     imaginary = isinstance(value, Complex) and not isinstance(value, Real)
@@ -243,12 +243,12 @@ def same_evaluation(value: float, score: float) -> bool:
 
 
 def can_save(learner: Any) -> bool:
-    """Whether a learner can save and load."""
+    """Return whether a learner can save and load."""
     return callable(getattr(learner, "save", None)) and callable(getattr(learner, "load", None))
 
 
 def trained(learner: Any) -> Any:
-    """What the user gets: the object itself, or a generator's model where it yields one."""
+    """Return what the user gets: the object, or a generator's model if it yields one."""
     learner = bare(learner)
     if isinstance(learner, ScoreStream):
         return learner.scores if learner.model is None else learner.model
@@ -256,12 +256,12 @@ def trained(learner: Any) -> Any:
 
 
 def bare(learner: Any) -> Any:
-    """The learner that was built, without what makes its pulls shares of a training."""
+    """Return the learner that was built, without what makes its pulls shares."""
     return learner.learner if isinstance(learner, ShareLearner) else learner
 
 
 def steps_of(learner: Any) -> int | None:
-    """Steps of the newest pull, where a pull is a share of a full training."""
+    """Return the steps of the latest pull, if a pull is a share of a full training."""
     return learner.steps if isinstance(learner, ShareLearner) else None
 
 
@@ -284,10 +284,10 @@ def _takes_seed(function: Any) -> bool:
 
 # --- objects that were trained in this process before ---
 
-# By id, how many pulls an object has had; None: it was stopped in the middle of one. A learner that
-# is passed as an object and cannot load a checkpoint is, on resume, either new or still the one
-# that was raced before, as in a notebook after Ctrl-C. From outside they look the same; training
-# the latter again would train it twice.
+# By id, how many pulls an object has had; None: it was stopped in the middle of one. A learner
+# that is passed as an object and cannot load a checkpoint is, on resume, either new or still the
+# one that was raced before, as in a notebook after Ctrl-C. From outside they look the same;
+# training the latter again would train it twice.
 _had: dict[int, tuple[weakref.ref[Any], int | None]] = {}
 
 

@@ -61,7 +61,7 @@ class LearnerCheck:
 
 
 def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck:
-    """Train, save, load, go on: is the resumed learner the one that was saved?
+    """Check that a learner is the same after save and load.
 
     `factory` builds a learner, as in `race`; two are built and each is pulled `2 * pulls` times.
 
@@ -181,7 +181,8 @@ def _sentence(
     how = "loaded from its checkpoint" if saves else "without save and load, trained again"
     return (
         f"{how}, pull {pulls + k + 1} scores {resumed[k]!r} instead of {expected[k]!r}: after a "
-        "resume the race goes on with a learner that is not quite the one recorded. The journal's "
-        "scores still count and no pull is lost, but the verdict may differ from that of an "
-        "undisturbed race; save the state of every random generator too, or seed by pull number"
+        "resume the race continues with a learner that is not quite the one recorded. The "
+        "journal's scores still count and no pull is lost, but the verdict may differ from the "
+        "verdict of an undisturbed race. Save the state of every random generator too, or seed by "
+        "pull number"
     )

@@ -40,11 +40,12 @@ from latebloomer.session.events import (
     ScoreReported,
     WarningNoted,
 )
+from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside, whole_budget
 
-MANY_CRASHES = 3  # processes lost in one and the same pull are no chance any more
-NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
+MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
+NEWEST = 8  # latest pulls of an arm that tell how long its next one takes
 
 
 class RaceState:
@@ -86,7 +87,7 @@ class RaceState:
     def replayed(
         cls, entries: Iterable[Entry | PullEntries], policy: Policy | str | None = None
     ) -> RaceState:
-        """The race as its journal left it; the policy must ask for what the journal says."""
+        """Return the race as its journal left it; raise an error if the policy differs."""
         stream = iter(entries)
         first = next(stream, None)
         if not isinstance(first, Entry) or not isinstance(first.event, Created):
@@ -156,7 +157,7 @@ class RaceState:
                 self.notes.append(event)
                 if event.seconds is not None:
                     self.settings = replace(self.settings, seconds=event.seconds)
-                self._let_newcomers_in()
+                self._add_new_learners()
             case Restored():
                 self.building_seconds += event.seconds if event.n == 0 else 0.0
             case PullFailed():
@@ -188,7 +189,7 @@ class RaceState:
         if event.full_steps is not None and one is not None:
             self.shares = {**self.shares, event.name: Share(event.full_steps, one)}
 
-    def _let_newcomers_in(self) -> None:
+    def _add_new_learners(self) -> None:
         self.names, self.verdict = self.session.names, None
         for _ in range(len(self.names) - len(self.seconds)):
             self.seconds.append(0.0)
@@ -196,7 +197,7 @@ class RaceState:
             self._newest.append(deque(maxlen=NEWEST))
 
     def _enter_checkpoint(self, saved: Saved) -> None:
-        """Only names inside the race's own folder: a journal may come from anywhere."""
+        """Note a checkpoint, if its place is the race's own: a journal may come from anywhere."""
         if saved.folder == model_place(saved.arm, saved.n):
             self._models[saved.arm] = saved
             return
@@ -214,7 +215,7 @@ class RaceState:
             self.notes.append(WarningNoted(failed.arm, text))
 
     def _count_crash(self) -> None:
-        """A process takes the race up: if the one before did not let go, it was lost."""
+        """Note that the process before this one was lost, if it did not close the race."""
         if self._under_way and not self.session.over:
             self._crashes.append((self.session.spent, self.session.ask()))
         self._under_way = True
@@ -222,27 +223,43 @@ class RaceState:
     # --- what is known ---
 
     def crashing_learner(self) -> int | None:
-        """The arm in whose pull the last processes have ended, again and again."""
+        """Return the arm in whose pull the last processes all ended, if there is one."""
         newest = self._crashes[-MANY_CRASHES:]
         same = len(newest) == MANY_CRASHES and len(set(newest)) == 1
         return newest[0][1] if same and newest[0][0] == self.session.spent else None
 
+    def learners(self) -> list[LearnerView]:
+        """Return a view of every learner, by rank, with what a session does not know of it."""
+        failures: dict[int, list[str]] = {}
+        for one in self.failures:
+            failures.setdefault(one.arm, []).append(f"pull {one.n} failed: {one.reason}")
+        known = dict(self.settings.learner_settings or {})
+        known |= {self.names[arm]: trial.config for arm, trial in self.trials.items()}
+        return [
+            replace(
+                view, seconds=self.seconds[view.arm], full_pulls=self.settings.pulls_per_training,
+                steps=self.steps[view.arm] if self.shares else None,
+                failures=tuple(failures.get(view.arm, ())), settings=known.get(view.name, {}),
+            )
+            for view in self.session.standings()
+        ]  # fmt: skip
+
     def pace(self, arm: int) -> float:
-        """Seconds per pull, over an arm's newest pulls."""
+        """Return the seconds per pull, over an arm's latest pulls."""
         newest = self._newest[arm]
         return sum(newest) / len(newest) if newest else 0.0
 
     def tries(self, arm: int, n: int, lost: bool = False) -> int:
-        """How often pull `n` of an arm has failed, or how often its process was lost in it."""
+        """Return how often pull `n` of an arm has failed, or its process was lost in it."""
         return self._tries[arm, n, lost]
 
     def checkpoint(self, arm: int, upto: int) -> Saved | None:
-        """The newest state of an arm, of at most `upto` pulls."""
+        """Return the latest state of an arm of at most `upto` pulls."""
         saved = self._checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
 
     def model(self, arm: int, n: int) -> Saved | None:
-        """The model of a generator after just so many pulls, where it was kept."""
+        """Return a generator's model after exactly n pulls, if it was kept."""
         saved = self._models.get(arm)
         return saved if saved is not None and saved.n == n else None
 
@@ -259,7 +276,7 @@ class RaceState:
         failed = [left for left in self.departures.values() if left.how == FAILED]
         reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
         error = AllFailed(
-            f"every learner has failed, so there is nothing to recommend:\n{reasons}"
+            f"Every learner has failed, so there is nothing to recommend:\n{reasons}"
         )
         for details in {f.arm: f.details for f in self.failures if f.details}.values():
             error.add_note(details)
@@ -281,7 +298,7 @@ class RaceState:
 
 
 def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
-    """The session of a race that has not begun; by the clock, the first sweep sets its budget."""
+    """Return the session of a race before its first pull."""
     arms, budget, share = list(names), settings.budget, settings.winner_share
     if budget is None:
         least = settings.policy.advised_budget(len(arms))[0]

@@ -34,10 +34,10 @@ CERTIFIED = "certified"  # stop once the winner is
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides how a race goes, besides the learners."""
+    """All that decides how a race goes, except for the learners."""
 
     policy: Policy
-    budget: int | None  # pulls in all; None where `seconds` is the contract
+    budget: int | None  # total pulls; None if `seconds` is given
     seconds: float | None = None
     horizon: int | None = None
     seed: int = 0
@@ -60,8 +60,8 @@ class Settings:
         if (self.budget is None) == (self.seconds is None):
             given = f"trainings={self.trainings}" if self.trainings else f"budget={self.budget}"
             raise SettingError(
-                f"{given} and seconds={self.seconds}, but a race needs exactly one: trainings=3 "
-                "counts full trainings, budget=2000 pulls, seconds=600 time"
+                f"{given} and seconds={self.seconds}: give exactly one budget, trainings=3 (full "
+                "trainings), budget=2000 (pulls) or seconds=600 (time)"
             )
         check_share(self.winner_share)
         if self.score_range is not None:
@@ -82,7 +82,7 @@ class Settings:
 
     @property
     def shares(self) -> dict[str, Share]:
-        """What part of its full training a pull of each learner is; none where it is one step."""
+        """Share of its full training that a pull of each learner is; empty if it is one step."""
         if self.full_steps is None or self.pulls_per_training is None:
             return {}
         return {
@@ -95,7 +95,7 @@ class Settings:
         return rule_in(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for the journal."""
+        """Return the settings as plain values, for the journal."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         fields: dict[str, Any] = dataclasses.asdict(self.policy)  # type: ignore[call-overload]
         return values | {
@@ -108,7 +108,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> Settings:
-        """What `as_dict` gave; a policy that is not the library's own must be handed in."""
+        """Return settings from what `as_dict` gave; another library's policy must be passed."""
         kept = values["policy"]
         if is_auto(policy):
             _need_auto(values)
@@ -117,13 +117,13 @@ class Settings:
         made = recorded if policy is None else make_policy(policy)
         if made is None:
             raise JournalMismatch(
-                f"this journal was written with {kept['repr']}, which is no policy of this "
-                "library: hand it in as resume(..., policy=...)"
+                f"This journal was written with {kept['repr']}, which is not a policy of this "
+                "library: pass it as resume(..., policy=...)"
             )
         if made != recorded and repr(made) != kept["repr"]:
             raise JournalMismatch(
                 f"policy={made!r}, but this journal was written with {kept['repr']}: a race "
-                "is resumed by the rule that it began with"
+                "is resumed by the rule that it started with"
             )
         return cls(**values | {"policy": made})
 
@@ -145,7 +145,7 @@ def varying_settings(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def rule_in(values: Mapping[str, Any]) -> str:
-    """The policy of settings that `as_dict` gave, after "auto: " where it was left to the library.
+    """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
 
     In the words that one types; a policy of one's own as Python shows it.
     """
@@ -155,7 +155,7 @@ def rule_in(values: Mapping[str, Any]) -> str:
 
 
 def _recorded(kept: dict[str, Any]) -> Policy | None:
-    """The policy of a journal, where it is one of the library's own."""
+    """Return the policy of a journal, if it is one of this library."""
     if kept["name"] not in REGISTRY:
         return None
     fields = {k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()}
@@ -172,17 +172,17 @@ def _need_auto(values: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: NumPy's numbers as Python's, anything else by its name."""
+    """Return a value for JSON: NumPy's numbers as Python's, anything else by its name."""
     return value.item() if isinstance(value, np.generic) else repr(value)
 
 
 def process_name() -> str:
-    """This process, for those who look at the journal."""
+    """Return the name of this process, for readers of the journal."""
     return f"process {os.getpid()} on {platform.node()}"
 
 
 def versions() -> dict[str, str]:
-    """What the race runs on."""
+    """Return the versions that the race runs on."""
     return {
         "latebloomer": __version__,
         "python": platform.python_version(),
@@ -203,7 +203,7 @@ def declared_range(learners: Mapping[str, Any]) -> tuple[float | None, float | N
 
 
 def _range(given: Any) -> tuple[float | None, float | None]:
-    """Two numbers in order, None where an end is open; or a `SettingError`."""
+    """Return a range as two numbers, None for an open end; raise a `SettingError` if wrong."""
     try:
         low, high = (end if end is None else float(end) for end in given)
         right = (-inf if low is None else low) < (inf if high is None else high)

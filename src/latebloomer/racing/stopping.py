@@ -6,13 +6,13 @@ what is said holds for all looks together.
 - Looks are at pull counts that are fixed before the first pull: after three pulls of each learner,
   and then whenever the count has grown by a tenth. So a look costs little (all of them together
   about eleven times what the last one does), and at most a tenth of the pulls is spent in vain.
-- A certificate's intervals hold for all pull counts up to its horizon at once, whenever one looks
+- A certificate's intervals hold for all pull counts up to its horizon together, at any check
   (`theory/certificate.py`), as long as neither the horizon nor the largest count depends on
   rewards. Here they are those of the budget that was given, however early the race ends. The noise
-  level is estimated anew at each look: the share of delta for that is divided among the looks.
+  level is estimated again at each check: the share of delta for that is divided among the checks.
 - By the clock without a horizon, the horizon moves with the budget. There the k-th look has the
-  delta of its own :math:`\delta / (k (k + 1))`, which sums up to less than delta.
-- Where the test of assumptions speaks against a curve, the race goes on: the certificate assumes
+  delta :math:`\delta / (k (k + 1))`, which sums up to less than delta.
+- If the test of assumptions contradicts a curve, the race continues: the certificate assumes
   what that test doubts.
 """
 
@@ -40,7 +40,7 @@ FIRST = 3  # pulls of each learner: fewer tell nothing about the noise
 
 
 def looks(arms: int) -> Iterator[int]:
-    """The pulls of the race after which it is looked, without end.
+    """Yield the numbers of pulls after which the race is checked, without end.
 
     >>> from itertools import islice
     >>> list(islice(looks(arms=2), 8))
@@ -53,7 +53,7 @@ def looks(arms: int) -> Iterator[int]:
 
 
 def certificate_of(session: Session, settings: Settings) -> Certificate | None:
-    """What is proved now; None where no arm has the three rewards that a noise estimate needs."""
+    """Return what is proved now; None if no arm has the three rewards for a noise estimate."""
     try:
         return _certificate(session, settings)
     except SettingError:
@@ -73,7 +73,7 @@ def _certificate(session: Session, settings: Settings) -> Certificate:
 
 
 def _fixed_budget(session: Session, settings: Settings) -> int | None:
-    """The most pulls of an arm, as known before the first; None where the clock moves it."""
+    """Return the maximum pulls of an arm as known before the first; None if time sets it."""
     if settings.budget is not None:
         return max(settings.budget, session.budget)
     return settings.horizon
@@ -97,7 +97,7 @@ class StopWhenSure:
         self._next = next(n for n in self._looks if n >= session.spent)
 
     def reason(self, elapsed: float) -> str | None:
-        """Why to stop now; None where it is not yet time to look, or nothing is certain."""
+        """Return why to stop now; None if no check is due, or nothing is certain."""
         session = self._session
         if session.spent < self._next or session.over or session.winner is not None:
             return None
@@ -122,7 +122,7 @@ class StopWhenSure:
 
 
 def stopping_rule(session: Session, settings: Settings) -> StopWhenSure | None:
-    """The rule that a race was given, if any."""
+    """Return the stopping rule of a race, if it has one."""
     return StopWhenSure(session, settings) if settings.stop == CERTIFIED else None
 
 

@@ -1,7 +1,7 @@
-"""A race by the clock: how many pulls fit into the time that is left.
+"""Time-based races: how many pulls fit into the time that is left.
 
 The first sweep measures a pull; then the budget in pulls is `spent + time left / pull length`, and
-it is set anew when a phase ends or when the forecast is off by more than 2 %. Each new budget is
+it is set again when a phase ends or when the forecast is off by more than 2 %. Each new budget is
 an event, so that a replay needs no clock. The time of earlier processes counts; the time that a
 resume takes to restore learners does not.
 """
@@ -19,7 +19,7 @@ PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured
 SLACK = 0.02  # a forecast this close to the time given stays
 PAUSE = 0.01  # of the time given, at least, between two plans within a phase
 TICK = 1e-7  # no pull is shorter, in seconds
-NEWEST = 8  # about so many pulls of an arm tell how long its next one takes
+NEWEST = 8  # latest pulls of an arm that tell how long its next one takes
 GRACE = 0.1  # of the time given, after its end, until calls that can be interrupted are
 LEAST_GRACE = 1.0  # seconds
 
@@ -62,12 +62,12 @@ class Elapsed(Protocol):
 
 
 class TimeBudget:
-    """Measures pulls and says when to plan anew or to stop."""
+    """Measures pulls and decides when to plan again or to stop."""
 
     def __init__(self, seconds: float, arms: int, watch: Elapsed, lanes: int = 1) -> None:
         self.seconds, self.watch = seconds, watch
         self.reserved = 0.0  # seconds kept for what comes after the race
-        self._lanes = lanes  # pulls that can be made at once
+        self._lanes = lanes  # pulls that can be made at the same time
         self._length = [0.0] * arms
         self._count = [0] * arms
         self._pulling = self._not_pulling = 0.0
@@ -77,7 +77,7 @@ class TimeBudget:
         self._phase: tuple[int, int] | None = None
 
     def until(self, seconds: float) -> None:
-        """Another end: what comes now has a plan of its own."""
+        """Set a new end time and re-plan from now on."""
         self.seconds, self._planned_at, self._phase = seconds, -seconds, None
 
     def recall(self, arm: int, seconds: float, count: int) -> None:
@@ -100,7 +100,7 @@ class TimeBudget:
         self._pulls += 1
 
     def pull_length(self, arms: list[int]) -> float:
-        """Seconds per pull, with what is between pulls, over arms that are pulled evenly."""
+        """Return the seconds per pull, with what is between pulls, over arms pulled evenly."""
         lanes = min(self._lanes, len(arms)) or 1
         known = [self._length[i] / lanes for i in arms if self._count[i]] or [self._mean()]
         between = (self.watch.here - self._pulling - self._not_pulling) / max(1, self._pulls)
@@ -110,11 +110,11 @@ class TimeBudget:
         return self._pulling / max(1, self._pulls)
 
     def left(self) -> float:
-        """Seconds until the end."""
+        """Return the seconds until the end."""
         return self.seconds - self.reserved - self.watch.elapsed
 
     def out_of_time(self, session: Session) -> bool:
-        """Whether another pull would end further from the time given than stopping now.
+        """Return whether another pull would end further from the end time than stopping now.
 
         Never before each arm has had its first pull, or has failed.
         """
@@ -124,7 +124,7 @@ class TimeBudget:
         return self.left() < self.pull_length(arms) / 2
 
     def budget(self, session: Session) -> int | None:
-        """Pulls that the arms have in all, where the plan needs another number; else None."""
+        """Return the total pulls that fit, if the plan needs another number; else None."""
         arms = session.trainable
         if not arms or not (self._swept(session) or session.winner is not None):
             return None
@@ -137,14 +137,14 @@ class TimeBudget:
         return None if fits == self._planned(session) else max(fits, session.spent)
 
     def forecast(self, session: Session, arms: list[int]) -> int:
-        """Pulls in all, if these arms have the time that is left."""
+        """Return the total pulls if these arms have the time that is left."""
         return session.spent + max(0, round(self.left() / self.pull_length(arms)))
 
     def _planned(self, session: Session) -> int:
         return session.deciding_budget if session.winner is None else session.budget
 
     def _swept(self, session: Session) -> bool:
-        """Whether each arm has had its chance: a pull, or its failure."""
+        """Return whether each arm has had a pull, or has failed."""
         if not self._all_tried:
             arms = range(len(session.names))
             self._all_tried = all(

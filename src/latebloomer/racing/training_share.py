@@ -23,7 +23,7 @@ FEWEST = 10  # pulls of a full training that are worth a race
 class Share(NamedTuple):
     """What part of its full training a learner's pull is.
 
-    >>> Share(full_steps=250, pulls=100).steps_after(1), Share(full_steps=250, pulls=100).steps_of(2)
+    >>> Share(250, 100).steps_after(1), Share(250, 100).steps_of(2)
     (3, 2)
     """
 
@@ -31,16 +31,16 @@ class Share(NamedTuple):
     pulls: int  # pulls of a full training, the same for all learners
 
     def steps_after(self, n: int) -> int:
-        """Steps after n pulls: round(n * full / pulls), but the first pull trains."""
+        """Return the steps after n pulls: round(n * full / pulls), but the first pull trains."""
         return max(min(n, 1), (2 * n * self.full_steps + self.pulls) // (2 * self.pulls))
 
     def steps_of(self, n: int) -> int:
-        """Steps of the n-th pull; 0 where it adds none."""
+        """Return the steps of the n-th pull; 0 if it adds none."""
         return self.steps_after(n) - self.steps_after(n - 1)
 
     @property
     def repeats_scores(self) -> bool:
-        """Whether some pulls add no step and repeat the last score."""
+        """True if some pulls add no step and repeat the last score."""
         return self.full_steps < self.pulls
 
 
@@ -59,7 +59,7 @@ class ShareLearner:
                 setattr(self, name, getattr(learner, name))
 
     def stand_at(self, pulls: int, score: float | None) -> None:
-        """It was restored: so many pulls are made, and `score` was the last."""
+        """Set the pulls made and the last score of a learner that was restored."""
         self._pulls, self._score = pulls, score
 
     def pull(self) -> Any:
@@ -75,7 +75,7 @@ class ShareLearner:
         return self._score
 
     def _train(self, steps: int) -> tuple[Any, int]:
-        """The score after so many steps, or after those it had left."""
+        """Return the score after the steps, or after those that were left, and their number."""
         if self._at_once:
             return self.learner.pull(steps=steps), steps
         score = None
@@ -101,7 +101,7 @@ def _takes_steps(pull: Callable[..., Any]) -> bool:
 
 
 def full_training(steps: int) -> Callable[[Thing], Thing]:
-    """Say of a class or function how many steps of its own a full training takes.
+    """Declare how many steps a full training of a class or function takes.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
 def shares_of(
     learners: Mapping[str, Any], full_steps: Any = None, pulls_per_training: int | None = None
 ) -> dict[str, Share]:
-    """What a pull of each learner is; nothing is built to ask.
+    """Return what a pull of each learner is; nothing is built to find out.
 
     `full_steps` is a number for all, a dict, or None: then each learner says it.
 
@@ -147,9 +147,9 @@ def shares_of(
     missing = [name for name, value in steps.items() if value is None]
     if missing:
         raise SettingError(
-            f"a full training of {_listed(missing)} is not known, but every learner needs one: "
-            f"full_steps={{{missing[0]!r}: 200}} in steps of its own, an attribute full, or the "
-            "decorator latebloomer.full_training(200)"
+            f"The length of a full training is unknown for {_listed(missing)}. Give it in steps: "
+            f"full_steps={{{missing[0]!r}: 200}}, an attribute full_steps, or the decorator "
+            "latebloomer.full_training(200)."
         )
     for name, value in steps.items():
         _need_steps(f"full of {name!r}", value)
@@ -158,14 +158,14 @@ def shares_of(
 
 
 def _steps_of(name: str, given: Any, full_steps: Any) -> Any:
-    """What is known of one learner's full training; None where nothing is."""
+    """Return the steps of one learner's full training; None if they are unknown."""
     if isinstance(full_steps, Mapping) and name in full_steps:
         return full_steps[name]
     return declared(given) if full_steps is None or isinstance(full_steps, Mapping) else full_steps
 
 
 def declared(given: Any) -> int | None:
-    """The attribute `full_steps` of an object, class or function; of a partial also its argument."""
+    """Return the attribute `full_steps`, or the argument of a partial; None if there is none."""
     if isinstance(given, partial):
         return given.keywords.get("full_steps", declared(given.func))
     value = getattr(given, "full_steps", None)
@@ -174,7 +174,7 @@ def declared(given: Any) -> int | None:
 
 
 def _pulls_per_training(shortest: int, given: int | None) -> int:
-    """100, or the steps of the shortest full training where these are fewer, but at least 10.
+    """Return 100, or the steps of the shortest full training if these are 10 to 99.
 
     >>> [_pulls_per_training(shortest, None) for shortest in (5, 10, 60, 500)]
     [100, 10, 60, 100]
@@ -182,15 +182,15 @@ def _pulls_per_training(shortest: int, given: int | None) -> int:
     if given is None:
         return shortest if FEWEST <= shortest < PULLS else PULLS
     whole = isinstance(given, int) and not isinstance(given, bool)
-    require(whole and given >= 1, "pulls_per_training", given, "a whole number from 1 on",
+    require(whole and given >= 1, "pulls_per_training", given, "an integer >= 1",
             "it is how many pulls make a full training")  # fmt: skip
     return given
 
 
 def _need_steps(name: str, value: Any) -> None:
     whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    require(whole and value >= 1, name, value, "a whole number from 1 on",
-            "it is how many steps of its own a learner's full training takes")  # fmt: skip
+    require(whole and value >= 1, name, value, "an integer >= 1",
+            "it is the number of steps in a full training")  # fmt: skip
 
 
 def _need_known(full_steps: Mapping[str, Any], learners: Mapping[str, Any]) -> None:
@@ -218,7 +218,7 @@ class Units(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the journal keeps of the shares."""
+        """Part of the settings that the journal keeps."""
         if not self.shares:
             return {}
         pulls = next(iter(self.shares.values())).pulls
@@ -236,12 +236,12 @@ def units_of(
     full_steps: Any,
     pulls_per_training: int | None,
 ) -> Units:
-    """The budget, the horizon and each learner's share, from what was given."""
+    """Return the budget, the horizon and each learner's share, from what was given."""
     if trainings is None and full_steps is None:
         if pulls_per_training is not None:
             raise SettingError(
-                f"pulls_per_training={pulls_per_training}, but that is for trainings= or full_steps=: "
-                "without them a pull is one step of the learner's own"
+                f"pulls_per_training={pulls_per_training} needs trainings= or full_steps=: "
+                "without them a pull is one step"
             )
         return Units(budget, horizon, {})
     for name, value in (("budget", budget), ("horizon", horizon)):

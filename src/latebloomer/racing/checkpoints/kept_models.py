@@ -29,7 +29,7 @@ class FetchedModel(NamedTuple):
 
 
 def model_place(arm: int, n: int) -> str:
-    """Where in a storage the model of an arm after n pulls lies.
+    """Return the place in a storage of an arm's model after n pulls.
 
     >>> model_place(3, 57)
     '0003/57.model'
@@ -38,12 +38,12 @@ def model_place(arm: int, n: int) -> str:
 
 
 def is_model(learner: Any) -> bool:
-    """Whether a winner is what a generator yielded, rather than a learner or the generator."""
+    """Return whether a winner is what a generator yielded, not a learner or the generator."""
     return learner is not None and not hasattr(learner, "pull") and not is_bare(learner)
 
 
 def is_bare(learner: Any) -> bool:
-    """Whether it is a generator that yields scores alone: it cannot be kept in any way."""
+    """Return whether this is a generator that yields only scores: it cannot be kept."""
     return isinstance(learner, Iterator) and not hasattr(learner, "pull")
 
 
@@ -63,7 +63,7 @@ def _write(file: Any, data: bytes) -> None:
 
 
 def fetch_model(storage: Storage, saved: Saved) -> FetchedModel:
-    """The model that was kept, if its file is the one that was written."""
+    """Return the model that was kept, if its file is the one that was written."""
     again = f"its model of pull {saved.n} was not loaded ({{}}): it is trained again"
     try:
         with storage.fetched(saved.folder, saved.digest) as folder:

@@ -1,4 +1,4 @@
-"""Saved states of learners: which can be restored, and how a learner is brought back.
+"""Saved states of learners: which can be restored, and how that is done.
 
 A learner is restored from its latest checkpoint and then repeats the pulls that are not in it.
 """
@@ -32,14 +32,14 @@ from latebloomer.session.events import Saved
 
 
 def saved_event(arm: int, n: int, stored: Stored) -> Saved:
-    """What a state becomes in the journal, once its files are complete."""
+    """Return the event of a state whose files are complete."""
     return Saved(arm, n, place_of(arm, n), stored.digest, stored.size, stored.seconds)
 
 
 class SavedStates:
     """Knows the newest state of each learner; it lies under `<journal>.checkpoints/<arm>/<n>`.
 
-    Where a race is given a storage of its own, it lies there, under the race's id.
+    With `RayRunner(storage=...)` it lies there, under the race's id.
     """
 
     def __init__(self, race: RaceState, journal: Path | None, full: bool = False) -> None:
@@ -60,24 +60,24 @@ class SavedStates:
         return self._storage
 
     def move_to(self, storage: Storage) -> None:
-        """Keep the files in another storage than beside the journal, under the race's id."""
+        """Keep the files in another storage than next to the journal, under the race's id."""
         own = storage.under(self._race.id)
         self._storage = replace(own, full=self._full) if isinstance(own, Folder) else own
 
     def newest(self, arm: int, upto: int) -> Saved | None:
-        """The newest state of at most `upto` pulls by the journal.
+        """Return the latest state of at most `upto` pulls by the journal.
 
         Whether its files are as they were saved is seen where they are loaded.
         """
         return self._race.checkpoint(arm, upto)
 
     def available(self, arm: int, upto: int) -> Saved | None:
-        """The same, where its files are seen from here."""
+        """Return the latest state whose files are seen from here."""
         saved = self.newest(arm, upto)
         return saved if saved is not None and self.storage.has(saved.folder) else None
 
     def model(self, arm: int, n: int) -> Saved | None:
-        """The model of a generator after just so many pulls, where its file is seen from here."""
+        """Return a generator's model after exactly n pulls, if its file is seen from here."""
         saved = self._race.model(arm, n)
         return saved if saved is not None and self.storage.has(saved.folder) else None
 
@@ -87,7 +87,7 @@ class SavedStates:
             self.storage.drop_drafts()
 
     def follow(self, journal: Path) -> None:
-        """The journal has another name now: what lies beside it moves along."""
+        """Move the checkpoints that lie next to the journal to its new name."""
         before, self._journal = self._journal, journal
         beside = Folder(f"{before}.checkpoints", self._full)
         if self._storage == beside:
@@ -96,7 +96,7 @@ class SavedStates:
                 Path(beside.root).rename(self._storage.root)
 
     def drop_older(self, saved: Saved) -> None:
-        """Older states than one that is in the journal are not needed any more."""
+        """Remove states that are older than one in the journal."""
         with suppress(OSError):  # of a network: what is not removed now is removed next time
             self.storage.drop_all_but(saved.folder)
 
@@ -106,7 +106,7 @@ class SavedStates:
             self._temporary.cleanup()
 
 
-# --- bringing a learner back ---
+# --- restoring a learner ---
 
 
 def restore(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from latebloomer.session.events import Event, Saved, SaveFailed, ScoreReported
 
 MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
-WORTH = 20.0  # and at least so many times what saving takes
-LEAST_KEPT = 1.0  # seconds of training of an arm that is let go: less is trained again
+WORTH = 20.0  # and at least this many times the duration of a save
+LEAST_KEPT = 1.0  # seconds of training of a released arm: less is trained again
 
 
 class CheckpointSchedule:
@@ -35,25 +35,25 @@ class CheckpointSchedule:
             self.note_saved(event.arm, 0.0)
 
     def note_saved(self, arm: int, took: float) -> None:
-        """Count from here; after a failed save too, which is not tried again at once."""
+        """Count from here; after a failed save too, which is not tried again immediately."""
         self._unsaved[arm], self._took[arm] = 0.0, took
 
     def is_behind(self, arm: int) -> bool:
-        """Whether an arm has trained since its newest checkpoint."""
+        """Return whether the arm has trained since its latest checkpoint."""
         return self._unsaved[arm] > 0
 
     def is_worth_it(self, arm: int) -> bool:
-        """Whether saving took less than a quarter of the training that it would keep now."""
+        """Return whether saving took less than a quarter of the training that it would keep."""
         return self._unsaved[arm] >= 4 * self._took[arm]
 
     def is_worth_keeping(self, arm: int) -> bool:
-        """Whether to save an arm that is let go, should a larger budget bring it back."""
+        """Return whether to save an arm that is released: a larger budget may revive it."""
         if self.every is not None:
             return self.is_behind(arm)
         return self._timed and self._unsaved[arm] >= max(LEAST_KEPT, 4 * self._took[arm])
 
     def is_due(self, arm: int, n: int) -> bool:
-        """Whether to save an arm after its n-th pull."""
+        """Return whether to save an arm after its n-th pull."""
         if self.every is not None:
             return n % self.every == 0
         return self._timed and self._unsaved[arm] >= max(MOST_LOST, WORTH * self._took[arm])

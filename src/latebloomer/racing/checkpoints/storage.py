@@ -26,7 +26,7 @@ DRAFT = ".draft"  # what the name of an incomplete folder ends in
 
 
 def place_of(arm: int, n: int) -> str:
-    """Where in a storage the state of an arm after n pulls lies.
+    """Return the place in a storage of an arm's state after n pulls.
 
     >>> place_of(3, 57)
     '0003/57'
@@ -47,7 +47,7 @@ class Storage(ABC):
 
     @abstractmethod
     def under(self, name: str) -> Storage:
-        """The part of it that belongs to one race."""
+        """Return the part of the storage that belongs to one race."""
 
     @abstractmethod
     def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
@@ -55,15 +55,15 @@ class Storage(ABC):
 
     @abstractmethod
     def fetched(self, place: str, digest: str) -> Any:
-        """A context in which the folder is here; None where it is not what was kept."""
+        """Return a context in which the folder is here; None if it is not what was kept."""
 
     @abstractmethod
     def has(self, place: str) -> bool:
-        """Whether there is something at a place; its digest is not looked at."""
+        """Return whether there is something at a place; its digest is not checked."""
 
     @abstractmethod
     def drop_all_but(self, place: str) -> None:
-        """Remove everything beside `place`, which is in the same parent folder."""
+        """Remove everything next to `place`, in the same parent folder."""
 
     @abstractmethod
     def leave_mark(self, name: str) -> None:
@@ -71,7 +71,7 @@ class Storage(ABC):
 
     @abstractmethod
     def has_mark(self, name: str, remove: bool = False) -> bool:
-        """Whether that file is seen here."""
+        """Return whether that file is seen here."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Remote(Storage):
             yield Path(here) if digest_of(Path(here))[0] == digest else None
 
     def _names(self, files: Any, origin: str) -> list[str]:
-        """The files under a folder, named from there."""
+        """Return the files under a folder, named from there."""
         fs = extra("pyarrow.fs", "addresses of storage", "storage")
         found = files.get_file_info(fs.FileSelector(origin, recursive=True, allow_not_found=True))
         inside = [info.path for info in found if info.type == fs.FileType.File]
@@ -215,7 +215,7 @@ class Remote(Storage):
         return bool(seen)
 
     def _open(self) -> tuple[Any, str]:
-        """The file system and the path in it: pyarrow's own where it knows the address."""
+        """Return the file system and the path in it: pyarrow's own if it knows the address."""
         fs = extra("pyarrow.fs", "addresses of storage", "storage")
         try:
             files, path = fs.FileSystem.from_uri(self.address)
@@ -227,7 +227,7 @@ class Remote(Storage):
 
 
 def storage_at(address: str | os.PathLike[str], full: bool = False) -> Storage:
-    """A folder, or what an address with `://` names.
+    """Return the storage of a folder, or of an address with `://`.
 
     >>> storage_at("s3://bucket/races")
     Remote(address='s3://bucket/races')
@@ -252,7 +252,7 @@ def without_password(address: str) -> str:
 
 
 def digest_of(folder: Path) -> tuple[str, int]:
-    """SHA-256 of all names and contents, and the bytes in all."""
+    """Return the SHA-256 of all names and contents, and their size in bytes."""
     digest, size = hashlib.sha256(), 0
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())

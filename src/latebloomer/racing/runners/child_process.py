@@ -88,7 +88,7 @@ def make_forker() -> ThreadPoolExecutor:
 
 
 def _serve(line: Connection, arm: int, packed: PackedLearners, parent: int) -> None:
-    """In the learner's process: answer calls until the connection is closed."""
+    """Answer calls in the learner's process until the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the race to handle
     _end_with(parent)
     host = LearnerHost(arm, unpack(packed)[arm], OwnStates(), apart=True)

@@ -66,7 +66,6 @@ class LearnerHost:
         self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls."""
-
         self.done = saved.n if saved else 0
         self._states.enter(self)
         try:

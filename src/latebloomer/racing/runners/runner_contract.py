@@ -54,10 +54,10 @@ LEARNERS = {
 def check_runner(make: Callable[[], Runner]) -> list[str]:
     """Raise a `ContractError` unless the runners that `make` makes keep the contract.
 
-    Races of deterministic learners, one that fails and one that ends among them: a policy with
-    phases comes to the verdict of the local runner, with the same scores; every budget is spent
-    exactly; held after some pulls and resumed by another runner, a race goes on as if nothing had
-    happened; the winner comes back as trained as the verdict says. Returns what was checked.
+    It races deterministic learners, of which one fails and one finishes. A policy with phases must
+    come to the verdict of the local runner, with the same scores. Every budget must be spent
+    exactly. A race that is held after some pulls and resumed by another runner must come to the
+    same verdict. The winner must have as many pulls as the verdict says.
 
     Parameters
     ----------

@@ -36,13 +36,13 @@ class PackedLearners(NamedTuple):
 
     @classmethod
     def unpacked(cls, entries: Sequence[Entry]) -> PackedLearners:
-        """As they are, for a process that is a copy of this one."""
+        """Return the learners unchanged, for a process that is a copy of this one."""
         _need_fresh(entries)
         return cls(entries, ())
 
 
 def pack(entries: Sequence[Entry]) -> PackedLearners:
-    """Pack the learners, or say which one cannot be sent and why."""
+    """Return the learners packed; raise an error that names one that cannot be sent."""
     _need_fresh(entries)
     try:
         return PackedLearners(dumps(list(entries)), tuple(sys.path))
@@ -53,7 +53,7 @@ def pack(entries: Sequence[Entry]) -> PackedLearners:
 
 
 def dumps(value: object) -> bytes:
-    """A pickle; by cloudpickle, which takes functions that were typed in, where there is one."""
+    """Return a pickle; by cloudpickle if it is installed, which takes interactive functions."""
     for module in ("cloudpickle", "ray.cloudpickle"):
         with suppress(ImportError):
             return bytes(import_module(module).dumps(value))
@@ -78,7 +78,7 @@ def _need_packable(entry: Entry) -> None:
 
 
 def unpack(packed: PackedLearners) -> list[Entry]:
-    """The learners, where they are to be built; folders of the driver are looked in too."""
+    """Return the learners in the process that builds them; search the driver's folders too."""
     if not isinstance(packed.entries, bytes):
         return list(packed.entries)
     sys.path += [folder for folder in packed.path if folder not in sys.path]

@@ -16,7 +16,7 @@ from latebloomer.session.events import INTERRUPTED, TIMEOUT, Saved
 
 START, RESTORE, TRAIN, SAVE = "start", "restore", "train", "save"  # kinds of call
 METHODS = {RESTORE: "prepare", TRAIN: "pull", SAVE: "save"}
-GRACE = 2.0  # seconds that a call may be under way besides training
+GRACE = 2.0  # seconds that a call may take in addition to training
 LATE = 10.0  # seconds after which a learner that is not built yet may be on a lost machine
 
 
@@ -74,19 +74,19 @@ class ActorPool:
         return found
 
     def idle(self, arm: int) -> bool:
-        """Whether an arm has a process that can be called."""
+        """Return whether an arm has a process that can be called."""
         return arm in self.workers and all(call.arm != arm for call in self.calls)
 
     def starting(self) -> int:
-        """Processes that do not answer yet; they take no lane."""
+        """Return the number of processes that do not answer yet; they take no lane."""
         return sum(call.kind == START for call in self.calls)
 
     def busy_slots(self) -> Iterator[Slot]:
-        """The slot of each call that takes a lane."""
+        """Return the slot of each call that takes a lane."""
         return (call.worker.slot for call in self.calls if call.kind != START)
 
     def returned(self, timeout: float) -> list[tuple[Call, Any]]:
-        """Calls that have ended, with what to get; none after `timeout` seconds."""
+        """Return calls that have ended, with what to get; none after `timeout` seconds."""
         if not self._calls:
             return []
         ready, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=timeout)
@@ -115,7 +115,7 @@ class ActorPool:
         self._sent(ref, Call(worker, RESTORE, monotonic(), start=done))
 
     def where(self, arm: int, done: int) -> tuple[int, Saved | None, list[float]]:
-        """What brings a learner to `done` pulls."""
+        """Return what brings a learner to `done` pulls."""
         if not done:
             return 0, None, []
         return done, self._stage.states.newest(arm, done), self._stage.recorded(arm)
@@ -136,7 +136,7 @@ class ActorPool:
         self._calls[ref] = call
 
     def forget_calls(self, worker: Worker) -> None:
-        """Whoever waits for this worker does that elsewhere."""
+        """Forget the calls of a worker."""
         self._calls = {ref: call for ref, call in self._calls.items() if call.worker is not worker}
 
     # --- ending ---
@@ -203,7 +203,7 @@ class ActorPool:
                 self.save(arm)
 
     def make_room(self, wanted: Collection[int]) -> None:
-        """Where a learner finds no place, end one that has nothing to do in this phase."""
+        """End a process without work in this phase if a learner finds no place."""
         placeless = [arm for arm in wanted if arm not in self.workers]
         spare = [arm for arm in self.workers if arm not in wanted and self.idle(arm)]
         for arm in placeless:

@@ -34,7 +34,7 @@ def need_learners(cluster: Cluster, packed: Any) -> None:
 
 
 def _count(packed: PackedLearners) -> int:
-    """On a node: how many learners can be built."""
+    """Return, on a node, how many learners can be built."""
     return len(unpack(packed))
 
 
@@ -66,7 +66,7 @@ def need_shared(cluster: Cluster, storage: Storage) -> None:
 
 
 def _mark(storage: Storage, mine: str) -> bool:
-    """On a node: leave a mark of its own; whether the driver's is seen."""
+    """Leave a mark of this node; return whether the driver's mark is seen."""
     import ray
 
     node = ray.get_runtime_context().get_node_id()

@@ -232,7 +232,7 @@ class RayRunner(Runner):
             self._pool.restore(arm, order.done)
 
     def _expected(self, arm: int) -> float:
-        """Seconds of its next pull: those of its newest, or of the others' at first."""
+        """Return the expected seconds of the next pull: by its latest, or by the others'."""
         known = [pace for pace in self._pace if pace]
         return self._pace[arm] or (sum(known) / len(known) if known else 1.0)
 
@@ -240,7 +240,7 @@ class RayRunner(Runner):
 
     def _hear(self, orders: Orders) -> Iterator[Report]:
         if not self._pool.calls:
-            yield self._nobody_works()
+            yield self._wait_for_room()
             return
         for call, ref in self._pool.returned(self._tick()):
             self._heard = monotonic()
@@ -253,8 +253,8 @@ class RayRunner(Runner):
     def _tick(self) -> float:
         return TICK if self.timeout is None else min(TICK, self.timeout / 4)
 
-    def _nobody_works(self) -> Waiting:
-        """No machine has room for a learner: wait for one, but not for ever."""
+    def _wait_for_room(self) -> Waiting:
+        """Wait for a machine that has room for a learner, but not for ever."""
         self._all_slots().wait(TICK)
         if monotonic() - self._heard > PATIENCE:
             raise ClusterError(
@@ -305,7 +305,7 @@ class RayRunner(Runner):
     # --- what does not come back ---
 
     def _lost(self, call: Call) -> None:
-        """A process is gone: killed, out of memory, or its machine has left."""
+        """End a process that is gone: killed, out of memory, or its machine has left."""
         self._pool.end_and_retry(call)
         self._all_slots().look()
 
@@ -317,7 +317,7 @@ class RayRunner(Runner):
                 yield PullFailed(call.arm, call.worker.done + 1, kind, why, seconds=took)
 
     def _stragglers(self, wanted: int) -> tuple[int, ...]:
-        """Who is waited for, where others have had nothing to do for a while."""
+        """Return the arms that the others wait for, if that has taken a while."""
         now, calls = monotonic(), self._pool.calls
         idle = len(calls) < min(self.lanes, max(wanted, 2))
         late = all(now - call.sent > LATE for call in calls)
@@ -405,7 +405,7 @@ class RayRunner(Runner):
 
     def stop(self) -> None:
         try:
-            with suppress(Exception):  # the cluster may be gone, with all that is let go of here
+            with suppress(Exception):  # the cluster may be gone, with all that is released here
                 if self._slots is not None:
                     for arm in list(self._pool.workers):
                         self.discard(arm)
@@ -421,7 +421,7 @@ class RayRunner(Runner):
 
 
 def _saved(arm: int, n: int, stored: Stored | str | None) -> Iterator[Saved | SaveFailed]:
-    """What came of saving; nothing where the learner cannot be saved."""
+    """Yield the event of a save; none if the learner cannot be saved."""
     if isinstance(stored, Stored):
         yield saved_event(arm, n, stored)
     elif stored is not None:

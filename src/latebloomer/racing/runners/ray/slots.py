@@ -79,7 +79,7 @@ class Slot:
 
     @property
     def key(self) -> Any:
-        """What shares its pulls: a machine, or a slot that has its own GPU."""
+        """The unit that shares its pulls: a machine, or a slot that has its own GPU."""
         return self.number if self.kind.gpus else (self.kind, self.node)
 
 

@@ -48,7 +48,7 @@ class TrainingActor:
         self._host: LearnerHost | None = None
 
     def hello(self) -> str:
-        """Answer: the process is running."""
+        """Answer that the process is running."""
         return HELLO
 
     def prepare(
