@@ -8,19 +8,14 @@ from math import isinf
 from time import localtime, strftime
 
 from latebloomer._util.text import short_seconds, shortened, span_of_time
+from latebloomer.page import html_document as parts
 from latebloomer.page import race_sections as sections
 from latebloomer.page import svg
-from latebloomer.page.html_document import (
-    html_document,
-    number_text,
-    page_file,
-    section,
-    sentence_list,
-)
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
+number_text = parts.number_text
 COLORED = 12  # learners up to which each has a color; of more, the top ones have
 TOP = 10
 WITH_RAW = 24  # learners up to which individual scores can be shown too
@@ -32,14 +27,14 @@ SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%"
 def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
     title = f"{page.best} · latebloomer race"
-    script = f"<script>{page_file('page.js')}</script>"
+    script = f"<script>{parts.page_file('page.js')}</script>"
     body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
-    return html_document(title, page_file("race_page.css"), body, NO_ICON)
+    return parts.html_document(title, parts.page_file("race_page.css"), body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
     """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
-    style = page_file("race_page.css")
+    style = parts.page_file("race_page.css")
     own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
@@ -182,7 +177,7 @@ class RaceDrawing:
         )
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
-        return section(
+        return parts.section(
             "How the budget was spent",
             "The policy ranks learners by their estimate. Click a learner to highlight it.",
             f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
@@ -313,5 +308,5 @@ def _more(one: LearnerView) -> str:
     key = f"why {one.arm}"
     return (
         f'<details data-key="{key}"><summary aria-label="more on {escape(one.name)}">more'
-        f"</summary>{sentence_list(texts)}</details>"
+        f"</summary>{parts.sentence_list(texts)}</details>"
     )
