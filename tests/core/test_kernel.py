@@ -127,6 +127,12 @@ def test_a_kernel_that_takes_a_policys_numbers_is_named_after_the_policy():
     assert compiled_name(step, owner="one") == compiled_name(step, owner="other")
 
 
+def test_a_kernel_that_calls_one_that_moved_has_another_name(monkeypatch):
+    before = compiled_name(scaled)
+    monkeypatch.setattr(step, "__module__", "elsewhere")
+    assert compiled_name(scaled) != before  # its cache file refers to the module of `step`
+
+
 HELPER = """
 from latebloomer.core.kernel import kernel
 

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latebloomer.errors import BudgetError, SettingError
-from latebloomer.policies.adaptive_rejects import AdaptiveRejects
+from latebloomer.errors import SettingError
 from latebloomer.policies.asha import ASHA
 from latebloomer.policies.hyperband import Hyperband, deal
-from latebloomer.policies.registry import choose_policy
 from latebloomer.racing.verdict.hindsight import Curve, _asha, _cuts, _rungs_below
 from latebloomer.session.session import Session
 
@@ -119,16 +117,3 @@ def test_hyperband_in_parallel_pulls_the_same(seed, batch):
     rewards = np.random.default_rng(seed).uniform(0, 1, (7, 30))
     one, many = play(Hyperband(), rewards, 90, 30), play(Hyperband(), rewards, 90, 30, batch)
     assert one.pulls == many.pulls and one.recommend().arm == many.recommend().arm
-
-
-# --- auto ---
-
-
-def test_auto_is_the_plan_that_fits_the_budget():
-    for budget, power in ((100, 1.0), (101, 1.5)):
-        plan = AdaptiveRejects(power=power).plan(8, budget, 100)
-        assert (
-            choose_policy(8, budget, 100).plan(8, budget, 100).upto.tolist() == plan.upto.tolist()
-        )
-    with pytest.raises(BudgetError, match="one pull of each arm"):
-        choose_policy(8, 7, 100)

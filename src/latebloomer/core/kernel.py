@@ -121,8 +121,9 @@ def _lower(
     copy.__kernel__ = fn.__kernel__  # type: ignore[attr-defined]
     if jit is not plain:
         of_owner = OWNED.intersection(code.co_varnames[: code.co_argcount])
-        # What Python can call is compiled in another way than what only kernels call.
-        salt = (owner if of_owner else "", hasattr(jit, "inner"))
+        # What Python can call is compiled in another way than what only kernels call. Cache files
+        # refer to modules: files of a kernel that moved, or calls one that did, cannot be read.
+        salt = (fn.__module__, owner if of_owner else "", hasattr(jit, "inner"))
         copy.__qualname__ += f"_{_digest(copy, salt)}"
     done[fn] = jit(copy)
     return done[fn]
