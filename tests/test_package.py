@@ -57,7 +57,7 @@ def test_a_race_loads_neither_a_compiler_nor_policies_that_it_does_not_play():
         "latebloomer.race({'a': learner, 'b': learner}, 40, policy='r-sr', journal=None,"
         " progress=False)"
     )
-    others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich", "numpy.random"]
+    others = ["numba", "llvmlite", "scipy", "pandas", "matplotlib", "rich"]
     own = ["simulation", "problems", "core.random", "policies.foresight", "policies.hyperband"]
     assert loaded(code, *others, *(f"latebloomer.{name}" for name in own)) == []
 

@@ -4,26 +4,26 @@
 
     LatebloomerError
     ├── SettingError      (ValueError)       a setting outside the range of the method
-    │   ├── BudgetError                      a budget too small for what was asked of it
+    │   ├── BudgetError                      a budget that is too small
     │   └── UnknownName   (LookupError)      no policy, problem or setting of that name
     ├── ArmError          (LookupError)      no such arm
-    ├── RewardError       (ValueError)       a reward that is not a finite number
-    ├── TellError         (RuntimeError)     a reward for a pull that was not asked
-    ├── NoScoresYet        (RuntimeError)     a recommendation before the first pull
-    ├── CurveError        (ValueError)       curves that cannot be used as they are
+    ├── RewardError       (ValueError)       a score that is not a finite number
+    ├── TellError         (RuntimeError)     a score for a pull that was not requested
+    ├── NoScoresYet       (RuntimeError)     a recommendation before the first pull
+    ├── CurveError        (ValueError)       curves that cannot be used
     ├── ResultsError      (ValueError)       results that cannot be read, merged or compared
-    ├── ChunkError        (MemoryError)      what is asked for does not fit into memory
+    ├── ChunkError        (MemoryError)      something that does not fit into memory
     ├── NoDevice          (RuntimeError)     no GPU can be used
-    ├── ClusterError      (RuntimeError)     a Ray cluster that cannot be used as asked
-    ├── ContractError     (AssertionError)   a policy does not do what every policy must
-    ├── MissingExtra      (ImportError)      an optional dependency is not installed
+    ├── ClusterError      (RuntimeError)     a Ray cluster that cannot be used as requested
+    ├── ContractError     (AssertionError)   a policy that breaks the contract of policies
+    ├── MissingExtra      (ImportError)      an optional dependency that is not installed
     ├── LearnerError      (TypeError)        something that cannot be trained pull by pull
-    ├── AllFailed         (RuntimeError)     no learner is left; each one's reason is in the text
+    ├── AllFailed         (RuntimeError)     every learner failed; the text has each reason
     ├── OutputError       (OSError)          a file that cannot be written: folder, rights, disk
     └── JournalError      (RuntimeError)     a journal that cannot be written, read or continued
         ├── JournalInUse                     another process races on it
-        └── JournalMismatch                        it does not belong to these learners or settings
-    Interrupted           (KeyboardInterrupt) Ctrl-C ended a race: no error, it can be resumed
+        └── JournalMismatch                  it holds another race
+    Interrupted           (KeyboardInterrupt) Ctrl-C ended a race, which can be resumed
 
 Every error leaves the object that raised it as it was before the call.
 """
@@ -49,7 +49,7 @@ class SettingError(LatebloomerError, ValueError):
 
 
 class BudgetError(SettingError):
-    """A budget too small for what was asked of it."""
+    """A budget that is too small."""
 
 
 class UnknownName(SettingError, LookupError):
@@ -61,11 +61,11 @@ class ArmError(LatebloomerError, LookupError):
 
 
 class RewardError(LatebloomerError, ValueError):
-    """A reward that is not a finite number."""
+    """A score that is not a finite number."""
 
 
 class TellError(LatebloomerError, RuntimeError):
-    """A reward for a pull that was not asked."""
+    """A score for a pull that was not requested."""
 
 
 class NoScoresYet(LatebloomerError, RuntimeError):
@@ -73,7 +73,7 @@ class NoScoresYet(LatebloomerError, RuntimeError):
 
 
 class CurveError(LatebloomerError, ValueError):
-    """Curves that cannot be used as they are."""
+    """Curves that cannot be used."""
 
 
 class ResultsError(LatebloomerError, ValueError):
@@ -81,7 +81,7 @@ class ResultsError(LatebloomerError, ValueError):
 
 
 class ChunkError(LatebloomerError, MemoryError):
-    """What is asked for, such as a chunk of runs, does not fit into memory."""
+    """Something, such as a chunk of runs, that does not fit into memory."""
 
 
 class NoDevice(LatebloomerError, RuntimeError):
@@ -89,11 +89,11 @@ class NoDevice(LatebloomerError, RuntimeError):
 
 
 class ClusterError(LatebloomerError, RuntimeError):
-    """A Ray cluster that cannot be reached, or cannot do what is asked of it."""
+    """A Ray cluster that cannot be reached or used as requested."""
 
 
 class ContractError(LatebloomerError, AssertionError):
-    """A policy does not do what every policy must."""
+    """A policy that breaks the contract of all policies."""
 
 
 class MissingExtra(LatebloomerError, ImportError):
@@ -105,7 +105,7 @@ class LearnerError(LatebloomerError, TypeError):
 
 
 class AllFailed(LatebloomerError, RuntimeError):
-    """No learner is left; the text has each one's reason."""
+    """Every learner failed; the text has each reason."""
 
 
 class OutputError(LatebloomerError, OSError):
@@ -121,7 +121,7 @@ class JournalInUse(JournalError):
 
 
 class JournalMismatch(JournalError):
-    """The journal does not belong to these learners or settings."""
+    """A journal that holds another race, with other learners or settings."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -162,7 +162,7 @@ def need_number(name: str, value: object) -> None:
 
 
 def need_whole(name: str, value: object) -> int:
-    """`value` as an int, or a `SettingError` where it is no whole number.
+    """Return `value` as an int, or raise a `SettingError` if it is not a whole number.
 
     >>> need_whole("budget", 2.5)
     Traceback (most recent call last):
@@ -192,7 +192,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 
 
 def extra(module: str, purpose: str, name: str) -> Any:
-    """Import an optional dependency, or say how to install it."""
+    """Import an optional dependency, or raise an error that says how to install it."""
     package = module.partition(".")[0]
     try:
         return import_module(module)

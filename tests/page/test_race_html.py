@@ -15,7 +15,7 @@ from latebloomer import race, read_verdict
 from latebloomer.page import RacePage, race_html
 from latebloomer.page.parallel_coordinates import varying
 from latebloomer.page.race_html import RaceDrawing
-from latebloomer.page.race_page import RUNNING, Certainty, Level, PageEvent
+from latebloomer.page.race_page import RUNNING, Certainty, PageEvent
 from latebloomer.page.svg import ticks
 from latebloomer.page.thinned_curve import POINTS, Point, ThinnedCurve, points_for
 from latebloomer.racing.verdict.page_data import page_data
@@ -150,7 +150,7 @@ def plain_page():
         curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,
         higher_is_better=True, started=0.0, seconds=1.0, certainty=sure, warnings=["a <warning>"],
         time_left="1 min left", selected=(0.8, 2), trained_further=True,
-        levels=[Level(2, 6), Level(1, 9)], events=[PageEvent(2, "b fell", True)],
+        levels=[(2, 6), (1, 9)], events=[PageEvent(2, "b fell", True)],
     )  # fmt: skip
 
 

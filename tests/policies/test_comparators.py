@@ -212,6 +212,6 @@ def test_r_ucbe_delivers_k_times_less_than_the_best_arm(arms):
 def test_ptrr_delivers_a_share_that_does_not_fall_with_the_arms():
     # m = 1/2: a capped arm has its turn until n/(2 tau) > 1/K, about 2 T/K pulls, the best arm to
     # the end. If j arms come before it, it gets T - 2 j T/K: a mean of about 1/4 over j < K/2,
-    # its sd .33. The mean of 300 draws is below .15 once in 10^7.
-    found = [delivered("ptrr:best=0.5", 16, seed) for seed in range(300)]
-    assert np.mean(found) > 0.15 > 2 * delivered("r-ucbe:exploration=1,noise=0.01", 16)
+    # its sd .33. The mean of 100 draws is 4.5 of its sd below that, below .1, once in 3 * 10^5.
+    found = [delivered("ptrr:best=0.5", 16, seed) for seed in range(100)]
+    assert np.mean(found) > 0.1 > delivered("r-ucbe:exploration=1,noise=0.01", 16)

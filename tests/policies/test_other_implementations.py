@@ -3,7 +3,7 @@
 The facts are those of docs/reproduction.md; the rules are ours, a few lines each.
 """
 
-from math import ceil, floor, sqrt
+from math import ceil, floor
 
 import numpy as np
 import pytest
@@ -81,24 +81,6 @@ def test_averages_of_the_oldest_rewards_keep_the_early_riser(rewards):
 
 def test_averages_of_all_but_the_window_keep_the_early_riser(rewards):
     assert last_standing(rewards, phase_lengths(K, T), all_but_the_window) == "early"
-
-
-def test_an_index_of_zero_while_the_window_is_empty_gives_the_first_arm_every_pull():
-    pulls, index = [1] * K, [0.0] * K
-
-    def index_of(i, a=57.12, sigma=0.05):
-        n, h = pulls[i], floor(pulls[i] / 4)
-        if h == 0:
-            return 0.0
-        x = np.maximum.accumulate(CURVES[i][:n])
-        slope = sum((T - t + 1) * (x[t] - x[t - h]) / h**2 for t in range(n - h, n))
-        return np.mean(x[: -(1 + h)]) + slope + sigma * (T - n + h - 1) * sqrt(a / h**3)
-
-    for _ in range(T - K):
-        i = int(np.argmax(index))
-        pulls[i] += 1
-        index[i] = index_of(i)
-    assert pulls == [T - K + 1, 1, 1, 1, 1]
 
 
 def test_a_first_cut_by_arm_index_depends_on_the_order_of_the_arms():

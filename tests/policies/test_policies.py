@@ -30,14 +30,22 @@ from latebloomer import (
 from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.ledger import ANY
 from latebloomer.core.phases import log_bar
-from latebloomer.policies.registry import REGISTRY
+from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.session.policy_contract import check_policy, played, rising_rewards
 from latebloomer.session.session import Session
 from latebloomer.theory import rising_sr_bounds as rising_sr
 
 POLICIES = [policy for kind in REGISTRY.values() for policy in kind.examples()]
 COMPILED = cpu_jit()
+# One of each kind of kernels is compiled in `make test`, the others in `make test-all`.
+FAMILIES = ("r-sr", "foresight", "r-ucbe", "rest-sure", "prob-1")
+FIRST = [make_policy(name) for name in FAMILIES]
 policies = pytest.mark.parametrize("policy", POLICIES, ids=repr)
+compiled_policies = pytest.mark.parametrize(
+    "policy",
+    [pytest.param(one, marks=[] if one in FIRST else pytest.mark.slow) for one in POLICIES],
+    ids=repr,
+)
 
 
 def play(policy, rewards, budget, horizon=None, seed=0):
@@ -66,10 +74,15 @@ def test_the_suite_covers_every_policy_of_the_registry():
 
 @policies
 def test_the_contract_is_kept(policy):
+    assert len(check_policy(policy, compiled=False)) == 5
+
+
+@compiled_policies
+def test_the_contract_is_kept_by_compiled_code(policy):
     assert len(check_policy(policy, compiled=True)) == 10
 
 
-@policies
+@compiled_policies
 def test_python_and_compiled_code_pull_the_same_arms(policy, rng):
     cases = [(2, 90, 90), (5, 400, 400), (5, 400, 37), (20, 700, 700), (40, 900, 2000)]
     for arms, budget, horizon in cases:

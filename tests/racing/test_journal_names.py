@@ -50,7 +50,7 @@ def test_each_race_has_a_new_file_in_races(tmp_path, capsys):
     for verdict in verdicts:
         name = verdict.journal.removeprefix(f"{tmp_path}/")
         assert re.fullmatch(r"races/\d{4}-\d\d-\d\d-\d{4}-[a-z]+-[a-z]+\.db", name)
-        assert said.count(f"Journal: {name}\n") == 1  # at the start
+        assert said.count(f"Journal: {name}\n") == 2  # at the start and with the verdict
         assert f"\nJournal: {name}" in str(verdict)
         assert read_verdict(verdict.journal).summary() == verdict.summary()
     assert list(tmp_path.iterdir()) == [tmp_path / "races"]

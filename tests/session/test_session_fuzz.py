@@ -230,7 +230,13 @@ class Calls(RuleBasedStateMachine):
         assert session.replay(session.history) == session
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
+QUICK = ("r-sr", "foresight", "r-ucbe", "rest-sure", "prob-1")  # one of each kind
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in POLICIES],
+)
 def test_random_calls_meet_nothing_but_our_errors(name):
     machine = type(f"Calls_{name}", (Calls,), {"policies": POLICIES[name]})
     run_state_machine_as_test(

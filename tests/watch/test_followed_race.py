@@ -146,7 +146,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
 
     path = tmp_path / "race.db"
     run(path, policy=Mine())
-    with pytest.raises(JournalError, match="no policy of this library"):
+    with pytest.raises(JournalError, match="not a policy of this library"):
         watched(path).page()
     (tmp_path / "text.db").write_text("no journal", encoding="utf-8")
     with pytest.raises(JournalError, match="is not a journal"):

@@ -8,37 +8,33 @@ from math import isinf
 from time import localtime, strftime
 
 from latebloomer._util.text import short_seconds, shortened, span_of_time
+from latebloomer.page import html_document as parts
 from latebloomer.page import race_sections as sections
 from latebloomer.page import svg
-from latebloomer.page.html_document import (
-    html_document,
-    number_text,
-    page_file,
-    section,
-    sentence_list,
-)
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
+number_text = parts.number_text
 COLORED = 12  # learners up to which each has a color; of more, the top ones have
 TOP = 10
 WITH_RAW = 24  # learners up to which individual scores can be shown too
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
+SPOKEN = ' aria-live="polite"'  # read aloud when it changes
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
 
 
 def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
     title = f"{page.best} · latebloomer race"
-    script = f"<script>{page_file('page.js')}</script>"
+    script = f"<script>{parts.page_file('page.js')}</script>"
     body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
-    return html_document(title, page_file("race_page.css"), body, NO_ICON)
+    return parts.html_document(title, parts.page_file("race_page.css"), body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
     """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
-    style = page_file("race_page.css")
+    style = parts.page_file("race_page.css")
     own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
@@ -60,11 +56,7 @@ class RaceDrawing:
         self.slots: dict[int, int] = _slots(page.learners, {} if before is None else before.slots)
         self.looks = {one.arm: self._look(one) for one in page.learners}
         self.raw = len(page.learners) <= WITH_RAW
-        self._most_rows = most_rows  # None: all
-        if before is not None and before.page.certainty == page.certainty:
-            self.certainty: str = before.certainty
-        else:
-            self.certainty = sections.certainty_html(page, self.looks)
+        self.shown = page.learners[:most_rows]  # the learners that have a row
 
     def _look(self, one: LearnerView) -> str:
         """Return the classes of a learner: its color, and whether it is the best."""
@@ -74,7 +66,10 @@ class RaceDrawing:
 
     def body(self) -> str:
         """Return the whole page."""
-        around = {name: _place(name, text) for name, text in self.pieces().items()}
+        around = {
+            name: f'<div id="{name}"{SPOKEN if name == "title" else ""}>{text}</div>'
+            for name, text in self.pieces().items()
+        }
         above = "".join(around[name] for name in ("when", "title", "why", "progress"))
         below = "".join(
             around[name] for name in ("events", "certainty", "others", "warnings", "about")
@@ -97,7 +92,7 @@ class RaceDrawing:
             "progress": _progress(page),
             "settings": sections.settings_html(page),
             "events": sections.events_html(page.events, page.state == RUNNING),
-            "certainty": self.certainty,
+            "certainty": sections.certainty_html(page, self.looks),
             "others": sections.others_html(page),
             "warnings": sections.warnings_html(page),
             "about": sections.about_html(page),
@@ -136,11 +131,6 @@ class RaceDrawing:
             for one in self.page.learners
             if one.arm in self.slots
         )
-
-    @property
-    def label(self) -> str:
-        """The picture in a sentence."""
-        return svg.describe_curves(self.page)
 
     def note(self) -> str:
         """Return how to read the picture."""
@@ -187,27 +177,17 @@ class RaceDrawing:
         )
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
-        return section(
+        return parts.section(
             "How the budget was spent",
             "The policy ranks learners by their estimate. Click a learner to highlight it.",
             f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
             f'<tbody id="rows">{rows}</tbody></table>{more}',
         )
 
-    @property
-    def shown(self) -> Sequence[LearnerView]:
-        """The learners that have a row."""
-        return self.page.learners[: self._most_rows]
-
     def rows(self) -> dict[int, list[str]]:
         """Return the cells of the table's rows, by the number of the learner, in order."""
         most = max([1, *(one.pulls for one in self.page.learners)])
         return {one.arm: _row(one, self.looks[one.arm], most) for one in self.shown}
-
-
-def _place(name: str, text: str) -> str:
-    spoken = ' aria-live="polite"' if name == "title" else ""
-    return f'<div id="{name}"{spoken}>{text}</div>'
 
 
 def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int, int]:
@@ -273,7 +253,6 @@ def _facts(page: RacePage) -> Iterable[str]:
         estimate, pulls = page.selected
         yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
-    yield f"<b>{best.pulls:,}</b><span>of {page.spent:,} pulls were its own</span>"
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
     sure = page.certainty
     if sure is not None and page.final:
@@ -284,7 +263,7 @@ def _facts(page: RacePage) -> Iterable[str]:
 
 
 def _levels(page: RacePage) -> str:
-    ahead = [f"the best {one.learners} learners to {one.pulls:,}" for one in page.levels[:3]]
+    ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
     more = len(page.levels) - len(ahead)
     return f"Next: train {', '.join(ahead)} pulls{f' and {more} more phases' if more else ''}."
 
@@ -329,5 +308,5 @@ def _more(one: LearnerView) -> str:
     key = f"why {one.arm}"
     return (
         f'<details data-key="{key}"><summary aria-label="more on {escape(one.name)}">more'
-        f"</summary>{sentence_list(texts)}</details>"
+        f"</summary>{parts.sentence_list(texts)}</details>"
     )

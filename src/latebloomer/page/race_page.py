@@ -13,13 +13,6 @@ from latebloomer.session.learner_view import LearnerView
 RUNNING, INTERRUPTED, FINISHED, ALL_FAILED = "running", "interrupted", "finished", "failed"
 
 
-class Level(NamedTuple):
-    """A phase that is still to be run."""
-
-    learners: int  # number of learners in it
-    pulls: int  # that each of them is trained to
-
-
 class PageEvent(NamedTuple):
     """Something worth a line."""
 
@@ -62,7 +55,7 @@ class RacePage:
     time_left: str = ""
     selected: tuple[float, int] | None = None  # estimate at the selection, and the winner's pulls
     trained_further: bool = False  # whether the winner was trained after its selection
-    levels: Sequence[Level] = ()
+    levels: Sequence[tuple[int, int]] = ()  # phases to come: learners, and pulls of each
     certainty: Certainty | None = None  # None if it is not known yet
     events: Sequence[PageEvent] = ()  # the latest first
     warnings: Sequence[str] = ()

@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from latebloomer.citation import cite
-from latebloomer.page.html_document import (
-    as_sentence,
-    names_and_values,
-    number_text,
-    section,
-    sentence_list,
-)
+from latebloomer.page import html_document as pieces
 from latebloomer.page.parallel_coordinates import draw_parallel, varying
 from latebloomer.page.race_page import Certainty, PageEvent, RacePage
 from latebloomer.page.svg import draw_interval, draw_interval_axis, interval_ends
@@ -27,7 +21,7 @@ def settings_html(page: RacePage) -> str:
     names = varying(page.learners)
     if not names:
         return ""
-    return section(
+    return pieces.section(
         "Settings that differ",
         "One line per candidate, colored by score: the darkest fifth has the best scores.",
         f'<div class="wide">{draw_parallel(page, names)}</div>'
@@ -43,7 +37,7 @@ def settings_table(
     rows = "".join(
         f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
         + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
-        + f'<td class="num">{number_text(one.score)}</td></tr>'
+        + f'<td class="num">{pieces.number_text(one.score)}</td></tr>'
         for one in learners
     )
     return (
@@ -91,7 +85,8 @@ def certainty_html(page: RacePage, looks: Mapping[int, str]) -> str:
     so_far = "" if page.final else f"<p class='soft small'>After {sure.as_of:,} pulls.</p>"
     return (
         f"<section><h2>How certain is the result?</h2>{so_far}"
-        f'<p>{escape(as_sentence(sure.certificate))}</p><p class="soft small">{escape(note)}</p>'
+        f"<p>{escape(pieces.as_sentence(sure.certificate))}</p>"
+        f'<p class="soft small">{escape(note)}</p>'
         f"{_intervals(page, looks)}{_assumptions(sure)}</section>"
     )
 
@@ -116,13 +111,13 @@ def _shape(page: RacePage) -> str:
 def _interval_text(one: LearnerView, page: RacePage) -> str:
     if one.lower > one.upper:
         return f"{one.name}: no curves that {_shape(page)} fit its scores"
-    return f"{one.name}: {number_text(one.lower)} to {number_text(one.upper)}"
+    return f"{one.name}: {pieces.number_text(one.lower)} to {pieces.number_text(one.upper)}"
 
 
 def _assumptions(sure: Certainty) -> str:
     against = sure.contradictions
-    text = sentence_list(against) if against else "<p>No curve contradicts them.</p>"
-    text += sentence_list(sure.plateaus) if sure.plateaus else ""
+    text = pieces.sentence_list(against) if against else "<p>No curve contradicts them.</p>"
+    text += pieces.sentence_list(sure.plateaus) if sure.plateaus else ""
     return (
         "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
         f'<p class="soft small">Tested with a false-alarm rate of at most {sure.false_alarm:.0%} '
@@ -134,10 +129,10 @@ def others_html(page: RacePage) -> str:
     """Return what other methods would have kept."""
     if page.certainty is None:
         return ""
-    return section(
+    return pieces.section(
         "What would other methods have kept?",
         "Each is replayed on the recorded curves, with the largest budget they cover.",
-        sentence_list(page.certainty.hindsight),
+        pieces.sentence_list(page.certainty.hindsight),
     )
 
 
@@ -145,13 +140,13 @@ def warnings_html(page: RacePage) -> str:
     """Return the warnings, folded, with their count."""
     if not page.warnings:
         return ""
-    return _folded("Warnings", len(page.warnings), sentence_list(page.warnings))
+    return _folded("Warnings", len(page.warnings), pieces.sentence_list(page.warnings))
 
 
 def about_html(page: RacePage) -> str:
     """Return settings, versions, how to resume, and what to cite."""
-    record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
-    columns = names_and_values(page.settings) + names_and_values(page.versions)
+    record = "".join(f"<p>{escape(pieces.as_sentence(text))}</p>" for text in page.record)
+    columns = pieces.names_and_values(page.settings) + pieces.names_and_values(page.versions)
     resume = (
         "<p>This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
     )

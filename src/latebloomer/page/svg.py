@@ -14,7 +14,7 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 
 from latebloomer._util.text import shortened
-from latebloomer.page.race_page import Level, RacePage
+from latebloomer.page.race_page import RacePage
 from latebloomer.page.thinned_curve import Point, ThinnedCurve
 from latebloomer.session.learner_view import DROPPED, ForecastView, LearnerView
 
@@ -92,7 +92,7 @@ def _longest(page: RacePage) -> int:
     longest = max([1, *(one.pulls for one in page.learners)])
     if page.horizon <= FAR * longest:
         return max(page.horizon, longest)
-    levels = [level.pulls for level in page.levels if level.pulls > longest]
+    levels = [pulls for _, pulls in page.levels if pulls > longest]
     near = [pulls for pulls in levels if pulls <= 2 * longest] or levels[:1]
     return max([longest, *near])
 
@@ -223,16 +223,14 @@ def _tip(one: LearnerView, end: Point, longest: float) -> Point:
     return Point(at, end.score + way * (one.estimate - end.score))
 
 
-def _levels(levels: Sequence[Level], view: View) -> Iterable[str]:
-    seen = [one for one in levels if one.pulls <= view.longest]
+def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
+    seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
-    for k, level in enumerate(seen[::-step][::-1] if seen else ()):
-        at = _percent(view.x(level.pulls))
-        yield f'<line class="level" data-at="{level.pulls}" x1="{at}" x2="{at}" y2="100%"/>'
-        narrow = " wide" if k % 2 else ""  # left out on a phone
-        words = f"{level.learners} to {level.pulls:,}"
-        yield _text(at, "0", words, f"level end{narrow}",
-                    f'dx="-4" dy="{11 + 13 * (k % 2)}" data-at="{level.pulls}"')  # fmt: skip
+    for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
+        at, narrow = _percent(view.x(pulls)), " wide" if k % 2 else ""  # left out on a phone
+        yield f'<line class="level" data-at="{pulls}" x1="{at}" x2="{at}" y2="100%"/>'
+        yield _text(at, "0", f"{learners} to {pulls:,}", f"level end{narrow}",
+                    f'dx="-4" dy="{11 + 13 * (k % 2)}" data-at="{pulls}"')  # fmt: skip
 
 
 def _horizon(horizon: int, view: View) -> str:

@@ -20,7 +20,6 @@ from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import SettingError
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.session.events import Event, WarningNoted
 from latebloomer.session.learner_view import LearnerView
 
@@ -85,7 +84,7 @@ class RaceView:
 
     def standings(self) -> list[LearnerView]:
         """Return all learners: the best, those in the race by their estimate, then the others."""
-        return learner_views(self._race, {})
+        return self._race.learners()
 
     def events(self) -> list[Event]:
         """Return all events so far, in order, those of earlier processes included."""

@@ -15,7 +15,6 @@ from latebloomer._util.text import printable, short_name, span_of_time
 from latebloomer.errors import require
 from latebloomer.racing.live_display import NotebookDisplay, Trace, in_notebook
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.racing.verdict.verdict_text import brief
 from latebloomer.session.events import (
     FINISHED,
@@ -136,7 +135,7 @@ class Progress:
     def _draw(self) -> None:
         """Take what the table shows: another thread draws it, and must not read the race."""
         self._next = time.monotonic() + 1 / REFRESH
-        self.rows, self.phase = learner_views(self.race, {}), self.race.session.phase
+        self.rows, self.phase = self.race.learners(), self.race.session.phase
         if self.mode == "notebook":
             self._notebook.show(self)
 
@@ -190,11 +189,11 @@ class Progress:
         racing = len(session.racing)
         if racing < self._racing:
             self._racing = racing
-            for one in learner_views(self.race, {}):
+            for one in self.race.learners():
                 if one.left_at == session.spent:
                     self.say(f"{short_name(one.name)}: {one.why}")
         elif now - self._printed >= EVERY:
-            best = learner_views(self.race, {})[0]
+            best = self.race.learners()[0]
             lead = _lead(best, session.winner)
             at = f"pull {session.spent:,} of {session.budget:,}"
             self.say(f"{at}: {lead}; {self.time_left()}")

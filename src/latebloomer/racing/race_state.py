@@ -40,6 +40,7 @@ from latebloomer.session.events import (
     ScoreReported,
     WarningNoted,
 )
+from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside, whole_budget
 
@@ -226,6 +227,22 @@ class RaceState:
         newest = self._crashes[-MANY_CRASHES:]
         same = len(newest) == MANY_CRASHES and len(set(newest)) == 1
         return newest[0][1] if same and newest[0][0] == self.session.spent else None
+
+    def learners(self) -> list[LearnerView]:
+        """Return a view of every learner, by rank, with what a session does not know of it."""
+        failures: dict[int, list[str]] = {}
+        for one in self.failures:
+            failures.setdefault(one.arm, []).append(f"pull {one.n} failed: {one.reason}")
+        known = dict(self.settings.learner_settings or {})
+        known |= {self.names[arm]: trial.config for arm, trial in self.trials.items()}
+        return [
+            replace(
+                view, seconds=self.seconds[view.arm], full_pulls=self.settings.pulls_per_training,
+                steps=self.steps[view.arm] if self.shares else None,
+                failures=tuple(failures.get(view.arm, ())), settings=known.get(view.name, {}),
+            )
+            for view in self.session.standings()
+        ]  # fmt: skip
 
     def pace(self, arm: int) -> float:
         """Return the seconds per pull, over an arm's latest pulls."""

@@ -33,6 +33,9 @@ from latebloomer.simulation.gpu_rewards import (
 )
 
 config = extra("numba", "simulations on a GPU", "gpu").config
+if not hasattr(np, "row_stack"):
+    # numba-cuda up to 0.30 reads this name when it compiles; NumPy 2.5 removed it. It was vstack.
+    np.row_stack = np.vstack
 # A global of this module, because numba's simulator replaces it by its own.
 cuda = extra("numba.cuda", "simulations on a GPU", "gpu")
 

@@ -9,22 +9,13 @@ from time import perf_counter, time
 
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
-from latebloomer.page.race_page import (
-    ALL_FAILED,
-    FINISHED,
-    INTERRUPTED,
-    RUNNING,
-    Level,
-    PageEvent,
-    RacePage,
-)
+from latebloomer.page import race_page
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.following import JournalFollower
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
-from latebloomer.racing.verdict.learner_views import learner_views
 from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_settings
 from latebloomer.session import events
 
@@ -75,11 +66,11 @@ class FollowedRace:
     def _start(self, state: RaceState) -> None:
         """Prepare for a race, or for another one that has taken its place."""
         self._curves = {}
-        self._events: list[PageEvent] = []
-        self._failure: tuple[int, PageEvent] | None = None  # the latest, by arm
+        self._events: list[race_page.PageEvent] = []
+        self._failure: tuple[int, race_page.PageEvent] | None = None  # the latest, by arm
         self._assessment: Assessment = NOT_ASSESSED
         self._next_assessment = inf  # not before this time; the first page does not wait for one
-        self._finished: tuple[events.Decided, RacePage] | None = None
+        self._finished: tuple[events.Decided, race_page.RacePage] | None = None
         self._make_room(state)
         self._racing = set(state.session.racing)
 
@@ -108,7 +99,7 @@ class FollowedRace:
             case events.Extended():
                 text = event.why
         if text:
-            noted = PageEvent(state.session.spent, text, bad)
+            noted = race_page.PageEvent(state.session.spent, text, bad)
             self._add(noted)
             if isinstance(event, events.PullFailed):
                 self._failure = event.arm, noted
@@ -124,11 +115,11 @@ class FollowedRace:
         self._racing = racing
         if not gone:
             return
-        dropped = [one for one in learner_views(state, {}) if one.arm in gone]
+        dropped = [one for one in state.learners() if one.arm in gone]
         for one in sorted(dropped, key=lambda one: one.left_at or 0):
-            self._add(PageEvent(one.left_at or 0, f"{one.name}: {one.why}"))
+            self._add(race_page.PageEvent(one.left_at or 0, f"{one.name}: {one.why}"))
 
-    def _add(self, event: PageEvent) -> None:
+    def _add(self, event: race_page.PageEvent) -> None:
         self._events.insert(0, event)
         self._events.sort(key=lambda one: -one.pull)  # drops are noticed a little late
         del self._events[MOST_EVENTS:]
@@ -137,14 +128,14 @@ class FollowedRace:
 
     @property
     def stage(self) -> str:
-        """RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
+        """State of the race: RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
         if self.state is not None and self.state.verdict is not None:
-            return FINISHED
+            return race_page.FINISHED
         if self.state is not None and self.state.every_learner_failed:
-            return ALL_FAILED
-        return RUNNING if files.is_held(self.path) else INTERRUPTED
+            return race_page.ALL_FAILED
+        return race_page.RUNNING if files.is_held(self.path) else race_page.INTERRUPTED
 
-    def page(self) -> RacePage:
+    def page(self) -> race_page.RacePage:
         """Return the page as it is now, or raise what is wrong with the journal."""
         state = self.state
         if state is None:
@@ -152,7 +143,7 @@ class FollowedRace:
         if state.verdict is not None and self.caught_up:
             return self._final_page(state, state.verdict)
         session, stage = state.session, self.stage
-        waited = max(0.0, time() - self._journal.latest) if stage == RUNNING else 0.0
+        waited = max(0.0, time() - self._journal.latest) if stage == race_page.RUNNING else 0.0
         elapsed = state.elapsed + waited
         if not any(session.pulls_of(i) for i in session.racing):
             page = self._page_without_scores(state, stage)
@@ -165,13 +156,13 @@ class FollowedRace:
             page = replace(page, why=self.wrong or reading)
         return replace(
             page, seconds=elapsed, time_left=_time_left(state, elapsed, waited),
-            levels=[Level(k, n) for k, n in session.levels_to_come], events=list(self._events),
+            levels=session.levels_to_come, events=list(self._events),
             warnings=(),
         )  # fmt: skip
 
-    def _final_page(self, state: RaceState, decided: events.Decided) -> RacePage:
+    def _final_page(self, state: RaceState, decided: events.Decided) -> race_page.RacePage:
         if self._finished is None or self._finished[0] is not decided:
-            page = page_data(build_verdict(state, self.path), FINISHED)
+            page = page_data(build_verdict(state, self.path), race_page.FINISHED)
             self._finished = decided, replace(page, events=list(self._events))
         return self._finished[1]
 
@@ -188,14 +179,13 @@ class FollowedRace:
         took = perf_counter() - now
         self._next_assessment = now + took + SHARE * took
 
-    def _page_without_scores(self, state: RaceState, stage: str) -> RacePage:
+    def _page_without_scores(self, state: RaceState, stage: str) -> race_page.RacePage:
         session, settings = state.session, state.settings
-        return RacePage(
-            state=stage, best=None, final=False,
-            why={RUNNING: "The first pull is running.", ALL_FAILED: "No learner is left."}.get(
-                stage, "No pull was made."
-            ),
-            learners=learner_views(state, {}), curves=self._curves, spent=session.spent,
+        words = {race_page.RUNNING: "The first pull is running.",
+                 race_page.ALL_FAILED: "No learner is left."}  # fmt: skip
+        return race_page.RacePage(
+            state=stage, best=None, final=False, why=words.get(stage, "No pull was made."),
+            learners=state.learners(), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
             higher_is_better=session.maximize, started=state.started, seconds=state.elapsed,
             settings=shown_settings(settings.as_dict(), settings.rule),

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from html import escape
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from latebloomer.page.race_html import RaceDrawing
-from latebloomer.page.svg import curve_paths, path_of
+from latebloomer.page.svg import curve_paths, describe_curves, path_of
 from latebloomer.watch.followed_race import FollowedRace
 
 INTERVAL = 0.5  # seconds between two reads of a journal
@@ -24,24 +24,10 @@ MOST_ROWS = 100  # of the table of learners
 Message = dict[str, Any]
 
 
-class Content(Protocol):
-    """What a page shows."""
-
-    def body(self) -> str:
-        """Return the whole page."""
-
-    def changes(self) -> Message | None:
-        """Return what has changed since the last call; None if nothing has."""
-
-    @property
-    def hurries(self) -> bool:
-        """True if there is more to read immediately."""
-
-
 class LivePage:
     """Number the changes of a content and keep the latest."""
 
-    def __init__(self, content: Content, server: str) -> None:
+    def __init__(self, content: RaceContent | ListContent, server: str) -> None:
         self.content = content
         self._server = server  # a name that another server does not have
         self._number = 0
@@ -105,15 +91,18 @@ class RaceContent:
         self._wrong = ""
 
     def body(self) -> str:
+        """Return the whole page."""
         if self._drawn is None:
             return f"<h1>Nothing to show</h1><p>{escape(self._wrong)}</p>"
         return self._drawn.body()
 
     @property
     def hurries(self) -> bool:
+        """True if there is more to read immediately."""
         return not self.race.caught_up and not self.race.wrong
 
     def changes(self) -> Message | None:
+        """Return what has changed since the last call; None if nothing has."""
         self.race.update()
         if self.race.state is None:
             changed, self._wrong = self.race.wrong != self._wrong, self.race.wrong
@@ -129,7 +118,7 @@ class RaceContent:
             "look": self._new("look", drawn.looks),
             **self._whole("order", list(rows)),
             **self._whole("box", drawn.view.box),
-            **self._whole("label", drawn.label),
+            **self._whole("label", describe_curves(page)),
             **self._curves(drawn),
         }
         if before is None:

@@ -107,6 +107,8 @@ def _line(race: ListedRace, page: RacePage | None) -> str:
 
 def compare_html(pages: Mapping[str, RacePage]) -> str:
     """Return the best learners of several races in one chart, and the settings that differ."""
+    if not pages:
+        return "<p>Select races with a score in the list.</p>"
     views, curves = [], {}
     for arm, (name, page) in enumerate(pages.items()):
         best = page.learners[0]

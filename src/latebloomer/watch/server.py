@@ -19,15 +19,10 @@ from latebloomer.errors import JournalError, SettingError, extra
 from latebloomer.page.html_document import html_document, page_file
 from latebloomer.page.race_html import NO_ICON
 from latebloomer.page.race_page import RUNNING
+from latebloomer.watch import race_list
 from latebloomer.watch.connections import REQUESTS, limited_protocol
 from latebloomer.watch.followed_race import FollowedRace
 from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
-from latebloomer.watch.race_list import (
-    RaceFolder,
-    compare_html,
-    list_html,
-    races_to_compare,
-)
 
 HOST = "127.0.0.1"
 TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
@@ -58,11 +53,11 @@ class Watch:
 
     def __init__(self, place: Path, token: str) -> None:
         self.place, self.token = place, token
-        self.folder = RaceFolder(place)
+        self.folder = race_list.RaceFolder(place)
         self.server = secrets.token_hex(4)
         self.tabs = 0
         self.last_sign = monotonic()  # of an open tab
-        self.list = LivePage(ListContent(partial(list_html, self.folder)), self.server)
+        self.list = LivePage(ListContent(partial(race_list.list_html, self.folder)), self.server)
         self._races: dict[str, LivePage] = {}
 
     def race(self, name: str) -> LivePage | None:
@@ -162,13 +157,9 @@ class Answers:
     async def compare(self, request: Any) -> Any:
         """Show the best learners of the races that were selected."""
         names = request.query_params.getlist("race")
-        pages = await asyncio.to_thread(races_to_compare, self._watch.folder, names)
-        body = "<p>Select races with a score in the list.</p>"
-        if pages:
-            body = await asyncio.to_thread(compare_html, pages)
-        return self._page(
-            "Compare", f"<h1>Compare races</h1>{body}", "", "", "", BACK.format("./")
-        )
+        pages = await asyncio.to_thread(race_list.races_to_compare, self._watch.folder, names)
+        body = "<h1>Compare races</h1>" + await asyncio.to_thread(race_list.compare_html, pages)
+        return self._page("Compare", body, "", "", "", BACK.format("./"))
 
     async def not_found(self, request: Any, error: Any) -> Any:
         """Lead back to the list, if the address has the secret."""

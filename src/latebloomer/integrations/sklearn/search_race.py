@@ -51,7 +51,7 @@ from latebloomer.simulation.local_runs import cores
 BATCH = 64  # rows of a pull, if pulls are counted
 FOLDS = 5  # of cv=None, as in scikit-learn
 LEAST = 2.0  # full trainings of a race by default, or half of one for each estimator
-PULLS = 25, 100  # of a full training, at least and at most
+PULLS = 20, 100  # of a full training, at least and at most
 EACH = 10  # pulls of each estimator that the budget is to be good for
 REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
 CHUNKS = 10  # parts of a refit that has to end in time
@@ -144,7 +144,8 @@ class SearchRace:
         return made
 
     def _factory(self, name: str) -> Callable[[], Any]:
-        return lambda: self._learner(name, self._folds_for(name), self.notes[name])
+        parts = self._parts(name, self._folds_for(name), self.notes[name])
+        return lambda: SklearnLearner.made_of(parts)  # in another process too: without `self`
 
     def _settings_of(self, name: str) -> dict[str, Any]:
         """Return what the journal keeps of a learner, to name what differs in another `fit`."""
@@ -185,19 +186,20 @@ class SearchRace:
             for fold, (train, _) in zip(self._folds, self._splits, strict=True)
         ]
 
-    def _learner(self, name: str, folds: list[Fold], notes: Notes | None = None) -> SklearnLearner:
+    def _parts(self, name: str, folds: list[Fold], notes: Notes | None = None) -> LearnerParts:
         settings = TrainingSettings(
             self._classes[name], self._batch, self._step, seed_of(self.seed, name)
         )
         scorer = self._scorers[name]
-        return SklearnLearner.made_of(
-            LearnerParts(self.estimators[name], folds, settings, scorer, self._format, notes)
-        )
+        return LearnerParts(self.estimators[name], folds, settings, scorer, self._format, notes)
 
     @cached_property
     def examples(self) -> dict[str, SklearnLearner]:
         """A learner of each estimator that is not trained, to ask what its steps are."""
-        return {name: self._learner(name, self._folds) for name in self.estimators}
+        return {
+            name: SklearnLearner.made_of(self._parts(name, self._folds))
+            for name in self.estimators
+        }
 
     @cached_property
     def in_one_step(self) -> list[str]:
@@ -252,7 +254,7 @@ class SearchRace:
     def on_all_rows(self, name: str) -> SklearnLearner:
         """Return a learner of an estimator that trains on all rows."""
         fold = Fold(self._X, self._y, fit_params=self._params.fit[name])
-        return self._learner(name, [fold])
+        return SklearnLearner.made_of(self._parts(name, [fold]))
 
 
 def train_in_time(learner: SklearnLearner, steps: int, seconds: float) -> None:

@@ -71,7 +71,7 @@ class RaceSearchCV(BaseRaceSearch):
     min_pulls : int
         Number of pulls every estimator gets before any can be dropped.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 25, up to 100 so that the budget is good for
+        Number of pulls in a full training. Default: 20, up to 100 so that the budget is good for
         10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
         fewer and at least 10.
     refit : bool | str | Callable[[Table], int]
@@ -205,7 +205,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     min_pulls : int
         Number of pulls every candidate gets before any can be dropped.
     pulls_per_training : int | None
-        Number of pulls in a full training. Default: 25, up to 100 so that the budget is good for
+        Number of pulls in a full training. Default: 20, up to 100 so that the budget is good for
         10 pulls of each, 100 with `seconds`; or the steps of the shortest training if these are
         fewer and at least 10.
     refit : bool | str | Callable[[Table], int]

@@ -170,7 +170,7 @@ class SqliteLog(EventLog):
             if checked.number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            # Whoever reads on from an event has already read what was intact before it.
+            # A reader that continues after an event has already read the intact part before it.
             pulls = checked.pulls or after
             raise damage_error(self.path, checked.number, pulls, one_line(str(error))) from error
 
@@ -257,7 +257,7 @@ class _CheckedRows:
 
 
 def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:
-    """Return the error for a journal that is intact up to event `last`, with so many pulls."""
+    """Return the error for a journal that is intact up to event `last`, with that many pulls."""
     if not pulls:
         return JournalError(
             f"Journal {near(path)} is damaged ({cause}), and nothing can be recovered: no pull is "

@@ -150,7 +150,7 @@ def newest_journal(folder: Place = RACES) -> Path:
         except (files.Blank, files.Foreign):
             continue
         except JournalError:
-            pass  # damaged or unreadable: whoever opens it is told so
+            pass  # damaged or unreadable: opening it raises the reason
         return path
     raise JournalError(
         f"There is no journal in {near(Path(folder).absolute())}. Name the file, or start with "

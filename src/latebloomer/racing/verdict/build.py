@@ -18,12 +18,13 @@ from latebloomer.racing.verdict.higher_scores import (
 )
 from latebloomer.racing.verdict.hindsight import Hindsight, hindsight
 from latebloomer.racing.verdict.history import History
-from latebloomer.racing.verdict.learner_views import Intervals, learner_views
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
 from latebloomer.racing.verdict.verdict_text import warnings_of
 from latebloomer.session.events import FAILED
 from latebloomer.session.session import Session
 from latebloomer.theory.certificate import Certificate, shape_of
+
+Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
 
 
 class Assessment(NamedTuple):
@@ -52,7 +53,11 @@ def build_verdict(
     session = race.session
     history = History.of(session, empty=assessment is not None)  # slow for long races
     known = assess(race) if assessment is None else assessment
-    views = learner_views(race, known.intervals)
+    views = [
+        replace(one, lower=ends[0], upper=ends[1])
+        for one in race.learners()
+        for ends in [known.intervals.get(one.arm, (-inf, inf))]
+    ]
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
     final = over or session.winner is not None
