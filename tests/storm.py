@@ -5,10 +5,10 @@
 A local victim is forked for each life of a race and ended by SIGKILL at a random moment: while the
 journal is made, before and after pulls and commits, in a save, around a selection. Then it is
 resumed, by the local runner or with a process per learner, perhaps killed again, and at last
-resumed to its end. Races that keep few learners in memory, that are extended and that new learners
-join are killed in the same way. On Ray actors, nodes and drivers die
-(`racing/ray_faults.py`). Prints one line per storm; code 1 if anything was lost, counted twice or
-decided otherwise.
+resumed to its end. Races that end by a callback or by their time, that keep few learners in
+memory, that are extended and that new learners join are killed in the same way. On Ray actors,
+nodes and drivers die (`racing/ray_faults.py`). Prints one line per storm; code 1 if anything was
+lost, counted twice or decided otherwise.
 """
 
 import argparse
@@ -29,6 +29,7 @@ import test_kill_extended as extended  # noqa: E402
 
 from latebloomer import LocalRunner, race, read_verdict, resume  # noqa: E402
 from latebloomer.racing.journal import files  # noqa: E402
+from latebloomer.session.events import ScoreReported  # noqa: E402
 
 CREATION = ("before the journal", "after the journal")
 IN_LEARNERS = ("before the pull", "after the pull", "in a save", "before the rename")
@@ -49,15 +50,26 @@ def arm_all_moments():
     files.write_new = writing
 
 
+def enough(event, view):
+    """End a race after 30 pulls: a kill must not lose that."""
+    if isinstance(event, ScoreReported) and view.spent == 30:
+        view.stop("good enough")
+
+
+KINDS = [*kill.WAYS, kill.WAYS[0] | {"callbacks": [enough]}]  # they end the same in any life
+TIMED = {"seconds": 0.1, "policy": "r-sr", "runner": LocalRunner(checkpoint_every=20)}
+
+
 def live(path, settings, isolate):
     """Live once: start the race, or resume it."""
     if path.exists() and begun(path):
-        resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate))
-    else:
-        every = settings["runner"].checkpoint_every
-        runner = LocalRunner(isolate=isolate, checkpoint_every=every)
-        race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5,
-             **settings | {"runner": runner})  # fmt: skip
+        return resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate),
+                      callbacks=settings.get("callbacks"))  # fmt: skip
+    every = settings["runner"].checkpoint_every
+    budget = None if "seconds" in settings else kill.BUDGET
+    runner = LocalRunner(isolate=isolate, checkpoint_every=every)
+    return race(kill.LEARNERS, budget, journal=path, progress=False, seed=5,
+                **settings | {"runner": runner})  # fmt: skip
 
 
 def begun(path):
@@ -72,10 +84,10 @@ def begun(path):
         opened.close()
 
 
-def lives_of(path, settings, rng, moments):
+def lives_of(path, settings, rng, moments, most=MOST_LIVES):
     """Let a race be killed again and again; how often it was."""
     kills = 0
-    for _ in range(rng.randint(1, MOST_LIVES)):
+    for _ in range(rng.randint(1, most)):
         isolate = rng.random() < 0.2
         # A learner's own process that dies is that learner's failure, as it should be.
         moment = rng.choice([m for m in moments if not (isolate and m in IN_LEARNERS)])
@@ -91,23 +103,35 @@ def lives_of(path, settings, rng, moments):
 
 def judge(path, settings, calm, rng):
     """Resume to the end and compare: pulls lost, counted twice, another verdict."""
-    if path.exists() and begun(path):
-        verdict = resume(
-            path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=rng.random() < 0.2)
-        )
-    else:
-        verdict = race(
-            kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5, **settings
-        )
+    verdict = live(path, settings, isolate=rng.random() < 0.2)
     pulls, summary = calm
     after = kill.told(path)
     keys = [row[1:3] for row in after]
-    lost = kill.BUDGET - len(set(keys))
-    double = len(keys) - len(set(keys))
-    other = (
-        after != pulls or verdict.summary() != summary or read_verdict(path).summary() != summary
-    )
-    return max(0, lost), double, int(other)
+    other = after != pulls or verdict.summary() != summary
+    other |= read_verdict(path).summary() != verdict.summary()
+    return max(0, len(pulls) - len(set(keys))), len(keys) - len(set(keys)), int(other)
+
+
+def timed_storm(folder, rng, wanted):
+    """Kill time-based races: a counted pull stays, and each learner's pulls have no gap."""
+    lost = double = other = kills = number = 0
+    while kills < wanted:
+        number += 1
+        path = folder / f"timed-{number}.db"
+        before = []
+        for _ in range(rng.randint(1, MOST_LIVES)):
+            kills += lives_of(path, TIMED, rng, kill.MOMENTS, most=1)
+            now = kill.told(path) if path.exists() and begun(path) else []
+            lost += now[: len(before)] != before
+            before = now
+        verdict = live(path, TIMED, isolate=False)
+        after = kill.told(path)
+        lost += after[: len(before)] != before
+        for arm in {row[1] for row in after}:
+            own = [row[2] for row in after if row[1] == arm]
+            double += own != list(range(1, len(own) + 1))
+        other += read_verdict(path).summary() != verdict.summary()
+    return kills, (lost, double, other)
 
 
 def local_storm(wanted, seed):
@@ -116,21 +140,23 @@ def local_storm(wanted, seed):
     rng, total = random.Random(seed), {"kills": 0, "lost": 0, "double": 0, "other verdicts": 0}
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
         folder, calm = Path(place), []
-        for way, settings in enumerate(kill.WAYS):
+        for way, settings in enumerate(KINDS):
             path = folder / f"calm-{way}.db"
-            verdict = race(kill.LEARNERS, kill.BUDGET, journal=path, progress=False, seed=5,
-                           **settings)  # fmt: skip
+            verdict = live(path, settings, isolate=False)
             calm.append((kill.told(path), verdict.summary()))
         number = 0
         while total["kills"] < wanted:
             number += 1
-            way = rng.randrange(len(kill.WAYS))
+            way = rng.randrange(len(KINDS))
             path = folder / f"{number}.db"
             moments = (*kill.MOMENTS, *CREATION)
-            total["kills"] += lives_of(path, kill.WAYS[way], rng, moments)
-            add(total, judge(path, kill.WAYS[way], calm[way], rng))
+            total["kills"] += lives_of(path, KINDS[way], rng, moments)
+            add(total, judge(path, KINDS[way], calm[way], rng))
             for file in folder.glob(f"{number}.db*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
+        kills, found = timed_storm(folder, rng, wanted // 6)
+        total["kills"] += kills
+        add(total, found)
         (folder / "extended").mkdir()
         add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
         return total | {"races": number}

@@ -127,7 +127,8 @@ def test_a_trial_that_fails_is_out(tmp_path):
     run.fit()
     verdict = scheduler.verdict()
     assert verdict.learners[4].state == "failed" and verdict.pulls["trial 4"] == 4
-    assert verdict.over and verdict.unspent < 6
+    # The plan is made again for five trials, whose levels are rounded down.
+    assert verdict.over and verdict.unspent <= 6
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):

@@ -396,7 +396,7 @@ def test_wrong_estimators_are_named(estimators, error, words):
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"budget": 2}, BudgetError, "budget=2 for 3 arms"),
+        ({"budget": 2}, BudgetError, "budget=2 is too small for 3 learners"),
         ({"policy": "r-st"}, UnknownName, "did you mean 'r-sr'"),
         ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be at least 1, or from -"),

@@ -2,8 +2,6 @@
 
 import random
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import count
@@ -21,8 +19,6 @@ from latebloomer.page.thinned_curve import POINTS, Point, ThinnedCurve, points_f
 from latebloomer.racing.verdict.page_data import page_data
 from latebloomer.session.learner_view import ForecastView, LearnerView
 
-BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 VOID = {"meta", "link", "br", "input"}
 
 
@@ -242,33 +238,3 @@ def test_ticks_are_round_numbers_within_the_range(rng):
         values = ticks(low, low + width)
         assert 2 <= len(values) <= 11
         assert all(low - 1e-9 <= value <= low + width + 1e-9 for value in values)
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium: apt-get install chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_shows_it_without_complaint(verdict, tmp_path, scheme):
-    file, picture = verdict.report(tmp_path / "race.html"), tmp_path / "race.png"
-    settings = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
-    ran = subprocess.run(
-        [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-dev-shm-usage", "--no-first-run",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--v=0",
-            "--window-size=900,2400", f"--screenshot={picture}", *settings, file.as_uri(),
-        ],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert "CONSOLE" not in ran.stderr
-    pixels = _pixels(picture)
-    background = pixels[5, 5, :3].astype(int)
-    assert (background.mean() > 200) == (scheme == "light")
-    # Both pictures are there: rows with strong colours in the upper and in the lower half.
-    coloured = np.ptp(pixels[..., :3].astype(int), axis=2) > 90
-    rows = np.flatnonzero(coloured.sum(axis=1) > 3)
-    assert (rows < 1000).any() and (rows > 1000).any()
-
-
-def _pixels(picture):
-    image = pytest.importorskip("PIL.Image")
-    return np.asarray(image.open(picture))

@@ -135,7 +135,8 @@ def test_a_bare_generator_in_a_process_of_its_own_is_told_of_at_its_first_pull(t
     verdict = run(tmp_path / "race.db", learners, runner="isolated")
     noted = rows(
         tmp_path / "race.db",
-        "SELECT arm, t FROM changes WHERE kind = 'WarningNoted' AND why LIKE 'it yields only scores%'",
+        "SELECT arm, t FROM changes "
+        "WHERE kind = 'WarningNoted' AND why LIKE 'it yields only scores%'",
     )
     assert noted == [(0, 1), (1, 2)]  # after the first pull of each, and not again
     assert verdict.learner is None

@@ -23,7 +23,6 @@ from latebloomer.session.events import Saved as SavedEvent
 from latebloomer.session.events import ScoreReported, WinnerSelected
 
 BUDGET = 90
-KILLS = 50  # moments per way to race
 MOMENTS = (
     "before the pull", "after the pull", "before the commit", "after the commit", "in a save",
     "before the rename", "before the checkpoint is entered", "before the old one is removed",
@@ -140,8 +139,7 @@ def victim(folder, seed):
     arm_moments()
     rng = random.Random(seed)
     for way, settings in enumerate(WAYS):
-        for k in range(KILLS):
-            moment = MOMENTS[k % len(MOMENTS)]
+        for k, moment in enumerate(MOMENTS):  # more of them: `make storm`
             often = BUDGET if "pull" in moment or "commit" in moment else 12
             doomed = (moment, 0 if "naming" in moment else rng.randrange(often))
             print(
@@ -197,7 +195,7 @@ def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path
         )  # exactly T, once each
         assert after[: len(before)] == before, what  # nothing counted was made again
         assert after == pulls and verdict.summary() == summary, what
-    assert killed >= 75 and while_delivering >= 10
+    assert killed >= 25 and while_delivering >= 2
 
 
 def test_a_race_killed_twice_still_ends_the_same(tmp_path, cut):

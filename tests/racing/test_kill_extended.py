@@ -104,7 +104,7 @@ def victim(folder, seed):
     arm_moments()
     rng = random.Random(seed)
     for way in range(len(WAYS)):
-        for k, moment in enumerate(MOMENTS):
+        for k, moment in list(enumerate(MOMENTS))[way :: len(WAYS)]:  # the rest is `make storm`
             often = LAST if "pull" in moment or "commit" in moment else 12
             once = "naming" in moment or "extension" in moment
             kill.doomed = (moment, 0 if once else rng.randrange(often))
@@ -134,4 +134,4 @@ def test_a_race_killed_before_in_or_after_its_extension_ends_the_same(tmp_path, 
         assert sorted(row[1:] for row in after) == pulls, what
         assert verdict.summary() == summary, what
         assert not any("unpickled" in text for text in verdict.warnings), what
-    assert killed >= 30
+    assert killed >= 8

@@ -1,6 +1,7 @@
 """What once ended races, hung them or lost their results."""
 
 import asyncio
+import multiprocessing
 import os
 import sqlite3
 import threading
@@ -157,10 +158,21 @@ def test_a_winner_that_dies_when_it_is_handed_over_does_not_take_the_verdict_alo
     assert any("exited with code 7" in text for text in verdict.warnings)
 
 
-def test_a_race_with_a_timeout_leaves_no_thread_behind():
-    before = threading.active_count()
-    quiet(GOOD, 20, runner=LocalRunner(timeout=60))
-    assert threading.active_count() == before
+def in_use():
+    """Threads, open files and children of this process."""
+    files = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    return threading.active_count(), len(files), len(multiprocessing.active_children())
+
+
+def test_races_leave_no_thread_file_or_process_behind(tmp_path):
+    quiet(GOOD, 20, runner=LocalRunner(timeout=60))  # what is opened once for all
+    before = in_use()
+    for k in range(5):
+        quiet(GOOD, 20, runner=LocalRunner(timeout=60))
+        quiet(GOOD, 20, journal=tmp_path / f"{k}.db")
+        if hasattr(os, "fork"):
+            quiet(GOOD, 20, runner="isolated")
+    assert in_use() == before
 
 
 def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monkeypatch):

@@ -153,7 +153,8 @@ def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
         size
         for (size,) in rows(
             path,
-            "SELECT value FROM changes WHERE kind = 'BatchIssued' AND NOT json_extract(data, '$.more')",
+            "SELECT value FROM changes "
+            "WHERE kind = 'BatchIssued' AND NOT json_extract(data, '$.more')",
         )
     }
     assert sizes == {2}

@@ -28,7 +28,7 @@ class CatBoostLearner(BoosterLearner):
     """Wrap a CatBoost model as a learner. One step is one boosting round.
 
     The score is the metric on `valid`, negated for a loss, so that higher is better: race with
-    `maximize=True`. CatBoost's training waits between pulls, in a thread of its own, and continues
+    `maximize=True`. CatBoost's training waits between pulls, in a separate thread, and continues
     from CatBoost's snapshot after `save`, `load` and every use of `model`: one long training, many
     pulls and a restored learner are the same bit for bit, with sampling too. A metric that is a
     function needs the model after each pull, which is slower than one of CatBoost's metrics.

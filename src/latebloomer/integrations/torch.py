@@ -27,7 +27,7 @@ STATISTICS = 50  # batches from which an average's BatchNorm statistics are comp
 class TorchLearner(LibraryLearner):
     """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
-    A batch is `(inputs, targets)`; it is moved to the model's device and trained on with
+    A batch is `(inputs, targets)`; it is moved to the model's device and used with
     `loss(outputs, targets)`. The score is `metric(model)`. Model, optimizer, scheduler, scaler,
     the place in the epoch and the random states are saved in PyTorch's own format: a restored
     learner is the same bit for bit if PyTorch is deterministic. Loaders whose worker processes

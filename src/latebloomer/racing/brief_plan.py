@@ -85,26 +85,19 @@ def _level(pulls: int, one: int | None) -> str:
     return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
 
 
-def useful_workers(plan: Description, aside: int = 0) -> int | None:
+def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
     """Return how many workers can help: all pulls over those of the longest learner.
 
-    None for a policy that decides after every pull.
+    Nothing for a policy that decides after every pull.
 
     >>> from latebloomer.policies.foresight import Foresight
-    >>> useful_workers(Foresight().describe(8, 400))
-    5
+    >>> workers_in_words(Foresight().describe(8, 400))
+    ['More than 5 workers will not make this race faster.']
     """
     if any(phase.arms is None for phase in plan.phases):
-        return None
-    longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
-    return ceil((plan.budget - plan.unspent + aside) / longest)
-
-
-def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
-    """Return a line that says how many workers can help, if that is known."""
-    count = useful_workers(plan, aside)
-    if count is None:
         return []
+    longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
+    count = ceil((plan.budget - plan.unspent + aside) / longest)
     return [f"More than {count} worker{'s' * (count != 1)} will not make this race faster."]
 
 

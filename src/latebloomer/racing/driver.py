@@ -432,10 +432,10 @@ class Driver:
         saved = self.states.model(arm, pulls)
         if saved is None:
             return None
-        found = fetch_model(self.states.storage, saved)
-        if found.wrong:
-            self.record(WarningNoted(arm, found.wrong))
-        return found.model
+        model, wrong = fetch_model(self.states.storage, saved)
+        if wrong:
+            self.record(WarningNoted(arm, wrong))
+        return model
 
     def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:
         if is_model(learner):

@@ -41,9 +41,9 @@ class LearnerCheck:
     resumed : tuple[float, ...]
         Scores of the one that was saved and loaded.
     bytes : int
-        Of a checkpoint.
+        Size of a checkpoint, in bytes.
     save_seconds : float
-        That a save takes.
+        Seconds that a save takes.
     sentence : str
         All of it in words.
     """

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from math import inf
 from time import perf_counter
-from typing import Protocol
 
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported
 from latebloomer.session.session import Session
@@ -51,20 +50,10 @@ class Stopwatch:
         self._began += seconds
 
 
-class Elapsed(Protocol):
-    """Seconds of a race, and of those in this process."""
-
-    @property
-    def elapsed(self) -> float: ...
-
-    @property
-    def here(self) -> float: ...
-
-
 class TimeBudget:
     """Measures pulls and decides when to plan again or to stop."""
 
-    def __init__(self, seconds: float, arms: int, watch: Elapsed, lanes: int = 1) -> None:
+    def __init__(self, seconds: float, arms: int, watch: Stopwatch, lanes: int = 1) -> None:
         self.seconds, self.watch = seconds, watch
         self.reserved = 0.0  # seconds kept for what comes after the race
         self._lanes = lanes  # pulls that can be made at the same time

@@ -106,7 +106,7 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
     Parameters
     ----------
     steps : int
-        Of a full training, in its own unit.
+        Steps in a full training.
 
     Returns
     -------

@@ -187,7 +187,7 @@ def storing_kernel(policy: type[Policy], arms: int) -> tuple[Any, int]:
 
 @cache
 def far_kernel(policy: type[Policy]) -> tuple[Any, int]:
-    """Return the same for so many arms that all of a run is in the card's memory."""
+    """Return the same if there are too many arms, so that all of a run is in the card's memory."""
     many_runs, load = _many_runs(policy), table_loader()
 
     @storing_jit()

@@ -21,7 +21,7 @@ def error_bound(arms: int, budget: int, exploration: float) -> float:
 
     [Mussi24, Eq. (ucb_error_prob_ub)].
 
-    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 is no bound.
+    It holds for a up to a*(iota) (`exploration_limit`); a value above 1 says nothing.
 
     >>> round(error_bound(arms=5, budget=1000, exploration=150.0), 5)  # 10^4 e^-15
     0.00306

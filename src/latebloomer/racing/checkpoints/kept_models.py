@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from latebloomer._util.text import reason_of
 from latebloomer.racing.checkpoints.storage import Storage, place_of
@@ -19,13 +19,6 @@ from latebloomer.session.events import Saved
 
 FILE = "model.pickle"
 PICKLE = "latebloomer-learner.pickle"
-
-
-class FetchedModel(NamedTuple):
-    """A model; or why there is none."""
-
-    model: Any
-    wrong: str = ""
 
 
 def model_place(arm: int, n: int) -> str:
@@ -62,16 +55,16 @@ def _write(file: Any, data: bytes) -> None:
     file.write_bytes(data)
 
 
-def fetch_model(storage: Storage, saved: Saved) -> FetchedModel:
-    """Return the model that was kept, if its file is the one that was written."""
+def fetch_model(storage: Storage, saved: Saved) -> tuple[Any, str]:
+    """Return the model that was kept, if its file is the one that was written; or why not."""
     again = f"its model of pull {saved.n} was not loaded ({{}}): it is trained again"
     try:
         with storage.fetched(saved.folder, saved.digest) as folder:
             if folder is None:
-                return FetchedModel(None, again.format("the file is missing or another one"))
-            return FetchedModel(pickle.loads((folder / FILE).read_bytes()))
+                return None, again.format("the file is missing or another one")
+            return pickle.loads((folder / FILE).read_bytes()), ""
     except (Exception, SystemExit) as error:  # whatever the model's own code raises
-        return FetchedModel(None, again.format(reason_of(error)))
+        return None, again.format(reason_of(error))
 
 
 # --- learners without `save` and `load` ---

@@ -11,7 +11,7 @@ from typing import Any
 from latebloomer.racing.runners.contract import Runner, RunnerContext
 from latebloomer.racing.runners.learner_host import DOES, OUT_OF_TIME
 from latebloomer.racing.runners.ray.slots import Slot, Slots
-from latebloomer.racing.runners.ray.training_actor import SLICE, ActorSettings, TrainingActor
+from latebloomer.racing.runners.ray.training_actor import SLICE, TrainingActor
 from latebloomer.session.events import INTERRUPTED, TIMEOUT, Saved
 
 START, RESTORE, TRAIN, SAVE = "start", "restore", "train", "save"  # kinds of call
@@ -99,12 +99,11 @@ class ActorPool:
         slot = self._slots.assign(arm, self._avoid.pop(arm, None))
         if slot is None:
             return
-        stage = self._stage
-        settings = ActorSettings(
-            arm, stage.states.storage, stage.schedule.every, self._timeout, self._pickles
-        )
         kind = self._ray.remote(max_restarts=0, max_task_retries=0)(TrainingActor)
-        actor = kind.options(**self._slots.options(slot)).remote(settings, self._packed)
+        actor = kind.options(**self._slots.options(slot)).remote(
+            self._packed, arm, self._stage.states.storage, self._stage.schedule.every,
+            self._timeout, self._pickles,
+        )  # fmt: skip
         worker = self.workers[arm] = Worker(arm, actor, slot)
         self._sent(actor.hello.remote(), Call(worker, START, monotonic()))
 

@@ -19,16 +19,6 @@ HELLO = "hello"
 SLICE = 0.25  # seconds of pulls in one call: some 200 times what a call costs the driver
 
 
-class ActorSettings(NamedTuple):
-    """What an actor is made with."""
-
-    arm: int
-    storage: Storage
-    every: int | None  # pulls between two checkpoints
-    timeout: float | None
-    pickles: bool = False  # whether a learner without save and load is pickled to be saved
-
-
 class Batch(NamedTuple):
     """Pulls that were made in one call."""
 
@@ -41,10 +31,18 @@ class Batch(NamedTuple):
 class TrainingActor:
     """Holds a learner and trains it when called."""
 
-    def __init__(self, settings: ActorSettings, packed: PackedLearners) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        packed: PackedLearners,
+        arm: int,
+        storage: Storage,
+        every: int | None,  # pulls between two checkpoints
+        timeout: float | None,
+        pickles: bool,  # whether a learner without save and load is pickled to be saved
+    ) -> None:
         self._packed: PackedLearners | None = packed
-        self._schedule = CheckpointSchedule(settings.every, settings.arm + 1)
+        self._arm, self._storage, self._timeout, self._pickles = arm, storage, timeout, pickles
+        self._schedule = CheckpointSchedule(every, arm + 1)
         self._host: LearnerHost | None = None
 
     def hello(self) -> str:
@@ -55,14 +53,14 @@ class TrainingActor:
         self, done: int, saved: Saved | None, recorded: Sequence[float]
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls."""
-        arm, packed, self._packed = self._settings.arm, self._packed, None  # not needed again
+        arm, packed, self._packed = self._arm, self._packed, None  # not needed again
         try:
             if packed is None:
                 raise LearnerError("a process builds its learner once")
             self._host = LearnerHost(arm, unpack(packed)[arm], OwnStates(), apart=True)
         except BaseException as error:  # in the learner's modules
             return failure_of(arm, done + 1, error, "restore")
-        return self._host.prepare(done, saved, recorded, self._settings.storage)
+        return self._host.prepare(done, saved, recorded, self._storage)
 
     def train(self, start: int, count: int, ends_phase: bool) -> Batch:
         """Make up to `count` pulls within about `SLICE` seconds, after `start` earlier ones.
@@ -70,7 +68,7 @@ class TrainingActor:
         The state is due to be saved by the rules of the schedule, and when the last pull of a
         phase is made.
         """
-        arm, host, schedule = self._settings.arm, self._host, self._schedule
+        arm, host, schedule = self._arm, self._host, self._schedule
         if host is None or host.done != start:
             had = "no" if host is None else host.done
             text = f"it has had {had} pulls and should have had {start}"
@@ -89,11 +87,11 @@ class TrainingActor:
         complete = ends_phase and len(reports) == count and schedule.is_worth_it(arm)
         due = bool(reports) and (complete or schedule.is_due(arm, host.done))
         only_scores = bool(reports) and host.yields_only_scores()
-        can = self._settings.pickles or can_save(host.learner)
+        can = self._pickles or can_save(host.learner)
         return Batch(reports, end, due and can, only_scores)
 
     def _pull(self, host: LearnerHost) -> ScoreReported | LearnerLeft | PullFailed:
-        report, timeout = host.pull(), self._settings.timeout
+        report, timeout = host.pull(), self._timeout
         if isinstance(report, ScoreReported) and timeout is not None and report.seconds > timeout:
             text = f"a pull took longer than timeout={timeout:g} s"
             return PullFailed(host.arm, host.done, "timeout", text, seconds=report.seconds)
@@ -103,10 +101,8 @@ class TrainingActor:
         """Save the state; return why that failed, or None if there is no save and load."""
         if self._host is None:
             return "it is not built yet"
-        stored = self._host.save(self._settings.storage, self._settings.pickles)
-        self._schedule.note_saved(
-            self._settings.arm, stored.seconds if isinstance(stored, Stored) else 0.0
-        )
+        stored = self._host.save(self._storage, self._pickles)
+        self._schedule.note_saved(self._arm, stored.seconds if isinstance(stored, Stored) else 0.0)
         return stored
 
     def fetch(self) -> bytes | str:

@@ -1,0 +1,80 @@
+"""Phrases that are never right in this project's texts, and how help and parameter texts begin."""
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Each with what to write instead.
+NEVER = {
+    r"\banew\b": "again, from scratch",
+    r"\bwho(?:m|so)?ever\b": "the learner that",
+    r"\bgo(?:es|ing)? on with\b": "resume, continue",
+    r"\b(?:of|on) its own(?=[.,;:)]|$| and)": "its own, separate",
+    r"\b(?:pulls|steps|arms|learners|trials) in all\b": "in total",
+    r"\bby the clock\b": "time-based, wall-clock",
+    r"\bso many (?!that\b)": "that many, N",
+    r"(?<!there )\bis no (?!longer\b|more\b|less\b|other\b|better\b|worse\b|larger\b|smaller\b)": "is not a",
+    r"\bnamed the best\b": "selected",
+    r"\btrained on with\b": "trained further with",
+    r"\bto the letter\b": "exactly",
+    r"\b(?:bad|another|same|own|of) luck\b": "random seed, noise",
+    r"\bcannot be had\b": "is not available",
+    r"\bat hand\b": "available",
+    r"\bnewcomers?\b": "new learner",
+    r"\bis refused in words\b": "raises an error",
+}
+TEXTS = sorted(
+    file
+    for pattern in ("*.md", "docs/*.md", "src/**/*.py", "examples/*.py", "docs/gallery/*.py")
+    for file in ROOT.glob(pattern)
+)
+
+
+def prose(file):
+    """The text of a page, or the strings and comments of a module."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".py":
+        return text
+    kinds = (tokenize.STRING, tokenize.COMMENT)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return "\n".join(token.string for token in tokens if token.type in kinds)
+
+
+LINES = [(file, line) for file in TEXTS for line in prose(file).splitlines()]
+
+
+@pytest.mark.parametrize("phrase", NEVER)
+def test_a_phrase_that_is_never_right_is_nowhere(phrase):
+    found = [
+        f"{file.relative_to(ROOT)}: {line.strip()[:90]}"
+        for file, line in LINES
+        if re.search(phrase, line, re.IGNORECASE) and "voice: ok" not in line
+    ]
+    assert not found, f"write {NEVER[phrase]!r} instead:\n" + "\n".join(found)
+
+
+FRAGMENT = re.compile(r"^(Of|Or|By|That|Whom)\b")
+
+
+def test_no_parameter_text_begins_with_a_fragment():
+    found = [
+        f"{file.relative_to(ROOT)}: {text}"
+        for file in ROOT.glob("src/**/*.py")
+        for text in re.findall(r"^ +\w+ : [^\n]+\n +([^\n]+)", file.read_text("utf-8"), re.M)
+        if FRAGMENT.match(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_help_text_begins_with_a_fragment():
+    found = [
+        text
+        for file in ROOT.glob("src/latebloomer/cli/*.py")
+        for text in re.findall(r'help=\(?\s*"([^"]+)"', file.read_text("utf-8"))
+        if FRAGMENT.match(text)
+    ]
+    assert not found, "\n".join(found)
