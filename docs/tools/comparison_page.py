@@ -273,8 +273,10 @@ def check(found: Sequence[Row], kept: Sequence[Row]) -> float:
 
 
 def kept_sample() -> str:
-    return "The recorded curves were not available when this page was built, so nothing was run "
+    return (
+        "The recorded curves were not available when this page was built, so nothing was run "
         "again."
+    )
 
 
 def measured_sample(found: Sequence[Row], gap: float, day: date) -> str:
