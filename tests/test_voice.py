@@ -17,7 +17,7 @@ NEVER = {
     r"\b(?:pulls|steps|arms|learners|trials) in all\b": "in total",
     r"\bby the clock\b": "time-based, wall-clock",
     r"\bso many (?!that\b)": "that many, N",
-    r"(?<!there )\bis no (?!longer\b|more\b|less\b|other\b|better\b|worse\b|larger\b|smaller\b)": "is not a",
+    r"(?<!there )\bis no (?!longer\b|more\b|less\b|other\b|better\b|worse\b)": "is not a",
     r"\bnamed the best\b": "selected",
     r"\btrained on with\b": "trained further with",
     r"\bto the letter\b": "exactly",

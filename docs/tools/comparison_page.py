@@ -148,8 +148,8 @@ def result(table: Sequence[Row], timed: Sequence[Row]) -> str:
     return f"""\
 - **`auto` selects best on average**: its rank loss is {decimal(losses[BEST])} over \
 {PROBLEMS * len(SETS)} problems. The next is {next_best} with {decimal(losses[next_best])}.
-  Optuna's pruners and Ray's ASHA have {decimal(min(together))} to {decimal(max(together))} with one \
-worker per model and {decimal(min(alone))} to {decimal(max(alone))} with one worker.
+  Optuna's pruners and Ray's ASHA have {decimal(min(together))} to {decimal(max(together))} with \
+one worker per model and {decimal(min(alone))} to {decimal(max(alone))} with one worker.
 - **Another method is ahead** in {len(found)} of {len(SETS) * len(BUDGETS)} sets and budgets, by \
 at most {most:.1f} standard errors ([where](#where-another-method-wins)).
 - **A decision** takes {ours} microseconds of CPU; Ray's takes {ray}, Optuna's {optuna}.
@@ -273,15 +273,18 @@ def check(found: Sequence[Row], kept: Sequence[Row]) -> float:
 
 
 def kept_sample() -> str:
-    return "The recorded curves were not available when this page was built, so nothing was run again."
+    return (
+        "The recorded curves were not available when this page was built, so nothing was run "
+        "again."
+    )
 
 
 def measured_sample(found: Sequence[Row], gap: float, day: date) -> str:
     names = ", ".join(f"{name} {version(module)}" for name, module in LIBRARIES.items())
     agrees = "exactly" if gap == 0 else f"to within {gap:.4f} in each set and budget"
     return (
-        f"Run again on {day}, when this page was built, with {names}: {SAMPLE * len(SETS)} problems "
-        f"agree with the kept file {agrees}."
+        f"Run again on {day}, when this page was built, with {names}: {SAMPLE * len(SETS)} "
+        f"problems agree with the kept file {agrees}."
     )
 
 

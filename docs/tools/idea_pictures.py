@@ -1,4 +1,4 @@
-"""The pictures of docs/how-it-works.md: a race drawn in four steps, made while the site is built."""
+"""The pictures of docs/how-it-works.md: a race in four steps, drawn while the site is built."""
 
 from __future__ import annotations
 

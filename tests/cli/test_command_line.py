@@ -76,8 +76,8 @@ def test_a_wrong_call_is_one_line_and_code_2():
     ran = run("plan", "--policy", "r-ucbe", "--learners", "8", "--budget", "20")
     assert ran.exit_code == 2
     assert ran.stderr == (
-        "BudgetError: --budget 20 is too small for 8 learners: r-ucbe needs at least 32 (4 pulls of "
-        "each learner before it can extrapolate). Raise the budget or race fewer learners.\n"
+        "BudgetError: --budget 20 is too small for 8 learners: r-ucbe needs at least 32 (4 pulls "
+        "of each learner before it can extrapolate). Raise the budget or race fewer learners.\n"
     )
 
 

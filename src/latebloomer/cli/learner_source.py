@@ -77,7 +77,7 @@ def _imported(name: str) -> ModuleType | None:
 
 
 def _file_module(where: str, path: str) -> ModuleType:
-    """Return a file as a module under its file name, which pickles and other processes find again."""
+    """Return a file as a module under its file name, so that pickles and processes find it."""
     file = Path(path).resolve()
     if not file.is_file():
         raise LearnerError(f"There is no file {path}. Check the path, as seen from {Path.cwd()}.")

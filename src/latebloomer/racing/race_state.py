@@ -203,8 +203,8 @@ class RaceState:
             return
         if saved.folder != place_of(saved.arm, saved.n):
             raise JournalError(
-                f"the journal names {saved.folder!r} as a checkpoint, which is not a place of this "
-                "race: it has been changed"
+                f"the journal names {saved.folder!r} as a checkpoint, which is not a place of "
+                "this race: it has been changed"
             )
         self._checkpoints[saved.arm] = saved
 

@@ -10,8 +10,8 @@ what is said holds for all looks together.
   (`theory/certificate.py`), as long as neither the horizon nor the largest count depends on
   rewards. Here they are those of the budget that was given, however early the race ends. The noise
   level is estimated again at each check: the share of delta for that is divided among the checks.
-- In a time-based race without a horizon, the horizon moves with the budget. There the k-th look has the
-  delta :math:`\delta / (k (k + 1))`, which sums up to less than delta.
+- In a time-based race without a horizon, the horizon moves with the budget. There the k-th check
+  has the delta :math:`\delta / (k (k + 1))`, which sums up to less than delta.
 - If the test of assumptions contradicts a curve, the race continues: the certificate assumes
   what that test doubts.
 """

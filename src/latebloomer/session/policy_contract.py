@@ -124,9 +124,8 @@ def _check_end(session: Session) -> None:
     _require(most <= room, f"an arm had {most} pulls, but `most_pulls` says {room}")
     best = verdict.arm
     _require(verdict.pulls[best] > 0, f"arm {best} is recommended but was not pulled")
-    _require(
-        np.isfinite(verdict.estimates[best]), "the recommended arm's estimate is not a number"
-    )
+    finite = np.isfinite(verdict.estimates[best])
+    _require(finite, "the recommended arm's estimate is not a number")
 
 
 def _check_again(session: Session, rewards: Rewards, half: int) -> None:
