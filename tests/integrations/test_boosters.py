@@ -3,6 +3,7 @@
 import threading
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -239,8 +240,10 @@ def test_a_checkpoint_is_refused_for_what_changes_the_model_and_nothing_else(nam
     said = f"The checkpoint has {DEPTH[name]}=2, but this learner has {DEPTH[name]}=3"
     with pytest.raises(LearnerError, match=said):
         learner(name, **{DEPTH[name]: 3}).load(tmp_path)
-    with pytest.raises(LearnerError, match="but this learner has learner='"):
-        learner("xgboost" if name != "xgboost" else "lightgbm").load(tmp_path)
+    different = "xgboost" if name != "xgboost" else "lightgbm"
+    if find_spec(different):
+        with pytest.raises(LearnerError, match="but this learner has learner='"):
+            learner(different).load(tmp_path)
 
 
 # --- settings ---

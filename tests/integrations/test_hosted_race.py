@@ -184,7 +184,7 @@ def test_what_cannot_be_is_said_in_words(tmp_path):
         HostedRace(1, tmp_path / "race.db", budget=10)
     with pytest.raises(SettingError, match="journal='races/', but journal must name a file"):
         HostedRace(6, "races/", budget=10)
-    with pytest.raises(BudgetError, match="budget=3 for 6 arms"):
+    with pytest.raises(BudgetError, match="budget=3 is too small for 6 learners"):
         hosted(tmp_path, budget=3)
     race = hosted(tmp_path)
     begin(race)

@@ -7,6 +7,8 @@ from libraries import library
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.slow  # kills processes of other libraries too
+
 
 @pytest.fixture
 def survival(monkeypatch):

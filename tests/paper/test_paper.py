@@ -157,7 +157,7 @@ def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path
     ("words", "said"),
     [
         (["setting-c"], "did you mean 'setting-b' or 'setting-a'"),
-        (["setting-a", "--mode", "wrong"], "as-written, as-published"),
+        (["setting-a", "--mode", "wrong"], "as-written or as-published"),
         (["setting-a", "--runs", "0"], "at least 1"),
         (["setting-a", "--jobs", "0"], "at least 1"),
     ],

@@ -40,7 +40,8 @@ def registered(text):
     return f"{text[:end_of_list]}\n    {LINE}{text[end_of_list:]}"
 
 
-def test_the_guide_followed_to_the_letter_works_at_the_first_try(tmp_path):
+@pytest.mark.slow
+def test_the_guide_followed_exactly_works_at_the_first_try(tmp_path):
     assert len(EXAMPLE.splitlines()) <= 40
     package = tmp_path / "latebloomer"
     without = shutil.ignore_patterns("__pycache__")

@@ -195,7 +195,7 @@ def test_a_checkpoint_outside_the_races_own_folder_is_refused(finished, tmp_path
     forged.append(ScoreReported(0, 0.1))
     forged.append(Saved(0, 1, "../../elsewhere", "0" * 64, 1, 0.0))
     forged.close()
-    with pytest.raises(JournalError, match="no place of this race"):
+    with pytest.raises(JournalError, match="not a place of this race"):
         resume(tmp_path / "forged.db", learners(), progress=False)
 
 

@@ -33,6 +33,7 @@ HELP = {
         "plan.trainings": "Budget in full trainings of 100 pulls. Give --trainings or --budget.",
         "resume.budget": "New total budget in pulls, including pulls already spent.",
         "resume.trainings": "New total budget in full trainings.",
+        "resume.seconds": "New total time in seconds, including the time already spent.",
         "resume.full_steps": "Steps in a full training of the added learners, as in `race`.",
         "simulate.budget": "Budget in pulls, over all arms; several separated by commas.",
         "bench.budgets": "Budgets in full trainings, separated by commas.",

@@ -94,6 +94,7 @@ def resume(
     words: Annotated[list[str], typer.Argument(metavar="[JOURNAL] LEARNERS", help=RESUME_HELP)],
     budget: Annotated[int | None, o.count("resume.budget")] = None,
     trainings: Annotated[float | None, o.number("resume.trainings")] = None,
+    seconds: Annotated[float | None, o.number("resume.seconds")] = None,
     full_steps: Annotated[str | None, o.text("resume.full_steps")] = None,
     horizon: Annotated[int | None, o.count("resume.horizon")] = None,
     revive: Annotated[bool, o.text("revive")] = True,
@@ -135,8 +136,8 @@ def resume(
                 f"--add {missing[0]} is not one of the learners given: {', '.join(given)}."
             )
         verdict = run(
-            journal, given, budget=budget, trainings=trainings, horizon=horizon, revive=revive,
-            add={name: given[name] for name in add or []},
+            journal, given, budget=budget, trainings=trainings, seconds=seconds, horizon=horizon,
+            revive=revive, add={name: given[name] for name in add or []},
             full_steps=parse_full_steps(full_steps), runner=where,
             progress=shown_while_running(quiet, json), watch=watch,
         )  # fmt: skip

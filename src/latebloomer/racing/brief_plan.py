@@ -56,7 +56,8 @@ def _phases(plan: Description, one: int | None, aside: int) -> str:
     """Return what each phase does, in one line."""
     said = [_phase(phase, one, first=j == 0) for j, phase in enumerate(plan.phases)]
     if len(said) > SHOWN:
-        said = [*said[: SHOWN - 2], f"({len(said) - SHOWN} more phases)", *said[-2:]]
+        more = len(said) - SHOWN
+        said = [*said[: SHOWN - 2], f"{more} more phase{'s' * (more > 1)}", *said[-2:]]
     if plan.policy.decides_after_sweeps():
         said[-1] += ", dropping learners that cannot win after every sweep"
     if aside:

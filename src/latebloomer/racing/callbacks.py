@@ -3,7 +3,7 @@
 ::
 
     def note(event, view):
-        if isinstance(event, Told):
+        if isinstance(event, ScoreReported):
             print(view.names[event.arm], event.score, view.spent)
             if event.score > 0.99:
                 view.stop("good enough")
@@ -79,7 +79,7 @@ class RaceView:
 
     @property
     def elapsed(self) -> float:
-        """Seconds of the race when the newest event was written."""
+        """Seconds of the race when the latest event was written."""
         return self._race.elapsed
 
     def standings(self) -> list[LearnerView]:
