@@ -23,7 +23,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
 from latebloomer.errors import JournalError, NoScoresYet
 from latebloomer.racing.journal.journal import SqliteLog
@@ -132,7 +132,9 @@ def driver(folder, address):
 
     arm_moments(folder, RayRunner)
     path, settings = folder / "race.db", json.loads((folder / "settings.json").read_text())
-    how = {"runner": "local" if address == "local" else RayRunner(address), "progress": False}
+    local = LocalRunner(checkpoint_every=EVERY)
+    where = local if address == "local" else RayRunner(address, checkpoint_every=EVERY)
+    how = {"runner": where, "progress": False}
     if has_begun(path):
         verdict = resume(path, learners(folder), **how)
     else:
@@ -178,10 +180,11 @@ class Race:
     def __init__(self, folder, **settings):
         self.folder, self.kills, self.lives = folder, Counter(), Counter()
         folder.mkdir(parents=True)
-        settings = {"policy": "r-sr", "checkpoint_every": EVERY} | settings
+        settings = {"policy": "r-sr"} | settings
         (folder / "settings.json").write_text(json.dumps(settings))
+        local = LocalRunner(checkpoint_every=EVERY)
         self.calm = race(learners(folder), BUDGET, journal=folder / "calm.db", progress=False,
-                         **settings).summary()  # fmt: skip
+                         runner=local, **settings).summary()  # fmt: skip
 
     def run(self, cluster, replace, local=lambda: False):
         """Let drivers live until one brings the race to its end; by Ray, unless `local()`."""
@@ -310,7 +313,7 @@ def mixed_race(folder, cluster, rng):
     moments = moments_of_learners(folder)
     doom(folder, "process", moments, 7, rng)
     doom(folder, "node", moments, 3 if replace else NODES - 1, rng)
-    doom(folder, "process", moments_of_drivers("connection", "Created", "Saved", "Named",
+    doom(folder, "process", moments_of_drivers("connection", "Created", "Saved", "WinnerSelected",
                                                "Decided"), 4, rng)  # fmt: skip
     one.run(cluster, replace, local=lambda: rng.random() < 0.25)
     return one
