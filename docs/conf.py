@@ -1,7 +1,7 @@
 """Sphinx's settings; `make docs` builds the site into docs/_build/html.
 
 Everything a page loads lies beside it: the site opens from the file system, without a network.
-Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the licence are in
+Formulas are drawn by MathJax 3.2.2 (npm, Apache 2.0), of which one file and the license are in
 `_static/mathjax`. What is made while building (policies, reference, gallery, what the comparison
 measures) goes to `_made`.
 """
@@ -24,7 +24,7 @@ from latebloomer import __version__  # noqa: E402
 
 project = "latebloomer"
 author = "latebloomer developers"
-copyright = "latebloomer developers, MIT licence"
+copyright = "latebloomer developers, MIT license"
 version = release = __version__
 
 extensions = [

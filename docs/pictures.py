@@ -29,7 +29,7 @@ LABELS = {
 }  # fmt: skip
 POLICIES = {"auto": "foresight"}
 TITLE = {"fontsize": 10, "loc": "left"}
-RED, GREY = "#c1272d", "#5b687a"
+RED, GRAY = "#c1272d", "#5b687a"
 NAMES = ("late", "second", "early", "weak", "slow")
 
 
@@ -39,16 +39,16 @@ def late_bloomer(budget: int = 400) -> None:
     pulls = range(1, budget + 1)
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
     for curve, name in zip(curves, NAMES, strict=True):
-        line, ink, weight = (2.6, RED, "bold") if name == "late" else (1.4, GREY, "normal")
+        line, ink, weight = (2.6, RED, "bold") if name == "late" else (1.4, GRAY, "normal")
         axes.plot(pulls, curve, lw=line, color=ink)
         end = {"xytext": (5, -3), "textcoords": "offset points"}
         axes.annotate(name, (budget, curve[-1]), color=ink, weight=weight, **end)
     axes.axvline(188, color=RED, lw=0.8, ls=":")
     axes.annotate("takes the lead at step 188", (188, 0.2), xytext=(6, 0),
                   textcoords="offset points", color=RED)  # fmt: skip
-    axes.axvline(26, color=GREY, lw=0.8, ls=":")
+    axes.axvline(26, color=GRAY, lw=0.8, ls=":")
     axes.annotate("halving decides here", (26, 0.05), xytext=(6, 0),
-                  textcoords="offset points", color=GREY)  # fmt: skip
+                  textcoords="offset points", color=GRAY)  # fmt: skip
     axes.set(xlabel="training steps of one learner", ylabel="score", xlim=(0, budget), ylim=(0, 1))
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(HERE / "late-bloomer.png", dpi=150)
@@ -90,7 +90,7 @@ def shares_of_late(name: str) -> list[tuple[int, float]]:
 
 
 def play() -> None:
-    """Every rule on the curves of setting A in each of five orders: some favour the first arm."""
+    """Every rule on the curves of setting A in each of five orders: some favor the first arm."""
     curves, noise = problem("paper-a").curves, problem("paper-a").noise
     counts: dict[tuple[str, int], list[int]] = {}
     for first in range(len(curves)):

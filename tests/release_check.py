@@ -37,7 +37,7 @@ from cffconvert.cli.cli import cli
 sys.argv = ["cffconvert", "--validate", "--infile", {str(ROOT / "CITATION.cff")!r}]
 cli()
 """
-LICENCED = {".css", ".js", ".woff", ".woff2", ".ttf", ".bib", ".npz", ".json", ".gz"}
+LICENSED = {".css", ".js", ".woff", ".woff2", ".ttf", ".bib", ".npz", ".json", ".gz"}
 FOREIGN = {"docs/_static/mathjax/tex-svg.js": "docs/_static/mathjax/LICENSE"}  # of the sdist
 Run = Callable[..., str]
 
@@ -78,7 +78,7 @@ def contents(wheel: Path) -> None:
     for kind, number in count.most_common():
         say(f"  {number:4} {kind:8} {size[kind] / 1e3:8.1f} kB")
     for info in files:
-        if Path(info.filename).suffix in LICENCED:
+        if Path(info.filename).suffix in LICENSED:
             say(f"  {info.filename} ({info.file_size / 1e3:.1f} kB, ours, MIT)")
     names = {info.filename for info in files}
     needed = {"latebloomer/py.typed", "latebloomer/__main__.py", "latebloomer/refs.bib"}
@@ -86,14 +86,14 @@ def contents(wheel: Path) -> None:
         sys.exit(f"the wheel lacks {sorted(needed - names) or 'LICENSE'}")
 
 
-def licences(source: Path) -> None:
-    """What others wrote lies in the sdist with its licence; the wheel has nothing of theirs."""
+def licenses(source: Path) -> None:
+    """What others wrote lies in the sdist with its license; the wheel has nothing of theirs."""
     with tarfile.open(source) as held:
         names = {name.partition("/")[2] for name in held.getnames()}
-    for file, licence in FOREIGN.items():
-        if not {file, licence} <= names:
-            sys.exit(f"{source.name} lacks {file} or its licence, {licence}")
-        say(f"{source.name} has {file} of others, and {licence}")
+    for file, license in FOREIGN.items():
+        if not {file, license} <= names:
+            sys.exit(f"{source.name} lacks {file} or its license, {license}")
+        say(f"{source.name} has {file} of others, and {license}")
 
 
 def missing_for_pypi(wheel: Path) -> list[str]:
@@ -166,7 +166,7 @@ def main() -> None:
     with environments["environment"]() as run:
         wheel = build(run, dist)
     contents(wheel)
-    licences(next(dist.glob("*.tar.gz")))
+    licenses(next(dist.glob("*.tar.gz")))
     with environments["environment"]() as run:
         unresolved = installs(run, wheel)
         readme(run)

@@ -31,7 +31,7 @@ def svm(trial):
     return accuracy(SVC(C=cost, gamma=trial.suggest_float("gamma", 1e-5, 10, log=True)))
 
 
-def neighbours(trial):
+def neighbors(trial):
     return accuracy(KNeighborsClassifier(trial.suggest_int("n_neighbors", 1, 30)))
 
 
@@ -41,7 +41,7 @@ def tree(trial):
 
 learners = {
     objective.__name__: lambda seed, objective=objective: TunerLearner(objective, seed=seed)
-    for objective in (svm, neighbours, tree)
+    for objective in (svm, neighbors, tree)
 }
 verdict = race(learners, budget=60, journal=None, progress=False)
 print(verdict.name, verdict.learner.study.best_params)

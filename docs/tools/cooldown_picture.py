@@ -3,7 +3,7 @@
     LATEBLOOMER_DATA=FOLDER python docs/tools/cooldown_picture.py
 
 The runs are of KellerJordan/modded-nanogpt @f411b3d, records/track_3_optimization/results (MIT
-licence), in FOLDER/data/nanogpt_optimizers. Where they are not at hand, the kept picture stays.
+license), in FOLDER/data/nanogpt_optimizers. Where they are not at hand, the kept picture stays.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ NOTES = {
     ),
     "prob-1": Note(
         "Draws arms by rank, for rewards that an adversary may choose.",
-        "Almost everywhere else: it was made for the worst case, and its sums favour who was "
+        "Almost everywhere else: it was made for the worst case, and its sums favor who was "
         "pulled early.",
     ),
     "etc": Note(
@@ -92,7 +92,7 @@ NOTES = {
     ),
     "max-ucb": Note(
         "A bandit that is after the largest single reward, made for tuners' trials.",
-        "Noisy scores: a maximum favours who was pulled often.",
+        "Noisy scores: a maximum favors who was pulled often.",
     ),
     "ptrr": Note(
         "Pulls arms one after the other while each stays above a power law.",

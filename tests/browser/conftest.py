@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"  # ignored by git
+ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"  # ignored by git
 MISSING = "needs a Chromium: apt-get install chromium-headless-shell, or CHROMIUM=its path"
 
 pytest.register_assert_rewrite("page_checks")
@@ -41,4 +41,4 @@ def new_page(browser):
 @pytest.fixture
 def picture(request):
     """A function that names a screenshot after the test and what is seen."""
-    return lambda what: ARTEFACTS / f"{request.node.originalname}-{what}.png"
+    return lambda what: ARTIFACTS / f"{request.node.originalname}-{what}.png"

@@ -24,7 +24,7 @@ OUTSIDE = """
 })()
 """
 
-# Text whose colour is too near to what is behind it (WCAG AA), or too small to read.
+# Text whose color is too near to what is behind it (WCAG AA), or too small to read.
 HARD_TO_READ = """
 (() => {
   const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
@@ -34,8 +34,8 @@ HARD_TO_READ = """
   };
   const behind = (one) => {
     for (let up = one; up; up = up.parentElement) {
-      const colour = parse(getComputedStyle(up).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
+      const color = parse(getComputedStyle(up).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
     }
     return [255, 255, 255];
   };

@@ -1,4 +1,4 @@
-"""A race on a terminal: brief, nothing twice, and no colour where none is wanted."""
+"""A race on a terminal: brief, nothing twice, and no color where none is wanted."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def many():
     return {f"{name} {k}": learner(k, .5 + k / 100, 3 * (k % 9 == 0)) for k in range(1, 41)}
 """
 COMMAND = [sys.executable, "-m", "latebloomer", "race"]
-COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7])[;m]")
+COLOR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7])[;m]")
 ANY = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -80,8 +80,8 @@ def test_a_race_is_brief_and_says_nothing_twice(terminal, learners, budget):
 
 def test_no_color_is_respected(terminal):
     words = [*COMMAND, "mine.py:few", "--budget", "300"]
-    assert COLOUR.search(terminal(*words))  # who has failed is red
-    assert not COLOUR.search(terminal(*words, NO_COLOR="1"))
+    assert COLOR.search(terminal(*words))  # who has failed is red
+    assert not COLOR.search(terminal(*words, NO_COLOR="1"))
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(terminal):

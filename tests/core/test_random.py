@@ -244,7 +244,7 @@ def test_layer_sign_and_magnitude_are_independent_bits(seed: int) -> None:
     assert p > FALSE_ALARMS
 
 
-# Neighbours in every direction are unrelated.
+# Neighbors in every direction are unrelated.
 
 
 def correlation_alarms(**pairs: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:

@@ -63,9 +63,9 @@ def test_students_quantile_of_any_tail(freedom, tail):
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=50))
 def test_means_have_students_interval(numbers):
     found = mean(sum(numbers), sum(x * x for x in numbers), len(numbers))
-    centre, error = np.mean(numbers), stats.sem(numbers)
-    low, high = centre + student(len(numbers) - 1) * error * np.array([-1, 1])
-    assert found == pytest.approx((centre, low, high), rel=1e-9, abs=1e-9)
+    center, error = np.mean(numbers), stats.sem(numbers)
+    low, high = center + student(len(numbers) - 1) * error * np.array([-1, 1])
+    assert found == pytest.approx((center, low, high), rel=1e-9, abs=1e-9)
 
 
 def test_large_sums_lose_nothing():
@@ -175,7 +175,7 @@ def test_mcnemar_raises_no_more_false_alarms_than_it_says(rng):
 
 
 def test_pooled_second_differences_estimate_the_noise(rng):
-    # Neighbouring second differences correlate by -4/6 and 1/6, so the mean of m squares has
+    # Neighboring second differences correlate by -4/6 and 1/6, so the mean of m squares has
     # relative sd sqrt(2 (1 + 2 (16 + 1)/36) / m) and its root half of that, .00099 for m = 10^6:
     # off by more than 4.9 sd once in a million.
     n = np.arange(1, 1_000_001)

@@ -68,7 +68,7 @@ def test_many_pulls_are_one_long_training_bit_for_bit(tmp_path):
     one.pull()
     assert one.pull(steps=2) == -whole.evaluate()["eval_loss"]
     by_steps = learner(every=4, epochs=3)
-    assert by_steps.full_steps == 4  # 15 optimiser steps: three epochs of five batches
+    assert by_steps.full_steps == 4  # 15 optimizer steps: three epochs of five batches
     scores = [by_steps.pull() for _ in range(4)]
     assert scores[-1] == -whole.evaluate()["eval_loss"]
     for over in (one, by_steps):

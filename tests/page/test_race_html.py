@@ -178,7 +178,7 @@ def test_settings_that_differ_have_a_column_and_an_axis():
 @pytest.mark.parametrize("count, colored", [(12, 12), (13, 10), (40, 10)])
 def test_of_many_learners_the_top_ones_are_colored_and_labeled(count, colored):
     drawn = RaceDrawing(searched(count))
-    assert [one for one, look in drawn.looks.items() if look != "grey"] == list(range(colored))
+    assert [one for one, look in drawn.looks.items() if look != "gray"] == list(range(colored))
     names = re.findall(r'class="name c\d+[^"]*" data-arm="(\d+)"', drawn.marks()["marks"])
     assert sorted(map(int, names)) == list(range(colored))
 

@@ -61,7 +61,7 @@ class RaceDrawing:
     def _look(self, one: LearnerView) -> str:
         """Return the classes of a learner: its color, and whether it is the best."""
         slot = self.slots.get(one.arm)
-        color = "grey" if slot is None else f"c{slot}"
+        color = "gray" if slot is None else f"c{slot}"
         return f"{color} won" if one.leads else color
 
     def body(self) -> str:
@@ -149,9 +149,9 @@ class RaceDrawing:
             texts.append("Shaded: straight extrapolation.")
         if drawn:
             texts.append("Dashed: the discounted forecast used for ranking.")
-        grey = len(page.learners) - len(self.slots)
-        if grey:
-            texts.append(f"The {grey:,} learners that are ranked lower are gray.")
+        gray = len(page.learners) - len(self.slots)
+        if gray:
+            texts.append(f"The {gray:,} learners that are ranked lower are gray.")
         return escape(" ".join([*texts, self._trust()]).strip())
 
     def _trust(self) -> str:

@@ -180,7 +180,7 @@ def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
     return "".join(
         _fan(one, one.forecast, page.curves[one.arm], view, looks[one.arm])
         for one in page.learners
-        if "grey" not in looks[one.arm] and has_fan(one) and one.forecast is not None
+        if "gray" not in looks[one.arm] and has_fan(one) and one.forecast is not None
     )
 
 
@@ -208,7 +208,7 @@ def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
         if point is not None:
             look = looks[shown[0].arm]
             shapes.append(f'<circle class="ring {look}" {_at(view, point, "cx", "cy")} r="5"/>')
-    named = [one for one in shown if "grey" not in looks[one.arm]]
+    named = [one for one in shown if "gray" not in looks[one.arm]]
     tips = {one.arm: _tip(one, ends[one.arm], view.longest) for one in named}
     return "".join([*shapes, *_names(named, tips, view, looks)])
 

@@ -261,8 +261,8 @@ def _line_interval(
     counts = counts[counts <= len(rewards)]
     if len(counts) == 0:
         return -math.inf, math.inf
-    centre = float(np.mean(rewards))
-    x = np.concatenate([[0.0], rewards - centre])
+    center = float(np.mean(rewards))
+    x = np.concatenate([[0.0], rewards - center])
     S, Q = np.cumsum(x), np.cumsum(np.arange(len(x)) * x)
     lower, upper = -math.inf, math.inf
     for share in SHARES:
@@ -275,7 +275,7 @@ def _line_interval(
         below, above = scale / np.sqrt(m), scale * np.sqrt(1 / m + ahead**2 / spread)
         lower = max(lower, float(np.max(mean - below, initial=-math.inf)))
         upper = min(upper, float(np.min(mean + slope * ahead + above, initial=math.inf)))
-    return lower + centre, upper + centre
+    return lower + center, upper + center
 
 
 def _as_range(given: tuple[float, float]) -> tuple[float, float]:
@@ -312,13 +312,13 @@ def _estimates(rewards: Floats, n: Ints, h: Ints, horizon: int) -> tuple[Floats,
     [Mussi24, Eq. (mu_hat), (mu_check)].
     """
     # The weights of each sum to 1, so the mean can be taken out: S and Q stay small.
-    centre = float(np.mean(rewards))
-    x = np.concatenate([[0.0], rewards - centre])
+    center = float(np.mean(rewards))
+    x = np.concatenate([[0.0], rewards - center])
     S, Q = np.cumsum(x), np.cumsum(np.arange(len(x)) * x)
     recent, weighted = S[n] - S[n - h], Q[n] - Q[n - h]
     before, weighted_before = S[n - h] - S[n - 2 * h], Q[n - h] - Q[n - 2 * h]
     growth = horizon * recent - weighted - ((horizon - h) * before - weighted_before)
-    pessimistic = centre + recent / h
+    pessimistic = center + recent / h
     return pessimistic, pessimistic + growth / h**2
 
 
