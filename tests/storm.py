@@ -19,7 +19,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
+
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
 
 HERE = Path(__file__).parent / "racing"
 sys.path.insert(0, str(HERE))
@@ -27,12 +33,13 @@ sys.path.insert(0, str(HERE))
 import test_kill as kill  # noqa: E402
 import test_kill_extended as extended  # noqa: E402
 
-from latebloomer import LocalRunner, race, read_verdict, resume  # noqa: E402
+from latebloomer import LocalRunner, RaceSearchCV, race, read_verdict, resume  # noqa: E402
 from latebloomer.racing.journal import files  # noqa: E402
 from latebloomer.session.events import ScoreReported  # noqa: E402
 
 CREATION = ("before the journal", "after the journal")
 IN_LEARNERS = ("before the pull", "after the pull", "in a save", "before the rename")
+SEARCHING = ("before the commit", "after the commit", *CREATION)
 MOST_LIVES = 6  # of one race, before it is left in peace
 
 
@@ -157,9 +164,43 @@ def local_storm(wanted, seed):
         kills, found = timed_storm(folder, rng, wanted // 6)
         total["kills"] += kills
         add(total, found)
+        kills, found = search_storm(folder, rng, wanted // 12)
+        total["kills"] += kills
+        add(total, found)
         (folder / "extended").mkdir()
         add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
         return total | {"races": number}
+
+
+def search(path):
+    """Fit a scikit-learn search whose journal is `path`."""
+    X, y = load_iris(return_X_y=True)
+    models = {"line": SGDClassifier(max_iter=12), "net": MLPClassifier((4,), max_iter=12)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = RaceSearchCV(models, trainings=3, cv=0.3, journal=str(path), random_state=0)
+        return found.fit(X, y)
+
+
+def search_storm(folder, rng, wanted):
+    """Kill searches around their commits and fit them again until they end."""
+    calm = search(folder / "calm-search.db")
+    pulls, summary = kill.told(folder / "calm-search.db"), calm.verdict_.summary()
+    kills = lost = double = other = number = 0
+    while kills < wanted:
+        number += 1
+        path = folder / f"search-{number}.db"
+        for _ in range(rng.randint(1, 3)):
+            kill.doomed = (rng.choice(SEARCHING), rng.randrange(len(pulls)))
+            kills += kill.died(search, path) != 0
+            kill.doomed = None
+        verdict = search(path).verdict_
+        after = kill.told(path)
+        keys = [row[1:3] for row in after]
+        lost += len(pulls) - len(set(keys))
+        double += len(keys) - len(set(keys))
+        other += after != pulls or verdict.summary() != summary
+    return kills, (lost, double, other)
 
 
 def extension_storm(folder, rng, total, wanted):
