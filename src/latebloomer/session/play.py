@@ -162,7 +162,7 @@ class Play:
         self._observe(self._game, self.ledger, row, reward)
 
     def _enter_unrated(self, pairs: Rewards) -> None:
-        """Enter (row, reward) pairs that no decision follows; rate each arm once if that is enough.
+        """Enter (row, reward) pairs that no decision follows; rate each arm once if possible.
 
         A rating that is a pure function of an arm's history is needed for its latest pull only.
         """
