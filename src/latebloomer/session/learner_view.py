@@ -228,11 +228,6 @@ class Recommendation:
     over: bool  # whether the policy requests no more pulls
     reason: str  # why the session is over, or that it is not
 
-    @property
-    def budget_spent(self) -> bool:
-        """True if every pull of the budget was made."""
-        return self.spent >= self.budget
-
     def __str__(self) -> str:
         return (
             f"{self.name}: estimate {self.estimates[self.arm]:.6g} after {self.pulls[self.arm]} "

@@ -47,7 +47,6 @@ from latebloomer.session.play import Play
 from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
-MANY = 8  # entering at least this many scores together is faster than one by one
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
 
 
@@ -219,34 +218,6 @@ class Session:
         if play.waiting is not None:
             self._settle()
 
-    def tell_many(self, arms: Sequence[int], scores: Sequence[float]) -> None:
-        """Report the scores of many pulls: as `tell` one after the other, but faster.
-
-        If one of them raises an error, the scores before it count.
-        """
-        start = 0
-        while start < len(arms):
-            free = 0 if self._selection is not None else self._play.pulls_before_decision()
-            end = min(len(arms), start + free)
-            if end - start < MANY or not self._tell_together(arms[start:end], scores[start:end]):
-                end = max(end, start + 1)
-                for arm, score in zip(arms[start:end], scores[start:end], strict=True):
-                    self.tell(arm, score)
-            start = end
-
-    def _tell_together(self, arms: Sequence[int], scores: Sequence[float]) -> bool:
-        """Enter scores that no decision follows, all or none; return whether they are valid."""
-        valid = all(type(x) is float and -LARGEST <= x <= LARGEST for x in scores)
-        if not valid or not self._play.accepts_all(arms):
-            return False
-        self._arms.extend(arms)
-        self._scores.extend(scores)
-        for i, score in zip(arms, scores, strict=True):
-            self._pulls[i] += 1
-            self._last_scores[i] = score
-        self._play.take_many(arms, scores if self.maximize else [-x for x in scores])
-        return True
-
     def accepts(self, arm: int) -> bool:
         """Return whether a score of this arm may be reported now."""
         due = self._play.due
@@ -344,9 +315,9 @@ class Session:
         """Return the estimate of an arm that finished, from its own scores, not extrapolated."""
         if self.decides_every_pull or self.policy.decides_after_sweeps():
             return self.scores(i)[-1]
-        rewards = [self._sign * score for score in self.scores(i)]
         alone = Play(self._terms([i]))
-        alone.take_many([i] * len(rewards), rewards)
+        for score in self.scores(i):
+            alone.take(i, self._sign * score)
         return self._sign * alone.estimate(i)
 
     def _replan(self, event: session_events.BudgetReplanned) -> None:
