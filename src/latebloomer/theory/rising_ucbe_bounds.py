@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latebloomer.errors import require
+from latebloomer.errors import need_in, require
 from latebloomer.theory import complexity as cx
 from latebloomer.theory.certificate import window_lengths
 from latebloomer.theory.complexity import Floats, Ints
@@ -127,7 +127,7 @@ def order(beta: float) -> float:
 
 def growth(window: float, beta: float, c: float) -> float:
     """Return c (1 - 2 eps)^-beta, the part of the bracket in Eq. (aStar) due to rising."""
-    cx.need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
+    need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
     cx.need(beta=beta, c=c)
     return c * cx.power(1 / (1 - 2 * window), beta)
 
@@ -351,7 +351,7 @@ def _first_budget(
 def _thresholds(curves: ArrayLike, budget: int, noise: float, window: float) -> Floats:
     """Return in row i, column y - 1 the smallest a with y_i(a) >= y. Rows never decrease."""
     cx.need(noise=noise)
-    cx.need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
+    need_in("window", window, "(0, 0.5)", "the bound grows as (1 - 2 window)^-beta")
     means = cx.as_problem(curves, budget)[:, :budget]
     y = np.arange(1, budget + 1)
     at = np.floor((1 - 2 * window) * y).astype(np.int64)  # at most T - 1: mu(T) is enough
