@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isnan, nan
+from typing import Any
 
 import numpy as np
 
@@ -216,16 +217,13 @@ class Session:
         return self._selection is None and self._play.picks_now
 
     def _not_requested(self, i: int) -> str:
-        if self.over:
-            return (
-                f"Received a score for arm {self.names[i]}, but the session requests no more "
-                f"pulls: {self.reason}."
-            )
-        return (
-            f"Received a score for arm {self.names[i]}, but the session asked for arm "
-            f"{self.names[self._play.due]}. Report scores only for arms that ask() or ask_phase() "
-            "returned."
+        why = (
+            f"requests no more pulls: {self.reason}."
+            if self.over
+            else f"asked for arm {self.names[self._play.due]}. Report scores only for arms that "
+            "ask() or ask_phase() returned."
         )
+        return f"Received a score for arm {self.names[i]}, but the session {why}"
 
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
@@ -248,40 +246,18 @@ class Session:
         An event that is not possible now raises an error and changes nothing. Events that concern
         a race only (`PullFailed`, `Saved`, ...) leave a session unchanged.
         """
-        at = self.spent
-        match event:
-            case ScoreReported():
-                self.tell(event.arm, event.score)
-                return
-            case session_events.BatchIssued():
-                self._issue_batch(event)
-            case session_events.LearnerLeft():
-                self._let_leave(event)
-            case session_events.BudgetReplanned():
-                self._replan(event)
-            case session_events.Stopped():
-                self._stop(event)
-            case session_events.WinnerSelected():
-                self._select_winner(event)
-            case session_events.Joined():
-                self._let_join(event)
-            case session_events.Extended():
-                self._extend(event)
-            case _:
-                return
-        self._others.append((at, event))
+        if type(event) is ScoreReported:
+            self.tell(event.arm, event.score)
+        elif type(event) in CHANGES:
+            at = self.spent
+            CHANGES[type(event)](self, event)
+            self._others.append((at, event))
 
     def _issue_batch(self, event: session_events.BatchIssued) -> None:
-        play, size = self._play, batch_size(event.size)
-        possible = play.due != OVER and self._picks_one_by_one()
-        left = self.deciding_budget - self.spent
-        if (
-            not possible
-            or event.more is not bool(play.batch)
-            or not len(play.batch) <= size <= left
-        ):
-            raise TellError(f"A batch of {size} arms cannot be issued now: {self.reason}.")
-        play.issue_batch(size, event.more)
+        if event != self.next_batch(event.size):
+            size, why = event.size, self.reason
+            raise TellError(f"A batch of {size} arms cannot be issued now: {why}.")
+        self._play.issue_batch(event.size, event.more)
 
     def _let_leave(self, event: session_events.LearnerLeft) -> None:
         i = self._index(event.arm)
@@ -786,3 +762,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"
+
+
+# What an event other than a score does to a session.
+CHANGES: dict[type[Event], Callable[[Session, Any], None]] = {
+    session_events.BatchIssued: Session._issue_batch,
+    session_events.LearnerLeft: Session._let_leave,
+    session_events.BudgetReplanned: Session._replan,
+    session_events.Stopped: Session._stop,
+    session_events.WinnerSelected: Session._select_winner,
+    session_events.Joined: Session._let_join,
+    session_events.Extended: Session._extend,
+}
