@@ -40,12 +40,6 @@ class LocalRunner(Runner):
 
     Parameters
     ----------
-    isolate : bool
-        Whether each learner has its own local process, so that a crash in compiled code ends only
-        that learner.
-    max_in_memory : int | None
-        Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
-        with phases. Default: no limit.
     timeout : float | None
         Seconds that building, loading or saving a learner, or one pull, may take. A call that
         takes longer counts as failed. In this process it cannot be ended: it runs on in the
@@ -55,6 +49,12 @@ class LocalRunner(Runner):
     checkpoint_every : int | None
         Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
         the duration of its last save, are unsaved.
+    max_in_memory : int | None
+        Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
+        with phases. Default: no limit.
+    isolate : bool
+        Whether each learner has its own local process, so that a crash in compiled code ends only
+        that learner.
     """
 
     isolate: bool = False

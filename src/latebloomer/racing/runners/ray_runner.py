@@ -70,16 +70,6 @@ class RayRunner(Runner):
     storage : str | os.PathLike[str] | None
         Checkpoint folder that all machines share, or a URL for pyarrow or fsspec. Default: next to
         the journal.
-    learner_resources : Mapping[str, Mapping[str, float]] | None
-        What a pull of a single learner takes, by name: `{"big": {"num_gpus": 1}}`. Default:
-        `resources`.
-    batch : int | None
-        Number of learners that a policy without phases keeps busy. Default: as many as fit.
-    cores : int | None
-        CPUs of a Ray that is started here. Default: all.
-    max_in_memory : int | None
-        Maximum number of actors; the other learners wait in checkpoints. Requires a policy with
-        phases. Default: no limit.
     timeout : float | None
         Seconds that building, loading or saving a learner, or one pull, may take; then its process
         is ended. Default: no limit.
@@ -88,6 +78,16 @@ class RayRunner(Runner):
     checkpoint_every : int | None
         Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
         the duration of its last save, are unsaved.
+    max_in_memory : int | None
+        Maximum number of actors; the other learners wait in checkpoints. Requires a policy with
+        phases. Default: no limit.
+    learner_resources : Mapping[str, Mapping[str, float]] | None
+        What a pull of a single learner takes, by name: `{"big": {"num_gpus": 1}}`. Default:
+        `resources`.
+    batch : int | None
+        Number of learners that a policy without phases keeps busy. Default: as many as fit.
+    cores : int | None
+        CPUs of a Ray that is started here. Default: all.
 
     Raises
     ------
