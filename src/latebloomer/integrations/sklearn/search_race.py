@@ -34,7 +34,7 @@ from latebloomer.policies.registry import policy_for
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.journal import JournalFile
-from latebloomer.racing.journal.names import names_folder
+from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.runners.contract import Runner
@@ -127,7 +127,7 @@ class SearchRace:
         jobs = joblib.effective_n_jobs(jobs)
         if jobs == 1:
             return LocalRunner(retries=0)
-        from latebloomer.racing.runners.ray import RayRunner
+        from latebloomer.racing.runners.ray_runner import RayRunner
 
         return RayRunner(cores=jobs, retries=0)
 
