@@ -245,7 +245,7 @@ def need_phases(session: Session) -> None:
 
 def need_count(value: Any, name: str) -> int:
     """Return a trial's own counter as an integer."""
-    whole = isinstance(value, Real) and value >= 1 and float(value).is_integer()
+    whole = isinstance(value, Real) and float(value).is_integer() and float(value) >= 1
     require(whole, name, value, "an integer >= 1", "it counts a trial's results")
     return int(value)
 

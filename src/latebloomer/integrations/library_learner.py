@@ -40,8 +40,8 @@ class LibraryLearner(ABC):
     full_steps: int | None = None
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
-    _random: RandomStates | None = None  # for libraries that draw from shared generators
-    _settings: Mapping[str, Any]
+    _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
+    _settings: dict[str, Any]
 
     def _import(self, module: str | None = None) -> Any:
         """Import the library, or another that it needs."""
@@ -168,13 +168,13 @@ class RandomStates:
 
     def now(self) -> list[Any]:
         """Return the generators' present states."""
-        name, key, *rest = np.random.get_state(legacy=True)
+        numpy: Any = np.random.get_state(legacy=True)
         found, torch = [], self._torch
         if torch is not None:
             cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
             own = [] if self._generator is None else [self._generator.get_state()]
             found = [one.numpy().tobytes().hex() for one in (torch.get_rng_state(), *own, *cards)]
-        return [random.getstate(), [name, key.tolist(), *rest], found]
+        return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], found]
 
     def apply(self, state: list[Any]) -> None:
         """Set the generators to a state."""
