@@ -22,7 +22,7 @@ from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import EventLog
-from latebloomer.racing.journal.names import names_folder
+from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState, fresh_session
 from latebloomer.racing.run_race import settings_of

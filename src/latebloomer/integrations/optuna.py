@@ -29,7 +29,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal import RACES, RESUME, Place, files
-from latebloomer.racing.journal.names import check_journal_options, names_folder
+from latebloomer.racing.journal.listing import check_journal_options, names_folder
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import make_runner
 from latebloomer.racing.runners.local import LocalRunner
