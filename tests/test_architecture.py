@@ -184,7 +184,7 @@ ALLOWED = {
     ("integrations/transformers.py", "_load_from_checkpoint"): "a Trainer loads no other way",
     ("simulation/gpu.py", "row_stack"): "numba-cuda reads a name that NumPy 2.5 removed",
     (
-        "integrations/sklearn/base_search.py",
+        "integrations/sklearn/searches.py",
         "_init_callback_context",
     ): "scikit-learn documents it for those who write estimators",
     (
