@@ -16,9 +16,8 @@ from latebloomer.errors import (
     LatebloomerError,
 )
 from latebloomer.policies.base import Policy
-from latebloomer.racing.checkpoints.kept_models import model_place
-from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.journal.schema import Entry, PullEntries
+from latebloomer.racing.checkpoints.storage import model_place, place_of
+from latebloomer.racing.journal.journal import Entry, PullEntries
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.time_budget import PROVISIONAL
 from latebloomer.racing.training_share import Share

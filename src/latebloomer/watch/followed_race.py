@@ -13,7 +13,7 @@ from latebloomer.page import race_page
 from latebloomer.page.thinned_curve import ThinnedCurve, points_for
 from latebloomer.racing.following import JournalFollower
 from latebloomer.racing.journal import files
-from latebloomer.racing.journal.schema import Entry
+from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
 from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_settings

@@ -15,8 +15,13 @@ from latebloomer.page.parallel_coordinates import varying
 from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
 from latebloomer.page.race_sections import settings_table
-from latebloomer.racing.journal.listing import ListedRace, listed_race, running_or_interrupted
-from latebloomer.racing.journal.names import journal_files, written_at
+from latebloomer.racing.journal.listing import (
+    ListedRace,
+    journal_files,
+    listed_race,
+    running_or_interrupted,
+    written_at,
+)
 from latebloomer.watch.followed_race import FollowedRace
 
 FIRST = (RUNNING, INTERRUPTED, FINISHED)  # in the list; then what cannot be read
