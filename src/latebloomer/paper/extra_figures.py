@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from latebloomer import theory
 from latebloomer.core.statistics import student
-from latebloomer.paper import AS_WRITTEN, drawing
-from latebloomer.paper.experiments import SETTING_A, SETTING_B, WINDOW, simulated_rows, the_nine
+from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
+from latebloomer.paper.experiments import SETTING_A, SETTING_B, simulated_rows, the_nine
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, by_budget, select
 from latebloomer.policies.registry import make_policy
 from latebloomer.policies.rising_ucbe import RisingUCBE

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.core.estimators import follow, projected_mean_of, recent_mean_of
-from latebloomer.paper import AS_WRITTEN, drawing
+from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
 from latebloomer.paper.evidence import largest
-from latebloomer.paper.experiments import SETTING_B, WINDOW, simulated_rows, the_nine
+from latebloomer.paper.experiments import SETTING_B, simulated_rows, the_nine
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem, lower_bound
