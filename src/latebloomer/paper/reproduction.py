@@ -13,7 +13,7 @@ from typing import Any
 
 from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
-from latebloomer.page.html_document import html_document
+from latebloomer.page.race_html import html_document
 from latebloomer.paper import MODES, extra_figures, live_imdb, setting_figures, theory_figures
 from latebloomer.paper import claim_results as claims
 from latebloomer.paper.workbench import PARTS, Figure, Workbench, write_rows
