@@ -147,7 +147,7 @@ def resume(
 
 def journal_and_learners(words: list[str]) -> tuple[Path, str]:
     """Return the race to resume: two words, or the learners alone for the latest race."""
-    from latebloomer.racing.journal.names import journal_at
+    from latebloomer.racing.journal.listing import journal_at
 
     if len(words) > 2:
         raise SettingError(
@@ -194,7 +194,7 @@ def runner_at(
                 "--isolate cannot be used with --runner ray, where every learner has its own "
                 "process anyway. Omit it."
             )
-        from latebloomer.racing.runners.ray import RayRunner
+        from latebloomer.racing.runners.ray_runner import RayRunner
 
         return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage, **settings)
     if ray:

@@ -14,10 +14,14 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
-from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
-from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.journal import recovery
+from latebloomer.racing.checkpoints.saved_states import (
+    CheckpointSchedule,
+    SavedStates,
+    fetch_model,
+    is_model,
+    keep_model,
+)
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress
@@ -164,7 +168,7 @@ class Driver:
             return {arm: Order(session.pulls_of(arm), 1)}
         if self.runner.held:
             return {}
-        issued = session.next_batch(self.runner.batch)
+        issued = session.next_batch(self.runner.batch_size)
         if issued is not None:
             self.record(issued)
         # A rule that reviews every sweep has phases of one pull: too short to save after each.
@@ -199,7 +203,7 @@ class Driver:
         if self._rescued or self.journal.is_in_place():
             return
         self._rescued, lost = True, self.journal
-        made = recovery.rescue(lost, self._known_events())
+        made = files.rescue(lost, self._known_events())
         lost.close()
         self.journal = made
         self.states.follow(made.path)

@@ -16,9 +16,8 @@ from latebloomer.errors import (
     LatebloomerError,
 )
 from latebloomer.policies.base import Policy
-from latebloomer.racing.checkpoints.kept_models import model_place
-from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.journal.schema import Entry, PullEntries
+from latebloomer.racing.checkpoints.storage import model_place, place_of
+from latebloomer.racing.journal.journal import Entry, PullEntries
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.time_budget import PROVISIONAL
 from latebloomer.racing.training_share import Share
@@ -114,7 +113,8 @@ class RaceState:
     def _replay_pulls(self, pulls: PullEntries) -> None:
         before = self.session.spent
         try:
-            self.session.tell_many(pulls.arms, pulls.scores)
+            for arm, score in zip(pulls.arms, pulls.scores, strict=True):
+                self.session.tell(arm, score)
         except (LatebloomerError, TypeError, IndexError, ValueError):
             refused = self.session.spent - before
             self._replay_one(next(islice(pulls.entries(), refused, None)))  # which says why

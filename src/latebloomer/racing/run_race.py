@@ -20,12 +20,16 @@ from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
 from latebloomer.racing.journal import RESUME, Place, files
 from latebloomer.racing.journal.journal import EventLog, near
-from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
+from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Entry, Given, bare, entries_of, with_shares
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
-from latebloomer.racing.runners.memory_limit import check_memory_limit
+from latebloomer.racing.runners.contract import (
+    Runner,
+    check_memory_limit,
+    make_runner,
+    recorded_runner,
+)
 from latebloomer.racing.same_race import (
     described,
     holds_race,

@@ -14,8 +14,8 @@ from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page import race_page
 from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
 from latebloomer.racing.following import JournalFollower
+from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.journal.listing import running_or_interrupted
-from latebloomer.racing.journal.schema import Entry
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
 from latebloomer.racing.verdict.pictures import page_data, resume_code, shown_settings

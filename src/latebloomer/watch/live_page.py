@@ -21,8 +21,7 @@ from latebloomer.errors import LatebloomerError
 from latebloomer.page import svg
 from latebloomer.page.race_html import RaceDrawing, number_text, settings_table
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
-from latebloomer.racing.journal.listing import ListedRace, listed_race, running_or_interrupted
-from latebloomer.racing.journal.names import journal_files, written_at
+from latebloomer.racing.journal import listing
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.watch.followed_race import FollowedRace
 
@@ -180,27 +179,27 @@ class RaceFolder:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._known: dict[Path, tuple[float, ListedRace | None]] = {}
+        self._known: dict[Path, tuple[float, listing.ListedRace | None]] = {}
         self._followed: dict[Path, FollowedRace] = {}
         self._text = ""
 
     def journals(self) -> list[Path]:
         """Return the files that may be journals."""
-        return journal_files(self.place) if self.place.is_dir() else [self.place]
+        return listing.journal_files(self.place) if self.place.is_dir() else [self.place]
 
-    def races(self) -> list[ListedRace]:
+    def races(self) -> list[listing.ListedRace]:
         """Return the races that run, then the others, the latest first."""
         found = [race for path in self.journals() if (race := self._listed(path)) is not None]
         places = {state: place for place, state in enumerate(FIRST)}
         return sorted(found, key=lambda race: (places.get(race.state, len(FIRST)), -race.written))
 
-    def _listed(self, path: Path) -> ListedRace | None:
-        written = written_at(path)
+    def _listed(self, path: Path) -> listing.ListedRace | None:
+        written = listing.written_at(path)
         if path not in self._known or self._known[path][0] != written:
-            self._known[path] = written, listed_race(path)
+            self._known[path] = written, listing.listed_race(path)
         race = self._known[path][1]
         if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
-            return replace(race, state=running_or_interrupted(path))
+            return replace(race, state=listing.running_or_interrupted(path))
         return race
 
     def page(self, path: Path) -> RacePage | None:
@@ -256,7 +255,7 @@ class RaceFolder:
         return f"{RaceDrawing(whole).curves()}{table}"
 
 
-def _line(race: ListedRace, page: RacePage | None) -> str:
+def _line(race: listing.ListedRace, page: RacePage | None) -> str:
     name = Path(race.path).name
     best = page.learners[0] if page is not None and page.best is not None else None
     budget = race.budget if page is None else page.budget

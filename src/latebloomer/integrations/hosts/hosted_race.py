@@ -22,7 +22,7 @@ from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import EventLog
-from latebloomer.racing.journal.names import names_folder
+from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.same_race import holds_race, need_same, need_same_settings

@@ -21,7 +21,7 @@ from latebloomer.integrations.optuna import need_one_direction
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal import RACES, RESUME, Place, files
-from latebloomer.racing.journal.names import (
+from latebloomer.racing.journal.listing import (
     check_journal_options,
     names_folder,
 )

@@ -38,7 +38,7 @@ from latebloomer.integrations.sklearn.training import TrainingSettings, last_ste
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.callbacks import RaceView
 from latebloomer.racing.journal import JournalFile
-from latebloomer.racing.journal.names import names_folder
+from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
@@ -131,7 +131,7 @@ class SearchRace:
                 "same time; -1 means all cores")  # fmt: skip
         if found == 1:
             return LocalRunner(retries=0)
-        from latebloomer.racing.runners.ray import RayRunner
+        from latebloomer.racing.runners.ray_runner import RayRunner
 
         return RayRunner(cores=found, retries=0)
 

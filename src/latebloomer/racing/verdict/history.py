@@ -40,8 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latebloomer.core.statistics import noise_freedom, pooled_noise, student_tail
-from latebloomer.policies.asha import is_cut
-from latebloomer.policies.successive_halving import SuccessiveHalving
+from latebloomer.policies.rungs import is_cut
+from latebloomer.policies.window_ratings import SuccessiveHalving
 from latebloomer.session.events import FAILED, FINISHED
 from latebloomer.session.session import Session
 
