@@ -177,14 +177,14 @@ ALLOWED = {
     ("cluster/connection.py", "ray._private.ray_constants"): "the module that has read it",
     ("cluster/connection.py", "ray._raylet"): "its authentication starts when this is imported",
     (
-        "integrations/hosts/optuna_study.py",
+        "integrations/optuna.py",
         "_trial_id",
     ): "of a trial that another process asked for",
-    ("integrations/hosts/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
+    ("integrations/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
     ("integrations/transformers.py", "_load_from_checkpoint"): "a Trainer loads no other way",
     ("simulation/gpu.py", "row_stack"): "numba-cuda reads a name that NumPy 2.5 removed",
     (
-        "integrations/sklearn/base_search.py",
+        "integrations/sklearn/searches.py",
         "_init_callback_context",
     ): "scikit-learn documents it for those who write estimators",
     (
