@@ -344,7 +344,8 @@ def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
         (name, [one.settings.get(name) for one in shown]) for name in names[:AXES]
     ]
     axes, points, last = [], [], len(columns)
-    for k, (name, values) in enumerate([*columns, ("score", [one.score for one in shown])]):
+    columns.append(("score", [one.score for one in shown]))
+    for k, (name, values) in enumerate(columns):
         heights, ends = _heights(values)
         points.append([f"{100 * k / last:.4g},{100 - height:.4g}" for height in heights])
         axes.append(_axis(k / last, name, ends))
