@@ -31,7 +31,7 @@ from latebloomer.racing.live_display import table
 from latebloomer.racing.progress import Progress
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

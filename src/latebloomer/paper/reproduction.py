@@ -16,7 +16,7 @@ from latebloomer import paper
 from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.core.statistics import share
 from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
-from latebloomer.page.html_document import html_document, page_file
+from latebloomer.page.race_html import html_document, page_file
 from latebloomer.paper import experiments as ex
 from latebloomer.paper import extra_figures, live_imdb, setting_figures, theory_figures
 from latebloomer.paper.claims import CLAIMS

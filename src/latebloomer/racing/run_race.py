@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,7 @@ from latebloomer.racing.same_race import (
 from latebloomer.racing.settings import Settings, declared_range, process_name, versions
 from latebloomer.racing.time_budget import grace_of
 from latebloomer.racing.training_share import Units, declared, units_of
-from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.racing.verdict.load import LearnerLoader
+from latebloomer.racing.verdict.build import build_verdict, load_learner
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
@@ -231,9 +231,8 @@ def _run(
         learner = driver.winner()
         if len(state.notes) > noted:  # about the winner
             verdict = build_verdict(state, driver.journal.path)
-        verdict = replace(
-            verdict, learner=learner, loader=LearnerLoader(state, entries, driver.states)
-        )
+        loader = partial(load_learner, state, entries, driver.states)
+        verdict = replace(verdict, learner=learner, loader=loader)
         progress.end(verdict)
         return verdict
     finally:

@@ -29,8 +29,7 @@ from typing import Any
 from latebloomer.errors import SettingError
 from latebloomer.racing.live_display import print_aside
 from latebloomer.racing.settings import CERTIFIED, Settings
-from latebloomer.racing.verdict.curve_tests import check_curves
-from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.history import History, check_curves
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import DELTA, Certificate
