@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder, write_csv, write_file
-from latebloomer.bench.curve_files import read_folder
 from latebloomer.bench.curve_runs import ALL, Line, Player, costs_by_set, lines_of, play_all
-from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
+from latebloomer.bench.curve_sets import (
+    GROUP_SIZE,
+    Curves,
+    Skipped,
+    names_of,
+    read_folder,
+    read_sets,
+)
 from latebloomer.errors import extra, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import AUTO, REGISTRY, default_or_named, is_auto, label_of
@@ -120,14 +126,13 @@ def _players(given: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
 
 
 def _check(budgets: Sequence[float], draws: int, arms: Sequence[int]) -> None:
-    require(need_whole("draws", draws) >= 1, "draws", draws, "at least 1", "noise is drawn")
-    require(len(budgets) > 0 and all(0 < c < 1e6 for c in budgets), "budgets", list(budgets),
-            "above 0 and below a million", "they count full trainings")  # fmt: skip
-    twice = len(set(budgets)) < len(budgets)
-    require(not twice, "budgets", list(budgets), "all different", "each has its own row")
+    need_whole("draws", draws, 1, "noise is drawn")
+    right = len(budgets) > 0 and all(0 < c < 1e6 for c in budgets)
+    right = right and len(set(budgets)) == len(budgets)
+    needed = "above 0, below a million and all different"
+    require(right, "budgets", list(budgets), needed, "they count full trainings")
     for size in arms:
-        require(need_whole("arms", size) >= 2, "arms", size, "at least 2",
-                "with one arm there is nothing to choose")  # fmt: skip
+        need_whole("arms", size, 2, "with one arm there is nothing to choose")
 
 
 # --- the report ---
@@ -210,13 +215,12 @@ def markdown(report: BenchReport) -> str:
     ]
     for group in groups[:-1]:
         parts += [f"## {group}", other_measures(lines, group, order, baseline)]
-    if report.notes:
-        parts += ["## Notes", "\n".join(f"- {note}" for note in report.notes)]
-    if report.skipped:
-        shown = [f"- {what}: {why}" for what, why in report.skipped[:SHOWN_SKIPS]]
-        more = len(report.skipped) - SHOWN_SKIPS
-        shown += [f"- and {more} more"] if more > 0 else []
-        parts += [f"## Skipped: {len(report.skipped)}", "\n".join(shown)]
+    skipped = [f"{what}: {why}" for what, why in report.skipped]
+    if len(skipped) > SHOWN_SKIPS:
+        skipped[SHOWN_SKIPS:] = [f"and {len(skipped) - SHOWN_SKIPS} more"]
+    for title, listed in (("Notes", report.notes), (f"Skipped: {len(report.skipped)}", skipped)):
+        if listed:
+            parts += [f"## {title}", "\n".join(f"- {one}" for one in listed)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -295,11 +299,9 @@ def draw_picture(lines: Sequence[Line], path: Path) -> None:
     """Write the picture; a panel for each set and one for all."""
     pyplot = extra("matplotlib.pyplot", "pictures", "plots")
     groups = list(dict.fromkeys(line.group for line in lines))
-    rows = -(-len(groups) // PANELS_A_ROW)
-    wide = min(PANELS_A_ROW, len(groups))
-    figure, axes = pyplot.subplots(
-        rows, wide, figsize=(4 * wide, 3 * rows), squeeze=False, layout="constrained"
-    )
+    rows, wide = -(-len(groups) // PANELS_A_ROW), min(PANELS_A_ROW, len(groups))
+    size = (4 * wide, 3 * rows)
+    figure, axes = pyplot.subplots(rows, wide, figsize=size, squeeze=False, layout="constrained")
     for ax in axes.flat[len(groups) :]:
         ax.set_axis_off()
     for ax, group in zip(axes.flat, groups, strict=False):
