@@ -197,7 +197,7 @@ ALLOWED = {
     ): "ends a forked process without its parent's clean-up",
     ("racing/runners/transfer.py", "path"): "a learner's module is found where its race found it",
     (
-        "racing/watch_process.py",
+        "racing/run_race.py",
         "returncode",
     ): "the page outlives this process: no ResourceWarning",
 }

@@ -24,7 +24,7 @@ from latebloomer.bench.curve_sets import Curves, lcdb10
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import default_or_named
 from latebloomer.problems.curves import Floats
-from latebloomer.racing.time_budget import PROVISIONAL, TimeBudget
+from latebloomer.racing.stopping import PROVISIONAL, TimeBudget
 from latebloomer.session import events
 from latebloomer.session.session import Session
 

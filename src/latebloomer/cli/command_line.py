@@ -12,10 +12,17 @@ import typer
 from typer.core import TyperCommand
 
 from latebloomer.cli.journal_commands import races, repair, report, show, watch
-from latebloomer.cli.paper_commands import cite, reproduce
+from latebloomer.cli.options import say, say_error
 from latebloomer.cli.race_commands import race, resume
-from latebloomer.cli.simulation_commands import bench, download, plan, policies, simulate
-from latebloomer.cli.terminal_output import say, say_error
+from latebloomer.cli.simulation_commands import (
+    bench,
+    cite,
+    download,
+    plan,
+    policies,
+    reproduce,
+    simulate,
+)
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 

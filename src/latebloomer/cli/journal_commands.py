@@ -15,7 +15,7 @@ import typer
 from latebloomer._util.atomic_files import need_different, write_file
 from latebloomer._util.text import one_line
 from latebloomer.cli import options as o
-from latebloomer.cli.terminal_output import command, redrawn, say
+from latebloomer.cli.options import command, redrawn, say
 from latebloomer.errors import AllFailed
 from latebloomer.racing.journal import RACES
 
@@ -185,17 +185,14 @@ def watch(
 ) -> None:
     """Watch races in a browser while they run.
 
-    The page is read-only and served on 127.0.0.1 only. Set LATEBLOOMER_WATCH_TOKEN and --port to
-    keep its URL across restarts.
+    Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
+    LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
     """
     from latebloomer.watch import serve
 
     if place is None:
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")
     try:
-        serve(
-            place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
-            exit_after_idle,
-        )  # fmt: skip
+        serve(place, port, say, exit_after_idle)
     except KeyboardInterrupt:
         say("")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import latebloomer
 from latebloomer._util.text import reason_of
-from latebloomer.cli.terminal_output import say
+from latebloomer.cli.options import say
 from latebloomer.errors import LearnerError
 from latebloomer.racing.learner import Given
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
+from latebloomer._util.atomic_files import need_different, need_writable
+from latebloomer._util.text import printable
 from latebloomer.errors import MOST, LatebloomerError, SettingError
 from latebloomer.policies.registry import MAIN
 
@@ -204,3 +209,60 @@ def comma_separated(option: str, words: str, kind: Callable[[str], Number]) -> l
     except ValueError:
         what = "integers" if kind is int else "numbers"
         raise SettingError(f"{option} {words!r} must be {what} separated by commas.") from None
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print with control characters as escapes: names of learners are other people's text."""
+    typer.echo(printable(str(text)), err=err)
+
+
+def say_error(error: LatebloomerError, words: Callable[[str], str] = str) -> None:
+    """Print an error in one line, in the words of the command line."""
+    say(f"{type(error).__name__}: {words(str(error))}", err=True)
+
+
+def command(*words: object) -> str:
+    """Return a command of this program as one types it."""
+    return shlex.join(["latebloomer", *map(str, words)])
+
+
+def redrawn(texts: Iterable[object]) -> None:
+    """Show texts as they come, each in place of the last; one below the other in a file.
+
+    Ctrl-C ends that and nothing else.
+    """
+    with suppress(KeyboardInterrupt):
+        if not sys.stdout.isatty():
+            for text in texts:
+                say(f"{text}\n")
+            return
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(auto_refresh=False, vertical_overflow="crop") as live:
+            for text in texts:
+                live.update(Text(printable(str(text))), refresh=True)
+
+
+def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
+    """Raise an error before the work if the files that options name cannot be written after it."""
+    need_different({**{f"the {name}": path for name, path in other.items()}, **files})
+    for option, path in files.items():
+        if path is not None:
+            with naming(option):
+                need_writable(path)
+
+
+def write_each(*files: tuple[Path | None, Callable[[Path], object]]) -> None:
+    """Write all that is asked for, in order, also if one fails; then raise its error."""
+    failures = []
+    for path, write in files:
+        try:
+            if path is not None:
+                write(path)
+        except LatebloomerError as error:
+            failures.append(error)
+    for failure in failures[1:]:
+        say_error(failure)
+    if failures:
+        raise failures[0]

@@ -14,7 +14,7 @@ import typer
 
 from latebloomer.cli import options as o
 from latebloomer.cli.learner_source import learners_at
-from latebloomer.cli.terminal_output import check_outputs, command, say, write_each
+from latebloomer.cli.options import check_outputs, command, say, write_each
 from latebloomer.errors import MOST, Interrupted, OutputError, SettingError
 from latebloomer.racing.journal import ERROR, IF_EXISTS, RACES
 from latebloomer.racing.learner import can_save

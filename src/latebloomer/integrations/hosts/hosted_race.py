@@ -25,9 +25,15 @@ from latebloomer.racing.journal.journal import EventLog
 from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.time_budget import Stopwatch
+from latebloomer.racing.settings import (
+    Settings,
+    holds_race,
+    need_same,
+    need_same_settings,
+    process_name,
+    versions,
+)
+from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -72,9 +78,8 @@ class HostedRace:
             dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
         )
         self.settings = Settings(
-            policy=default_or_named(policy), auto=is_auto(policy), budget=units.budget,
-            horizon=units.horizon, seed=seed, maximize=maximize, min_pulls=min_pulls,
-            trainings=trainings, **units.settings,
+            policy=default_or_named(policy), auto=is_auto(policy), seed=seed, maximize=maximize,
+            min_pulls=min_pulls, trainings=trainings, **units,
         )  # fmt: skip
         self._policy = policy  # as it was named
         self._state: RaceState | None = None

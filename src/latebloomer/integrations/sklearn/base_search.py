@@ -40,8 +40,8 @@ from latebloomer.integrations.sklearn.splits import (
 from latebloomer.integrations.sklearn.training import last_step
 from latebloomer.racing.api import race, resume
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.live_display import print_aside
-from latebloomer.racing.same_race import need_same, race_in
+from latebloomer.racing.progress import print_aside
+from latebloomer.racing.settings import need_same, race_in
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 

@@ -42,7 +42,7 @@ from latebloomer.racing.journal.names import names_folder
 from latebloomer.racing.learner import seed_of
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import race_in
+from latebloomer.racing.settings import race_in
 from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported

@@ -23,9 +23,8 @@ from latebloomer.racing.learner import (
     as_score,
     bare,
     can_save,
-    evaluation,
-    same_evaluation,
     stand_at,
+    wrong_evaluation,
 )
 from latebloomer.racing.race_state import RaceState
 from latebloomer.session.events import Saved
@@ -172,9 +171,9 @@ def _from_checkpoint(
 
 def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
     """Raise a `LearnerError` if a restored learner is not the one that was scored."""
-    value = evaluation(learner)
-    if value is None or same_evaluation(value, recorded) or evaluation(learner) != value:
-        return  # the last: the evaluation is not deterministic
+    value = wrong_evaluation(learner, recorded)
+    if value is None:
+        return
     raise LearnerError(
         f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
         "load() does not restore what save() wrote. check_learner(...) shows the difference"

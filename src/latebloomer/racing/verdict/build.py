@@ -138,7 +138,7 @@ def _intervals(proof: Certificate | None, history: History, settings: Settings) 
     """
     if proof is None:
         return {}
-    seen, bounds = history.scores, settings.score_bounds or (-inf, inf)
+    seen, bounds = history.scores, settings.score_bounds
     spread = float(seen.max() - seen.min())
     least = -inf if isfinite(bounds[0]) else float(seen.min()) - spread
     most = inf if isfinite(bounds[1]) else float(seen.max()) + spread
