@@ -10,8 +10,7 @@ import numpy as np
 
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import make_policy
-from latebloomer.policies.rising_ucbe import RisingUCBE
-from latebloomer.policies.ucbe import UCBE
+from latebloomer.policies.rising_ucbe import UCBE, RisingUCBE
 from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
 from latebloomer.problems.curves import Floats
 from latebloomer.theory import NoExploration, exploration_limit, gaps

@@ -125,11 +125,8 @@ class Callbacks:
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
     """Return the functions as a list; raise a `SettingError` if they are no functions."""
-    given = [] if callbacks is None else callbacks
-    listed: list[Any] = (
-        list(given) if isinstance(given, Iterable) and not callable(given) else [None]
-    )
-    if not all(map(callable, listed)):
+    listed = [] if callbacks is None else callbacks
+    if callable(listed) or not (isinstance(listed, Iterable) and all(map(callable, listed))):
         raise SettingError(
             f"callbacks={brief(callbacks)}, but callbacks must be a list of functions "
             "f(event, view)"

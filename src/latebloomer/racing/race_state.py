@@ -92,7 +92,8 @@ class RaceState:
     def _replay_pulls(self, pulls: PullEntries) -> None:
         before = self.session.spent
         try:
-            self.session.tell_many(pulls.arms, pulls.scores)
+            for arm, score in zip(pulls.arms, pulls.scores, strict=True):
+                self.session.tell(arm, score)
         except (errors.LatebloomerError, TypeError, IndexError, ValueError):
             refused = self.session.spent - before
             self._replay_one(next(islice(pulls.entries(), refused, None)))  # which says why

@@ -64,7 +64,7 @@ class Results:
     Examples
     --------
     >>> from latebloomer.policies.rising_sr import RisingSR
-    >>> from latebloomer.policies.round_robin import RoundRobin
+    >>> from latebloomer.policies.window_ratings import RoundRobin
     >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
     >>> tally = Tally({"r-sr": RisingSR(), "rr": RoundRobin()}, problem.means(2), budget=2)
     >>> tally.add(0, np.array([[1, 0, 1], [0, 0, 1]]), np.ones((2, 3, 2), int))

@@ -16,8 +16,8 @@ from itertools import accumulate, repeat, takewhile
 from math import inf
 from operator import mul
 
-from latebloomer.policies.asha import is_cut
-from latebloomer.policies.successive_halving import SuccessiveHalving
+from latebloomer.policies.rungs import is_cut
+from latebloomer.policies.window_ratings import SuccessiveHalving
 from latebloomer.racing.verdict.history import Floats
 from latebloomer.session.events import FAILED, FINISHED
 

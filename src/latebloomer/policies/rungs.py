@@ -1,4 +1,4 @@
-"""Hyperband on a fixed set of arms and a fixed budget, for comparison."""
+"""ASHA and Hyperband as tuners ship them, for comparison: arms are stopped at rungs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,127 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, OVER, RACERS, Ints, Ledger, remember_nothing
-from latebloomer.errors import need_whole, require
-from latebloomer.policies.base import Policy
+from latebloomer.core.ledger import (
+    ANY,
+    OVER,
+    RACERS,
+    Ints,
+    Ledger,
+    remember_nothing,
+    remember_rewards,
+)
+from latebloomer.errors import need_whole
+from latebloomer.policies.base import Policy, last_that, open_arms
+
+RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
+
+
+@dataclass(frozen=True)
+class ASHA(Policy):
+    r"""Train one arm after the other; stop each at the first rung where it is not among the best.
+
+    The comparator in common use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
+    stopping form, on one worker, arms arriving in index order. Rungs are at g, g eta, g eta^2, ...
+    pulls below the horizon (g = `grace`). An arm continues past a rung if, of the s arms that have
+    reached it so far including this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did
+    better there (the synchronous form is [Jamieson16]). A stopped arm is never considered again.
+    The recommendation is the best latest value. The defaults are Ray Tune's and Optuna's.
+
+    ASHA is not made for a fixed budget: the first arm is always trained to the horizon, a small
+    budget ends before all arms were tried, and a large one is not used up. Several pulls at the
+    same time (`Session.ask_phase`) are several workers.
+
+    Parameters
+    ----------
+    eta : int
+        At a rung, one in eta arms continues.
+    grace : int
+        Pulls before the first rung.
+    workers : int
+        Arms in training at the same time, pulled in turn.
+
+    Examples
+    --------
+    >>> ASHA().describe(arms=8, budget=100, horizon=50).phases[0].pulls
+    100
+    """
+
+    eta: int = 4
+    grace: int = 1
+    workers: int = 1
+
+    name: ClassVar[str] = "asha"
+    cites: ClassVar[tuple[str, ...]] = ("Li20",)
+    remember = staticmethod(remember_rewards)
+    example_settings = ({}, {"eta": 2, "grace": 2, "workers": 3})
+
+    def __post_init__(self) -> None:
+        need_whole("eta", self.eta, 2, "one in eta learners continues")
+        need_whole("grace", self.grace, 1, "learners are compared by their scores")
+        need_whole("workers", self.workers, 1, "at least one learner is trained at a time")
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    @kernel
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        n = ledger.n[i]
+        ledger.rating[i] = ledger.last[i]
+        if n < horizon and is_rung(n, self.grace, self.eta) and beaten(ledger, i, n, self.eta):
+            ledger.memo[i] = STOPPED
+
+    @kernel
+    def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        running, behind, fresh = 0, OVER, OVER
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
+            if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
+                if ledger.n[i] == 0:
+                    fresh = i if fresh == OVER else fresh
+                else:
+                    running += 1
+                    if behind == OVER or ledger.n[i] < ledger.n[behind]:
+                        behind = i
+        return fresh if fresh != OVER and running < self.workers else behind
+
+    def pick_batch(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
+        """Return the arms in training first, then arms for the workers that are free."""
+        trainable = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] == RUNNING]
+        started = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
+        return [*held, *started[: count - len(held)]]
+
+
+@kernel
+def is_rung(n: int, grace: int, eta: int) -> bool:
+    """Return whether n is one of grace, grace eta, grace eta^2, ...
+
+    >>> [n for n in range(1, 100) if is_rung(n, grace=2, eta=3)]
+    [2, 6, 18, 54]
+    """
+    rung = grace
+    while rung < n:
+        rung *= eta
+    return rung == n
+
+
+@kernel
+def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
+    """Return whether too many of the arms that have had n pulls were better at that pull."""
+    seen, better = 0, 0
+    for j in range(len(ledger.n)):
+        if ledger.n[j] >= n:
+            seen += 1
+            if ledger.Q[j][n] > ledger.Q[i][n]:
+                better += 1
+    return is_cut(better, seen, eta)
+
+
+@kernel
+def is_cut(better: int, seen: int, eta: int) -> bool:
+    """Return whether one of `seen` arms, with `better` arms ahead, is not among one in eta."""
+    return better >= max(1, seen // eta)
 
 
 class Numbers(NamedTuple):
@@ -32,10 +150,8 @@ class Bracket(NamedTuple):
     @property
     def cost(self) -> int:
         """Number of pulls."""
-        return sum(
-            k * (n - before)
-            for k, n, before in zip(self.keep, self.upto, (0, *self.upto), strict=False)
-        )
+        each = np.diff(self.upto, prepend=0).tolist()
+        return sum(k * n for k, n in zip(self.keep, each, strict=True))
 
 
 @dataclass(frozen=True)
@@ -70,8 +186,7 @@ class Hyperband(Policy):
     remember = staticmethod(remember_nothing)
 
     def __post_init__(self) -> None:
-        require(need_whole("eta", self.eta) >= 2, "eta", self.eta, "at least 2",
-                "one in eta learners continues")  # fmt: skip
+        need_whole("eta", self.eta, 2, "one in eta learners continues")
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
@@ -80,12 +195,11 @@ class Hyperband(Policy):
         """Return the brackets at the largest R that the budget pays for."""
         longest = min(budget, horizon)
         sizes = deal(arms, longest, self.eta)
-        low, high = 1, longest
-        while low < high:
-            R = (low + high + 1) // 2
-            fits = sum(bracket.cost for bracket in ladder(sizes, R, self.eta)) <= budget
-            low, high = (R, high) if fits else (low, R - 1)
-        return ladder(sizes, low, self.eta)
+
+        def fits(R: int) -> bool:
+            return sum(bracket.cost for bracket in ladder(sizes, R, self.eta)) <= budget
+
+        return ladder(sizes, last_that(fits, 1, longest) or 1, self.eta)
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         brackets = self.brackets(arms, budget, horizon)
@@ -116,8 +230,7 @@ class Hyperband(Policy):
         self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
     ) -> list[int]:
         """Return other arms that have not reached their rung."""
-        racing = ledger.racing[: ledger.cursor[RACERS]]
-        others = [i for i in racing if i not in held and lacking(rule, ledger, i)]
+        others = [i for i in open_arms(ledger, held, game.horizon) if lacking(rule, ledger, i)]
         return [*held, *others[: count - len(held)]]
 
 
