@@ -368,7 +368,9 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
 def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
     path, learners = tmp_path / "race.db", {"a": rising(1), "b": rising(2)}
     quiet(learners, budget=20, journal=path)
-    with pytest.raises(SettingError, match=r"trainings=3 cannot extend this race, .* Give budget="):
+    with pytest.raises(
+        SettingError, match=r"trainings=3 cannot extend this race, .* Give budget="
+    ):
         resume(path, learners, trainings=3, progress=False)
     with pytest.raises(SettingError, match="budget=30 and trainings=3: give only one of them"):
         resume(path, learners, trainings=3, budget=30, progress=False)

@@ -147,7 +147,7 @@ def race(
 
     return run_race.start(
         learners, journal, if_exists, policy, runner, progress, callbacks, watch,
-        budget, horizon, trainings, full_steps, pulls_per_training,
+        budget, horizon, trainings, full_steps, pulls_per_training, seed,
         trainings=trainings, seconds=seconds, seed=seed, maximize=maximize, min_pulls=min_pulls,
         winner_share=winner_share, score_range=score_range, stop=stop,
     )  # fmt: skip

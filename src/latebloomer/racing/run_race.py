@@ -83,7 +83,7 @@ def start(
         policy=default_or_named(policy), auto=is_auto(policy), seed=seed, runner=made.as_dict(),
         score_range=declared_range(learners) if score_range is None else score_range,
         learner_settings=described(learners) or None,
-        **training_share.units_of(learners, *size, seed=seed), **others,
+        **training_share.units_of(learners, *size), **others,
     )  # fmt: skip
     entries = with_shares(entries, settings.shares)
     created = Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
