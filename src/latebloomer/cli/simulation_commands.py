@@ -1,4 +1,4 @@
-"""The commands plan, policies, simulate, bench and download: nothing is trained here."""
+"""The commands that train nothing: plans, simulations, benchmarks, the paper's figures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import typer
 from latebloomer._util.atomic_files import need_folder
 from latebloomer.citation import cite as bibtex
 from latebloomer.cli import options as o
-from latebloomer.cli.options import check_outputs, say, write_each
+from latebloomer.cli.options import say
 from latebloomer.errors import Interrupted, SettingError, unknown
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
-from latebloomer.racing.training_share import PULLS, units_of
 
 FOLDER_HELP = (
     "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of "
@@ -44,7 +43,7 @@ def plan(
     json: Annotated[bool, o.flag("json")] = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
-    from latebloomer.racing.training_share import plan_in_words, workers_in_words
+    from latebloomer.racing.training_share import PULLS, plan_in_words, units_of, workers_in_words
 
     if (budget is None) == (trainings is None):
         raise SettingError("Give exactly one of --budget and --trainings.")
@@ -86,7 +85,7 @@ def simulate(
     from latebloomer.problems import problem as problem_at
     from latebloomer.simulation.simulate import simulate as run
 
-    check_outputs({"--out": out, "--csv": csv, "--plot": plot})
+    o.check_outputs({"--out": out, "--csv": csv, "--plot": plot})
     budgets = o.comma_separated("--budget", budget, int)
     with o.naming("--problem"):
         given = problem_at(problem)
@@ -96,7 +95,7 @@ def simulate(
         engine=engine, address=address, progress=not quiet,
     )  # fmt: skip
     say(found.to_json() if json else str(found))
-    write_each((csv, found.to_csv), (plot, partial(found.plot, what="both")))
+    o.write_each((csv, found.to_csv, ""), (plot, partial(found.plot, what="both"), ""))
 
 
 def bench(
