@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from latebloomer.racing.learner import check_learner
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.local import LocalRunner
-    from latebloomer.racing.runners.ray import RayRunner
+    from latebloomer.racing.runners.ray_runner import RayRunner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
     from latebloomer.racing.verdict.verdict import Verdict
@@ -78,7 +78,7 @@ _HOMES = {
     "racing.learner": "check_learner",
     "racing.runners.contract": "Runner",
     "racing.runners.local": "LocalRunner",
-    "racing.runners.ray": "RayRunner",
+    "racing.runners.ray_runner": "RayRunner",
     "racing.runners.runner_contract": "check_runner",
     "racing.training_share": "full_training",
     "racing.verdict.verdict": "Verdict",

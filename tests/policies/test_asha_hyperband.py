@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from latebloomer.errors import SettingError
 from latebloomer.policies.rungs import ASHA, Hyperband, deal
-from latebloomer.racing.verdict.hindsight import Curve, _asha, _cuts, _rungs_below
+from latebloomer.racing.verdict.history import Curve, _asha, _cuts, _rungs_below
 from latebloomer.session.session import Session
 
 

@@ -13,8 +13,7 @@ from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.racing import stopping
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
-from latebloomer.racing.journal.journal import SqliteLog
-from latebloomer.racing.journal.schema import checksum
+from latebloomer.racing.journal.journal import SqliteLog, checksum
 from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Saved, ScoreReported
 

@@ -17,7 +17,7 @@ from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
 from latebloomer.racing.learner import Share
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import shares_of, units_of
-from latebloomer.racing.verdict.verdict_text import unequal_costs
+from latebloomer.racing.verdict.build import unequal_costs
 from latebloomer.session.events import Created, ScoreReported
 from latebloomer.session.session import Session
 

@@ -30,7 +30,7 @@ from latebloomer.racing.journal import files
 from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

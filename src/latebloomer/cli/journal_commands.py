@@ -96,7 +96,7 @@ def report(
 ) -> None:
     """Write the HTML report of a race, finished or not."""
     from latebloomer.racing.api import read_verdict
-    from latebloomer.racing.journal.names import journal_at
+    from latebloomer.racing.journal.listing import journal_at
 
     found = journal_at(journal)
     file = out or found.with_suffix(".html")
@@ -142,7 +142,7 @@ def repair(
     out: Annotated[Path | None, o.text("repair.out")] = None,
 ) -> None:
     """Copy the intact beginning of a damaged journal to a new file."""
-    from latebloomer.racing.journal.recovery import repair as copy_intact
+    from latebloomer.racing.journal.files import repair as copy_intact
 
     new = out or journal.with_name(f"{journal.stem}.repaired{journal.suffix}")
     found = copy_intact(journal, new)

@@ -97,7 +97,7 @@ def runner_at(name: str | None, isolate: bool, ray: Any, **faults: Any) -> Runne
                 "--isolate cannot be used with --runner ray, where every learner has its own "
                 "process anyway. Omit it."
             )
-        from latebloomer.racing.runners.ray import RayRunner
+        from latebloomer.racing.runners.ray_runner import RayRunner
 
         address, storage, cpus, gpus = ray
         return RayRunner(address, {"num_cpus": cpus, "num_gpus": gpus}, storage, **settings)
@@ -178,7 +178,7 @@ def resume(
     the latest race in races/ is resumed. An interrupted call can be repeated unchanged.
     """
     from latebloomer.racing.api import resume as run
-    from latebloomer.racing.journal.names import journal_at
+    from latebloomer.racing.journal.listing import journal_at
 
     if len(words) > 2:
         raise SettingError(

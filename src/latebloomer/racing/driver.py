@@ -16,10 +16,14 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
-from latebloomer.racing.checkpoints.kept_models import fetch_model, is_model, keep_model
-from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
-from latebloomer.racing.journal import recovery
+from latebloomer.racing.checkpoints.saved_states import (
+    CheckpointSchedule,
+    SavedStates,
+    fetch_model,
+    is_model,
+    keep_model,
+)
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
 from latebloomer.racing.progress import Progress, print_aside
@@ -172,7 +176,7 @@ class Driver:
             return {arm: Order(session.pulls_of(arm), 1)}
         if self.runner.held:
             return {}
-        issued = session.next_batch(self.runner.batch)
+        issued = session.next_batch(self.runner.batch_size)
         if issued is not None:
             self.record(issued)
         # A rule that reviews every sweep has phases of one pull: too short to save after each.
@@ -208,7 +212,7 @@ class Driver:
         known: list[Event] = [self.race.created, *self.session.events]
         with suppress(JournalError):  # else the lost file is still open, and has all of them
             known = [entry.event for entry in lost.read()]
-        made = self.journal = recovery.rescue(lost, known)
+        made = self.journal = files.rescue(lost, known)
         lost.close()
         self.states.follow(made.path)
         self.record(

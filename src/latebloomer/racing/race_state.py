@@ -10,9 +10,8 @@ from itertools import islice
 from latebloomer import errors
 from latebloomer._util.text import reason_of
 from latebloomer.policies.base import Policy
-from latebloomer.racing.checkpoints.kept_models import model_place
-from latebloomer.racing.checkpoints.storage import place_of
-from latebloomer.racing.journal.schema import Entry, PullEntries
+from latebloomer.racing.checkpoints.storage import model_place, place_of
+from latebloomer.racing.journal.journal import Entry, PullEntries
 from latebloomer.racing.learner import Share
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import NEWEST, PROVISIONAL

@@ -9,27 +9,26 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet, SettingError
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing import training_share
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
 from latebloomer.racing.journal import RESUME, Place, files
 from latebloomer.racing.journal.journal import EventLog, near
-from latebloomer.racing.journal.names import begin, check_journal_options, journal_at
+from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress, print_aside
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import Runner, make_runner, recorded_runner
-from latebloomer.racing.runners.memory_limit import check_memory_limit
+from latebloomer.racing.runners import contract
+from latebloomer.racing.runners.contract import Runner, make_runner
 from latebloomer.racing.settings import (
-    Settings,
     declared_range,
     described,
     holds_race,
@@ -37,11 +36,11 @@ from latebloomer.racing.settings import (
     need_same_learners,
     need_same_settings,
     process_name,
+    settings_of,
     versions,
 )
 from latebloomer.racing.stopping import grace_of
-from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.racing.verdict.load import LearnerLoader
+from latebloomer.racing.verdict.build import build_verdict, load_learner
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
 
@@ -79,8 +78,8 @@ def start(
     check_journal_options(journal, if_exists)
     made, functions = make_runner(runner), check_callbacks(callbacks)
     entries = entries_of(learners, seed)
-    settings = Settings(
-        policy=default_or_named(policy), auto=is_auto(policy), seed=seed, runner=made.as_dict(),
+    settings = settings_of(
+        policy, seed=seed, runner=made.as_dict(),
         score_range=declared_range(learners) if score_range is None else score_range,
         learner_settings=described(learners) or None,
         **training_share.units_of(learners, *size), **others,
@@ -89,7 +88,7 @@ def start(
     created = Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
     state = RaceState(created, settings.policy)  # raises errors before a file is made
     shown = Progress(state, progress)
-    check_memory_limit(made.max_in_memory, entries, state.session, settings)
+    contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
     opened = _begin_unless_there(journal, created, if_exists)
     if opened is None:
         need_same_settings(journal or "", settings, policy)
@@ -134,7 +133,7 @@ def continue_race(
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
         settings, shown = state.settings, Progress(state, progress)
-        made = recorded_runner(settings.runner) if made is None else made
+        made = contract.recorded_runner(settings.runner) if made is None else made
         learners = with_new_learners(learners, add, state)
         need_same_learners(journal, settings.learner_settings or {}, described(learners))
         extension = plan_extension(state, learners, add, **more)
@@ -144,7 +143,7 @@ def continue_race(
         need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
         ordered = [given[name] for name in names]
         entries = with_shares(ordered, {**state.shares, **extension.shares})
-        check_memory_limit(made.max_in_memory, entries, state.session, settings)
+        contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
     except BaseException:
         opened.close()
         raise
@@ -189,7 +188,7 @@ def _run(driver: Driver, watch: bool, extension: Extension | None = None) -> Ver
         learner = driver.winner()
         if len(state.notes) > noted:  # about the winner
             verdict = build_verdict(state, driver.journal.path)
-        loader = LearnerLoader(state, driver.entries, driver.states)
+        loader = partial(load_learner, state, driver.entries, driver.states)
         verdict = replace(verdict, learner=learner, loader=loader)
         progress.end(verdict)
         return verdict

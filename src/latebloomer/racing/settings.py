@@ -130,6 +130,12 @@ class Settings:
         return cls(**values | {"policy": made})
 
 
+def settings_of(policy: Policy | str, **others: Any) -> Settings:
+    """Return the settings of a race, checked, with the policy that was given or is named."""
+    auto = registry.is_auto(policy)
+    return Settings(policy=registry.default_or_named(policy), auto=auto, **others)
+
+
 def rule_in(values: Mapping[str, Any]) -> str:
     """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
 

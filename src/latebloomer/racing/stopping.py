@@ -36,8 +36,7 @@ from time import perf_counter
 
 from latebloomer.errors import SettingError
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.curve_tests import check_curves
-from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict.history import History, check_curves
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside

@@ -10,15 +10,19 @@ share a *kind* of slot.
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from latebloomer.cluster import Cluster
-from latebloomer.errors import ClusterError, SettingError, need_number, require
+from latebloomer.errors import ClusterError, LearnerError, SettingError, need_number, require
+from latebloomer.racing.checkpoints.storage import Storage
+from latebloomer.racing.runners.learner_host import unpack
 
 KNOWN = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 FINEST = 1e-4  # of a resource: Ray counts no smaller shares
@@ -135,18 +139,17 @@ class Slots:
                 )
         return counts
 
-    def need_one(self, kind: Kind, patience: float = PATIENCE) -> None:
+    def need_one(self, kind: Kind) -> None:
         """Wait for a slot that has a machine; raise an error if there is none in time."""
-        until = monotonic() + patience
+        until = monotonic() + PATIENCE
+        self.look()
         while not self._there(kind) and monotonic() < until:
-            self.look()
-            if not self._there(kind):
-                self.wait(min(1.0, patience))
+            self.wait(1.0)
         if not self._there(kind):
             free = self._cluster.ray.available_resources()
             have = ", ".join(f"{free.get(name, 0):g} {name}" for name, _ in kind.wanted)
             raise ClusterError(
-                f"The Ray cluster had no node with {kind} free for {patience:g} s (free now: "
+                f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s (free now: "
                 f"{have or 'no node'}). Wait until resources are free, or request less per "
                 "learner."
             )
@@ -255,3 +258,63 @@ def _take(free: list[dict[str, float]], kind: Kind) -> bool:
                 node[name] -= amount
             return True
     return False
+
+
+# --- before the first pull ---
+
+
+def need_learners(cluster: Cluster, packed: Any) -> None:
+    """Raise unless every node has the modules of the learners."""
+    for node, answer in cluster.ask_nodes(unpack, packed).items():
+        if isinstance(answer, cluster.ray.exceptions.RayError):
+            raise ClusterError(
+                f"node {node[:8]} of the Ray cluster cannot fetch the learners from this program "
+                f"({type(answer).__name__}): open the network between them; or, if the cluster "
+                "was started without tokens and there is one here, set RAY_AUTH_MODE=disabled"
+            ) from answer
+        if isinstance(answer, Exception):
+            raise LearnerError(
+                f"the learners cannot be built on node {node[:8]} of the Ray cluster "
+                f"({type(answer).__name__}: {answer}): install what they import on every node, or "
+                "put it into a folder that all nodes share"
+            ) from answer
+
+
+def need_shared(cluster: Cluster, storage: Storage) -> None:
+    """Raise unless every node can write to the storage and sees what others wrote there."""
+    mark = f"mark-{uuid.uuid4().hex[:8]}"
+    where = f"the storage of checkpoints, {storage},"
+    try:
+        storage.keep(f"{mark}/here", _leave_mark)
+    except Exception as error:
+        raise ClusterError(
+            f"{where} cannot be written from here ({type(error).__name__}: {error}): give a "
+            "folder that every node can write, or an address such as s3://bucket/folder"
+        ) from error
+    answers = cluster.ask_nodes(_mark, storage, mark)
+    seen = {node: storage.has(f"{mark}/{node}") for node in answers}
+    storage.drop(mark)
+    for node, answer in answers.items():
+        wrong = ""
+        if isinstance(answer, Exception):
+            wrong = f"cannot write to {where} ({type(answer).__name__}: {answer})"
+        elif not (answer and seen[node]):
+            wrong = f"writes to {where}, but that is another folder than here"
+        if wrong:
+            raise ClusterError(
+                f"node {node[:8]} of the Ray cluster {wrong}: checkpoints must be where every "
+                "node can read and write them: give RayRunner(storage=...) a folder that all "
+                "machines share, or an address such as s3://bucket/folder"
+            )
+
+
+def _leave_mark(folder: Path) -> None:
+    (folder / "mark").touch()
+
+
+def _mark(storage: Storage, mark: str) -> bool:
+    """Leave a mark of this node; return whether the driver's mark is seen."""
+    import ray
+
+    storage.keep(f"{mark}/{ray.get_runtime_context().get_node_id()}", _leave_mark)
+    return storage.has(f"{mark}/here")
