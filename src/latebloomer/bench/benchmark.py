@@ -21,7 +21,7 @@ from latebloomer.errors import extra, need_whole, require
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import AUTO, REGISTRY, default_or_named, is_auto, label_of
 from latebloomer.problems.curves import Floats
-from latebloomer.racing.time_budget import PROVISIONAL, TimeBudget
+from latebloomer.racing.stopping import PROVISIONAL, TimeBudget
 from latebloomer.session import events
 from latebloomer.session.session import Session
 from latebloomer.simulation.local_runs import cores
