@@ -388,9 +388,8 @@ def test_the_command_prints_rows_and_writes_files(tmp_path):
     given = ["--problem", "paper-a", "--policy", "r-sr,sh", "--budget", "100,200", "--runs", "50"]
     ran = CliRunner().invoke(app, ["simulate", *given, "--json", *words])
     assert ran.exit_code == 0, ran.stderr
-    assert (
-        json.loads(ran.stdout)["rows"] == quiet("paper-a", ["r-sr", "sh"], [100, 200], 50).rows()
-    )
+    rows = quiet("paper-a", ["r-sr", "sh"], [100, 200], 50).rows()
+    assert json.loads(ran.stdout)["rows"] == rows
     assert all((tmp_path / name).stat().st_size > 100 for name in names.values())
     ran = CliRunner().invoke(app, ["simulate", "--problem", "paper-a", "--budget", "10x"])
     assert ran.exit_code == 2 and "must be integers" in ran.stderr

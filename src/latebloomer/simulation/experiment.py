@@ -154,7 +154,7 @@ class Experiment:
     @property
     def cost_per_policy(self) -> int:
         """Pulls, or draws that stand for them, in one run of one policy."""
-        return 2 * self.arms * self.points or self.budget
+        return 2 * self.arms * self.points if self.points else self.budget
 
     @property
     def cost_per_run(self) -> int:
