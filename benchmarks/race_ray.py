@@ -25,7 +25,7 @@ from time import perf_counter, process_time
 
 from latebloomer import RisingSR, race
 from latebloomer.cluster import Cluster
-from latebloomer.racing.runners.ray import RayRunner
+from latebloomer.racing.runners.ray_runner import RayRunner
 
 LEARNERS = 8
 PULL = 0.05  # seconds

@@ -15,7 +15,6 @@ sys.path[:0] = [str(HERE / "tools"), str(HERE.parent)]  # the latter for `benchm
 
 import comparison_page  # noqa: E402
 import cooldown_picture  # noqa: E402
-from idea_pictures import draw_all  # noqa: E402
 from leftovers import remove_old_examples  # noqa: E402
 from policy_pages import write_policy_pages  # noqa: E402
 from reference_pages import write_reference  # noqa: E402
@@ -110,7 +109,6 @@ def setup(app):
     made = HERE / "_made"
     remove_old_examples(made / "gallery", HERE / "gallery")
     cooldown_picture.check()
-    draw_all(made / "idea")
     write_policy_pages(made / "policies")
     write_reference(made / "reference")
     compared = comparison_page.built_blocks(made / "comparison")

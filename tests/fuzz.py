@@ -24,7 +24,7 @@ import numpy as np
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies.registry import REGISTRY, label_of
-from latebloomer.racing.journal import recovery
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import listed_race
 from latebloomer.session.events import (
     BatchIssued,
@@ -204,7 +204,7 @@ def fuzz_journals(times, seed):
             except LatebloomerError:
                 refused += 1
                 with suppress(LatebloomerError):
-                    recovery.repair(path, folder / f"sound-{k}.db")
+                    files.repair(path, folder / f"sound-{k}.db")
                     sound = folder / f"sound-{k}.db"
                     more = "d" in read_verdict(sound).pulls
                     resume(sound, WITH_NEWCOMER if more else LEARNERS, progress=False)

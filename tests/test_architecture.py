@@ -173,18 +173,18 @@ NAMED_TUPLES = {
 }  # public, whatever they look like
 # What is private to another library, or is changed there, and why there is no other way.
 ALLOWED = {
-    ("cluster/private_ray.py", "ENABLE_RAY_CLUSTER"): "Ray reads its variable once, when imported",
-    ("cluster/private_ray.py", "ray._private.ray_constants"): "the module that has read it",
-    ("cluster/private_ray.py", "ray._raylet"): "its authentication starts when this is imported",
+    ("cluster/connection.py", "ENABLE_RAY_CLUSTER"): "Ray reads its variable once, when imported",
+    ("cluster/connection.py", "ray._private.ray_constants"): "the module that has read it",
+    ("cluster/connection.py", "ray._raylet"): "its authentication starts when this is imported",
     (
-        "integrations/hosts/optuna_study.py",
+        "integrations/optuna.py",
         "_trial_id",
     ): "of a trial that another process asked for",
-    ("integrations/hosts/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
+    ("integrations/ray_tune.py", "_set_trial_status"): "schedulers are given no other way",
     ("integrations/transformers.py", "_load_from_checkpoint"): "a Trainer loads no other way",
     ("simulation/gpu.py", "row_stack"): "numba-cuda reads a name that NumPy 2.5 removed",
     (
-        "integrations/sklearn/base_search.py",
+        "integrations/sklearn/searches.py",
         "_init_callback_context",
     ): "scikit-learn documents it for those who write estimators",
     (
@@ -192,12 +192,15 @@ ALLOWED = {
         "sklearn.neural_network._stochastic_optimizers",
     ): "a type in the files of MLP estimators",
     (
-        "racing/runners/child_process.py",
+        "racing/runners/limited_host.py",
         "_exit",
     ): "ends a forked process without its parent's clean-up",
-    ("racing/runners/transfer.py", "path"): "a learner's module is found where its race found it",
     (
-        "racing/watch_process.py",
+        "racing/runners/learner_host.py",
+        "path",
+    ): "a learner's module is found where its race found it",
+    (
+        "racing/run_race.py",
         "returncode",
     ): "the page outlives this process: no ResourceWarning",
 }

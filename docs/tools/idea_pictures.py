@@ -1,4 +1,4 @@
-"""The pictures of docs/how-it-works.md: a race in four steps, drawn while the site is built."""
+"""Draws the pictures of docs/how-it-works.md: `python docs/tools/idea_pictures.py`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ from policy_pages import BUDGET, INK, NAMES, play
 
 from latebloomer.policies.registry import choose_policy, make_policy
 from latebloomer.problems import problem
-
-
-def draw_all(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in (
-        ("now-and-later", now_and_later),
-        ("phases", phases),
-        ("look-ahead", look_ahead),
-    ):
-        figure = draw()
-        figure.savefig(folder / f"{name}.png", dpi=110)
-        plt.close(figure)
 
 
 def curves() -> np.ndarray:
@@ -88,3 +76,9 @@ def look_ahead() -> plt.Figure:
     plain(axes, xlabel="steps of one learner", ylabel="score", xlim=(0, 240), ylim=(0, 1))
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     return figure
+
+
+if __name__ == "__main__":
+    for draw in (now_and_later, phases, look_ahead):
+        name = draw.__name__.replace("_", "-")
+        draw().savefig(Path(__file__).parents[1] / "idea" / f"{name}.png", dpi=110)

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from latebloomer.errors import LatebloomerError
     from latebloomer.integrations.sklearn import RaceRandomSearchCV, RaceSearchCV
     from latebloomer.policies.adaptive_rejects import AdaptiveRejects
-    from latebloomer.policies.asha import ASHA
-    from latebloomer.policies.explore_then_commit import ExploreThenCommit
     from latebloomer.policies.foresight import Foresight
-    from latebloomer.policies.hyperband import Hyperband
+    from latebloomer.policies.power_law import ExploreThenCommit, RestSure
     from latebloomer.policies.prob_one import ProbOne
-    from latebloomer.policies.rest_sure import RestSure
     from latebloomer.policies.rising_sr import RisingSR
-    from latebloomer.policies.rising_ucbe import RisingUCBE
-    from latebloomer.policies.round_robin import RoundRobin, RoundRobinWindow
-    from latebloomer.policies.successive_halving import SuccessiveHalving
-    from latebloomer.policies.successive_rejects import SuccessiveRejects
-    from latebloomer.policies.ucbe import UCBE
+    from latebloomer.policies.rising_ucbe import UCBE, RisingUCBE
+    from latebloomer.policies.rungs import ASHA, Hyperband
+    from latebloomer.policies.window_ratings import (
+        RoundRobin,
+        RoundRobinWindow,
+        SuccessiveHalving,
+        SuccessiveRejects,
+    )
     from latebloomer.problems import Problem
     from latebloomer.racing.api import race, read_verdict, resume
     from latebloomer.racing.callbacks import RaceView
     from latebloomer.racing.journal import JournalFile
-    from latebloomer.racing.learner_contract import check_learner
+    from latebloomer.racing.learner import check_learner
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.local import LocalRunner
-    from latebloomer.racing.runners.ray import RayRunner
+    from latebloomer.racing.runners.ray_runner import RayRunner
     from latebloomer.racing.runners.runner_contract import check_runner
     from latebloomer.racing.training_share import full_training
     from latebloomer.racing.verdict.verdict import Verdict
@@ -49,72 +49,36 @@ if TYPE_CHECKING:
     from latebloomer.simulation.results import Results
     from latebloomer.simulation.simulate import simulate
 
-__all__ = [
-    "ASHA",
-    "UCBE",
-    "AdaptiveRejects",
-    "ExploreThenCommit",
-    "Foresight",
-    "Hyperband",
-    "JournalFile",
-    "LatebloomerError",
-    "LocalRunner",
-    "ProbOne",
-    "Problem",
+# Learners, races and what comes of them; then the policies; then simulation, contracts, the rest.
+__all__ = ["JournalFile", "LocalRunner", "RaceView", "RayRunner", "Runner", "Session", "Verdict"]
+__all__ += [
     "RaceRandomSearchCV",
     "RaceSearchCV",
-    "RaceView",
-    "RayRunner",
-    "RestSure",
-    "Results",
-    "RisingSR",
-    "RisingUCBE",
-    "RoundRobin",
-    "RoundRobinWindow",
-    "Runner",
-    "Session",
-    "SuccessiveHalving",
-    "SuccessiveRejects",
-    "Verdict",
-    "__version__",
-    "check_learner",
-    "check_policy",
-    "check_runner",
-    "cite",
     "full_training",
     "race",
     "read_verdict",
     "resume",
-    "simulate",
 ]
+__all__ += ["ASHA", "UCBE", "AdaptiveRejects", "ExploreThenCommit", "Foresight", "Hyperband"]
+__all__ += ["ProbOne", "RestSure", "RisingSR", "RisingUCBE", "RoundRobin", "RoundRobinWindow"]
+__all__ += ["SuccessiveHalving", "SuccessiveRejects"]
+__all__ += ["Problem", "Results", "check_learner", "check_policy", "check_runner", "simulate"]
+__all__ += ["LatebloomerError", "__version__", "cite"]
 
-
-# Where each name lives. It is loaded at its first use: importing the package loads NumPy alone.
+# Where each name lives, except the policies. It is loaded at its first use: importing the package
+# loads NumPy alone.
 _HOMES = {
     "citation": "cite",
     "errors": "LatebloomerError",
     "integrations.sklearn": "RaceRandomSearchCV RaceSearchCV",
-    "policies.adaptive_rejects": "AdaptiveRejects",
-    "policies.asha": "ASHA",
-    "policies.explore_then_commit": "ExploreThenCommit",
-    "policies.foresight": "Foresight",
-    "policies.hyperband": "Hyperband",
-    "policies.prob_one": "ProbOne",
-    "policies.rest_sure": "RestSure",
-    "policies.rising_sr": "RisingSR",
-    "policies.rising_ucbe": "RisingUCBE",
-    "policies.round_robin": "RoundRobin RoundRobinWindow",
-    "policies.successive_halving": "SuccessiveHalving",
-    "policies.successive_rejects": "SuccessiveRejects",
-    "policies.ucbe": "UCBE",
     "problems": "Problem",
     "racing.api": "race read_verdict resume",
     "racing.callbacks": "RaceView",
     "racing.journal": "JournalFile",
-    "racing.learner_contract": "check_learner",
+    "racing.learner": "check_learner",
     "racing.runners.contract": "Runner",
     "racing.runners.local": "LocalRunner",
-    "racing.runners.ray": "RayRunner",
+    "racing.runners.ray_runner": "RayRunner",
     "racing.runners.runner_contract": "check_runner",
     "racing.training_share": "full_training",
     "racing.verdict.verdict": "Verdict",
@@ -126,11 +90,15 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
-        if name in names.split():
-            globals()[name] = found = getattr(import_module(f"latebloomer.{module}"), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from latebloomer.policies.registry import POLICIES  # it has the module and class of each
+
+    homes = {one: module for module, names in _HOMES.items() for one in names.split()}
+    for module, _, policy in (home.rpartition(".") for home in POLICIES.values()):
+        homes[policy] = f"policies.{module}"
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"latebloomer.{homes[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -161,8 +161,22 @@ def need_number(name: str, value: object) -> None:
         raise SettingError(f"{name} is larger than any floating-point number") from None
 
 
-def need_whole(name: str, value: object) -> int:
-    """Return `value` as an int, or raise a `SettingError` if it is not a whole number.
+def need_in(name: str, value: Any, interval: str, why: str) -> None:
+    """Raise a `SettingError` unless `value` is a number in an interval such as "(0, 0.5]".
+
+    >>> need_in("delta", 1, "(0, 1)", "it is a probability")
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: delta=1, but delta must be in (0, 1): it is a probability
+    """
+    need_number(name, value)
+    low, high = map(float, interval[1:-1].split(","))
+    above = value > low if interval.startswith("(") else value >= low
+    below = value < high if interval.endswith(")") else value <= high
+    require(above and below, name, value, f"in {interval}", why)
+
+
+def need_whole(name: str, value: object, least: int | None = None, why: str = "") -> int:
+    """Return `value` as an int; raise a `SettingError` unless it is whole and at least `least`.
 
     >>> need_whole("budget", 2.5)
     Traceback (most recent call last):
@@ -175,6 +189,7 @@ def need_whole(name: str, value: object) -> int:
     if abs(number) > MOST:  # not shown: it may have thousands of digits
         bits = number.bit_length()
         raise SettingError(f"{name} has {bits} bits, but {name} must be at most 2^53")
+    require(least is None or number >= least, name, value, f"at least {least}", why)
     return number
 
 

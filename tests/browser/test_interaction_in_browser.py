@@ -4,7 +4,7 @@ import pytest
 from page_checks import check_page
 
 from latebloomer.page import RacePage, race_html
-from latebloomer.page.thinned_curve import ThinnedCurve, points_for
+from latebloomer.page.race_page import ThinnedCurve, points_for
 from latebloomer.session.learner_view import ForecastView, LearnerView
 
 SIZES = {"desk": (1400, 900), "phone": (390, 844)}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.cluster import Cluster, private_ray, watchdog
+from latebloomer.cluster import Cluster, connection, watchdog
 from latebloomer.errors import ClusterError, MissingExtra
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -55,7 +55,7 @@ def test_ray_missing_or_too_old(monkeypatch):
         is_initialized = staticmethod(lambda: False)
 
     monkeypatch.setitem(sys.modules, "ray", Old)
-    monkeypatch.setattr(private_ray, "make_token", lambda: None)
+    monkeypatch.setattr(connection, "make_token", lambda: None)
     with pytest.raises(ClusterError, match=r"Ray 2.9.3 is installed, but 2.40 or newer"):
         Cluster().open()
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -74,7 +74,7 @@ def hook(name, args):
 sys.addaudithook(hook)
 os.umask(0)
 from latebloomer import race
-from latebloomer.racing.runners.ray import RayRunner
+from latebloomer.racing.runners.ray_runner import RayRunner
 
 def look(self, stage):
     start(self, stage)
@@ -184,7 +184,7 @@ def test_the_watchdog_ends_those_who_write_output_into_the_folder(tmp_path):
 
 def test_the_folder_goes_with_its_ray_also_without_a_watchdog():
     for end in ([], ["kill"]):
-        folder = private_ray.PrivateFolder()
+        folder = connection.PrivateFolder()
         assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
         Path(folder.for_ray).mkdir()
         for word in end:
@@ -195,7 +195,7 @@ def test_the_folder_goes_with_its_ray_also_without_a_watchdog():
 
 HOLDS_ON = """
 import subprocess, sys
-from latebloomer.cluster.private_ray import PrivateFolder
+from latebloomer.cluster.connection import PrivateFolder
 folder = PrivateFolder()
 held = [folder._watchdog.stdin.fileno()]  # as by a process that the program has forked
 child = subprocess.Popen(["sleep", "600"], pass_fds=held, stdout=subprocess.DEVNULL)
@@ -223,12 +223,12 @@ def test_a_child_of_the_program_neither_delays_the_end_nor_is_ended(end):
 
 def test_sockets_have_room_for_their_names(monkeypatch, tmp_path):
     monkeypatch.delenv("RAY_TMPDIR", raising=False)
-    monkeypatch.setattr(private_ray.tempfile, "tempdir", str(tmp_path))
-    assert private_ray._temporary() == "/tmp" and len(str(tmp_path)) > private_ray.LONGEST
-    monkeypatch.setattr(private_ray.tempfile, "tempdir", "/var/tmp")
-    assert private_ray._temporary() == "/var/tmp"
+    monkeypatch.setattr(connection.tempfile, "tempdir", str(tmp_path))
+    assert connection._temporary() == "/tmp" and len(str(tmp_path)) > connection.LONGEST
+    monkeypatch.setattr(connection.tempfile, "tempdir", "/var/tmp")
+    assert connection._temporary() == "/var/tmp"
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))  # the user's word
-    assert private_ray._temporary() == str(tmp_path)
+    assert connection._temporary() == str(tmp_path)
 
 
 def test_a_token_is_private_before_it_has_its_name(monkeypatch, tmp_path):
@@ -242,18 +242,18 @@ def test_a_token_is_private_before_it_has_its_name(monkeypatch, tmp_path):
         assert len(Path(draft).read_text()) == 64
         renamed(draft, path)
 
-    monkeypatch.setattr(private_ray.os, "replace", publish)
+    monkeypatch.setattr(connection.os, "replace", publish)
     before = os.umask(0)
     try:
-        private_ray.make_token()
+        connection.make_token()
         first = token.read_text()
         token.chmod(0o644)  # as Ray itself would leave it
-        private_ray.make_token()
+        connection.make_token()
     finally:
         os.umask(before)
     assert token.read_text() == first and stat.S_IMODE(token.stat().st_mode) == 0o600
     assert [file.name for file in token.parent.iterdir()] == ["auth_token"]
     shutil.rmtree(token.parent)
     monkeypatch.setenv("RAY_AUTH_TOKEN", "given")
-    private_ray.make_token()
+    connection.make_token()
     assert not token.exists()

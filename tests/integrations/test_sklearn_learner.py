@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 from latebloomer import race
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
 from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.integrations.sklearn.scoring import FoldScorer
-from latebloomer.integrations.sklearn.sklearn_learner import LearnerParts, ModelFormat
+from latebloomer.integrations.sklearn.scoring import Metrics, Notes
+from latebloomer.integrations.sklearn.sklearn_learner import ModelFormat
 from latebloomer.integrations.sklearn.splits import (
     Fold,
     indexable_data,
@@ -242,7 +242,7 @@ def test_what_is_not_an_estimator_is_refused(estimator, words):
         (
             {"validation": (IRIS[0], IRIS[1][:5])},
             SettingError,
-            "X_val has 150 rows and y_val .* 5",
+            "y_val has 5 values, but there are 150 rows",
         ),
         ({"validation": (IRIS[0][:0], IRIS[1][:0])}, SettingError, "has no rows"),
         ({"validation": [([0, 1, 2], [2, 3])]}, SettingError, "row 2 both to train on and"),
@@ -261,7 +261,7 @@ def test_wrong_settings_are_named(settings, error, words):
 
 def test_wrong_data_are_named():
     X, y = IRIS
-    with pytest.raises(SettingError, match="X has 150 rows and y has 149"):
+    with pytest.raises(SettingError, match="y has 149 values, but there are 150 rows"):
         SklearnLearner(GaussianNB(), X, y[:-1])
     with pytest.raises(SettingError, match=r"y has a single class, .*0"):
         SklearnLearner(GaussianNB(), X, np.zeros(150, int))
@@ -387,8 +387,8 @@ def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
 def test_a_fold_without_rows_held_out_has_no_score():
     X, y = IRIS
     settings = TrainingSettings(np.unique(y), 10, 1, 0)
-    parts = GaussianNB(), [Fold(X, y)], settings, FoldScorer(lambda *_: 0.0), ModelFormat()
-    learner = SklearnLearner.made_of(LearnerParts(*parts))
+    parts = [Fold(X, y)], settings, Metrics(lambda *_: 0.0), ModelFormat(), Notes()
+    learner = SklearnLearner.made_of(GaussianNB(), *parts)
     with pytest.raises(LearnerError, match="no rows are held out: call train"):
         learner.pull()
 

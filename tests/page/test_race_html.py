@@ -11,12 +11,18 @@ import pytest
 
 from latebloomer import race, read_verdict
 from latebloomer.page import RacePage, race_html
-from latebloomer.page.parallel_coordinates import varying
 from latebloomer.page.race_html import RaceDrawing
-from latebloomer.page.race_page import RUNNING, Certainty, PageEvent
-from latebloomer.page.svg import ticks
-from latebloomer.page.thinned_curve import POINTS, Point, ThinnedCurve, points_for
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.page.race_page import (
+    POINTS,
+    RUNNING,
+    Certainty,
+    PageEvent,
+    Point,
+    ThinnedCurve,
+    points_for,
+)
+from latebloomer.page.svg import ticks, varying
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session.learner_view import ForecastView, LearnerView
 
 VOID = {"meta", "link", "br", "input"}
@@ -140,7 +146,7 @@ def plain_page():
         lower=0.7,
     )
     behind = LearnerView(1, "b", "failed", 0, np.nan, None, np.nan, left_why="x")
-    sure = Certainty(False, "not certified", (), (), 0.01, (), None, False, 3)
+    sure = Certainty(False, "not certified", (), (), 0.01, (), None, 3)
     return RacePage(
         state=RUNNING, best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
         curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,
@@ -219,7 +225,8 @@ def test_a_curve_that_grew_is_the_curve_drawn_at_once(rng):
         grown.add(score)
         drawn += len(grown.smoothed(drawn))  # only what is new is asked for
     assert drawn == 400
-    grown.extend(scores[400:])
+    for score in scores[400:]:
+        grown.add(score)
     assert grown.raw() == ThinnedCurve(scores=scores).raw()
     assert all(points_for(n) * n <= 2 * 6000 for n in (1, 10, 100)) and points_for(10**6) == 24
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer.errors import SettingError
-from latebloomer.policies.asha import ASHA
-from latebloomer.policies.hyperband import Hyperband, deal
-from latebloomer.racing.verdict.hindsight import Curve, _asha, _cuts, _rungs_below
+from latebloomer.policies.rungs import ASHA, Hyperband, deal
+from latebloomer.racing.verdict.history import Curve, _asha, _cuts, _rungs_below
 from latebloomer.session.session import Session
 
 

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 
 from latebloomer.errors import BudgetError, SettingError
 from latebloomer.policies.registry import label_of, make_policy, title
-from latebloomer.policies.related.hybrid import Hybrid
-from latebloomer.policies.related.i_epoch import IEpoch
-from latebloomer.policies.related.max_ucb import MaxUCB
-from latebloomer.policies.related.ptrr import PTRR
-from latebloomer.policies.related.rising_bandits import RisingBandits
+from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
+from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
 from latebloomer.problems import problem
 from latebloomer.session.session import Session
 

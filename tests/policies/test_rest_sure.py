@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from latebloomer.core.ledger import PULLS, RACERS
 from latebloomer.core.moves import lists_for
-from latebloomer.policies.rest_sure import drop_dominated
+from latebloomer.policies.power_law import drop_dominated
 
 # Few values, so that ties and differences of exactly `sure` occur, or any.
 VALUES = st.sampled_from([-0.3, 0.0, 0.1, 0.2, 0.3, 0.5, 1.0]) | st.floats(-1e6, 1e6)

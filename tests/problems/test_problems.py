@@ -241,8 +241,8 @@ def test_the_papers_family_with_b_0_is_its_limit_from_the_first_pull_on() -> Non
         (lambda: Problem(np.ones((2, 3)), names=["a", "a"]), "all different"),
         (lambda: paper_a().means(0), "budget=0, but budget must be an integer >= 1"),
         (lambda: paper_a().best(1.5), "horizon=1.5, but horizon must be"),  # type: ignore[arg-type]
-        (lambda: paper_a().check(100, c=0), "c=0, but c must be above 0"),
-        (lambda: paper_a().check(100, beta=1), "beta=1, but beta must be above 1"),
+        (lambda: paper_a().check(100, c=0), "c=0, but c must be in"),
+        (lambda: paper_a().check(100, beta=1), "beta=1, but beta must be in"),
     ],
 )  # fmt: skip
 def test_settings_outside_their_range_are_refused(make: object, message: str) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from time import monotonic
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.cluster.private_ray import ALL_INTERFACES, PrivateFolder, ask_for_token
+from latebloomer.cluster.connection import ALL_INTERFACES, PrivateFolder, ask_for_token
 from latebloomer.errors import JournalError, NoScoresYet
 from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.learner import seed_of
@@ -128,7 +128,7 @@ def moments_of_drivers(*others):
 
 def driver(folder, address):
     """Begin the race of the folder, or go on with it, here or on Ray."""
-    from latebloomer.racing.runners.ray import RayRunner
+    from latebloomer.racing.runners.ray_runner import RayRunner
 
     arm_moments(folder, RayRunner)
     path, settings = folder / "race.db", json.loads((folder / "settings.json").read_text())

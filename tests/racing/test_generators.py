@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from latebloomer import LocalRunner, race, read_verdict, resume
-from latebloomer.racing.checkpoints.kept_models import is_bare, is_model
+from latebloomer.racing.checkpoints.saved_states import is_bare, is_model
 
 
 class Model:

@@ -15,14 +15,14 @@ import pytest
 from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
-from latebloomer.racing.checkpoints.saved_states import SavedStates, place_of, saved_event
+from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.journal.schema import COLUMNS, KINDS, PullEntries
+from latebloomer.racing.journal.journal import COLUMNS, KINDS, PullEntries
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings, process_name, versions
 from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.session.events import Began, Created, Ended, ScoreReported
+from latebloomer.session.events import Began, Created, Ended, Saved, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
 
@@ -253,7 +253,8 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
     with pytest.raises(
-        JournalMismatch, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
+        JournalMismatch,
+        match=r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b",
     ):
         read_verdict(forged(path, swap))
 
@@ -388,7 +389,7 @@ def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
     states = SavedStates(state, tmp_path / "race.db")
     arm = Path(states.storage.root) / "0000"
     (arm / "7.draft").mkdir(parents=True)
-    saved = saved_event(0, 9, states.storage.keep(place_of(0, 9), Kept().save))
+    saved = Saved(0, 9, "0000/9", *states.storage.keep("0000/9", Kept().save))
     state.apply(saved)
     states.drop_older(saved)
     assert [place.name for place in arm.iterdir()] == ["9"]

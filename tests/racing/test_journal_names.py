@@ -9,8 +9,8 @@ import pytest
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalMismatch, SettingError
-from latebloomer.racing.journal import RACES, files, names
-from latebloomer.racing.journal.names import ADJECTIVES, NOUNS, begin, newest_journal
+from latebloomer.racing.journal import RACES, files, listing
+from latebloomer.racing.journal.listing import ADJECTIVES, NOUNS, begin, newest_journal
 from latebloomer.session.events import Created
 
 
@@ -62,14 +62,14 @@ def test_the_words_are_many_and_plain():
 
 
 def test_a_name_that_is_taken_is_not_taken_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "ADJECTIVES", ["calm"])
-    monkeypatch.setattr(names, "NOUNS", ["oak", "elm"])
+    monkeypatch.setattr(listing, "ADJECTIVES", ["calm"])
+    monkeypatch.setattr(listing, "NOUNS", ["oak", "elm"])
     created = Created("one", {}, ("a", "b"))
     first, second = (begin("races/", created) for _ in range(2))
     assert first.path != second.path  # both held
     first.close()
     second.close()
-    monkeypatch.setattr(names, "_new_names", lambda folder: iter([first.path, second.path]))
+    monkeypatch.setattr(listing, "_new_names", lambda folder: iter([first.path, second.path]))
     before = first.path.read_bytes()
     with pytest.raises(JournalError, match="No name is free"):
         begin("races/", created)  # both let go of: they are there all the same
@@ -78,10 +78,10 @@ def test_a_name_that_is_taken_is_not_taken_twice(tmp_path, monkeypatch):
 
 def test_processes_at_once_get_names_of_their_own(tmp_path):
     code = (
-        "from latebloomer.racing.journal import names\n"
+        "from latebloomer.racing.journal import listing\n"
         "from latebloomer.session.events import Created\n"
-        "names.ADJECTIVES, names.NOUNS = ['calm'], list('abcdefgh')\n"
-        "made = [names.begin('races/', Created('x', {}, ('a', 'b'))) for _ in range(2)]\n"
+        "listing.ADJECTIVES, listing.NOUNS = ['calm'], list('abcdefgh')\n"
+        "made = [listing.begin('races/', Created('x', {}, ('a', 'b'))) for _ in range(2)]\n"
         "print(*(journal.path.name for journal in made))\n"
     )
     started = [

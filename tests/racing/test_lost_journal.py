@@ -10,11 +10,10 @@ import pytest
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, LatebloomerError
-from latebloomer.racing import time_budget
+from latebloomer.racing import stopping
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
-from latebloomer.racing.journal.journal import SqliteLog
-from latebloomer.racing.journal.schema import checksum
+from latebloomer.racing.journal.journal import SqliteLog, checksum
 from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Saved, ScoreReported
 
@@ -103,7 +102,7 @@ def test_checkpoints_move_along(tmp_path):
 def ticking(monkeypatch):
     """A clock that advances by 1 ms whenever it is read."""
     ticks = count()
-    for module in (time_budget, local, learner_host):
+    for module in (stopping, local, learner_host):
         monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
 
 

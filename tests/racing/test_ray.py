@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,12 @@ import pytest
 from latebloomer import race, read_verdict, resume
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, Interrupted, LearnerError, SettingError
-from latebloomer.racing.checkpoints.storage import Folder, Remote, storage_at
+from latebloomer.racing.checkpoints.storage import Folder, Remote
 from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.progress import Progress
+from latebloomer.racing.runners import ray_actors, ray_runner, ray_slots
 from latebloomer.racing.runners.contract import RunnerContext
-from latebloomer.racing.runners.ray import RayRunner, actor_pool, slots
-from latebloomer.racing.runners.ray import ray_runner as runner
+from latebloomer.racing.runners.ray_runner import RayRunner
 from latebloomer.racing.runners.runner_contract import check_runner
 from latebloomer.session.events import ScoreReported, Waiting
 
@@ -70,11 +71,6 @@ def stream(best, slow, last=10**9, fail=None):
 # Few: each is a process, which takes most of a second of a core to start.
 LEARNERS = {"late": kept(1.0, 20), "middle": stream(0.8, 6), "early": kept(0.6, 1)}
 PAIR = {"a": kept(1.0, 3), "b": kept(0.5, 3)}
-TROUBLED = {
-    "late": kept(1.0, 20),
-    "fails": stream(0.5, 3, fail=9),
-    "ends": stream(0.55, 3, last=7),
-}
 
 
 def run(learners, budget, path, how=None, **settings):
@@ -91,29 +87,36 @@ def rows(path, query="SELECT arm, n, score FROM pulls ORDER BY arm, n"):
 
 
 @pytest.mark.parametrize(  # r-sr: see the contract of runners
-    "policy", ["sh", "adaptive-rejects", "rr-sw", "rest-sure", "hyperband"]
+    "how",
+    [
+        {"policy": "sh"},
+        {"policy": "adaptive-rejects"},
+        {"policy": "rr-sw"},
+        {"policy": "rest-sure"},
+        {"policy": "hyperband"},
+        {"winner_share": 0.3},
+    ],
+    ids=lambda how: next(iter(how.values())),
 )
-def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, policy):
-    here = run(LEARNERS, 150, tmp_path / "here.db", "local", policy=policy)
-    there = run(LEARNERS, 150, tmp_path / "there.db", policy=policy)
-    if policy != "hyperband":  # it decides after every pull: other pulls are in the record then
+def test_verdict_and_rewards_are_those_of_the_local_runner(ray, tmp_path, how):
+    here = run(LEARNERS, 150, tmp_path / "here.db", "local", **how)
+    there = run(LEARNERS, 150, tmp_path / "there.db", **how)
+    if "hyperband" not in how.values():  # it decides after every pull: other pulls are recorded
         assert there.summary() == here.summary()
         assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
-    assert (
-        there.spent == here.spent
-        and read_verdict(tmp_path / "there.db").summary() == there.summary()
-    )
+    assert there.spent == here.spent
+    assert read_verdict(tmp_path / "there.db").summary() == there.summary()
 
 
 def test_few_learners_at_once_are_few_actors(ray, tmp_path, monkeypatch):
     learners = {f"{k}": kept(0.5 + k / 10, 4 + k) for k in range(4)}
-    most, start = [], actor_pool.ActorPool.start
+    most, start = [], ray_actors.ActorPool.start
 
-    def starting(pool, arm):
-        start(pool, arm)
+    def starting(pool, *words):
+        start(pool, *words)
         most.append(len(pool.workers))
 
-    monkeypatch.setattr(actor_pool.ActorPool, "start", starting)
+    monkeypatch.setattr(ray_actors.ActorPool, "start", starting)
     here = run(learners, 60, tmp_path / "here.db", "local", horizon=99)
     there = run(learners, 60, tmp_path / "there.db", RayRunner(max_in_memory=2), horizon=99)
     assert there.summary() == here.summary() and max(most) == 2
@@ -128,59 +131,24 @@ def test_it_keeps_the_contract_of_runners(ray):
     assert len(check_runner(RayRunner)) == 4
 
 
-def test_failures_and_ends_are_those_of_the_local_runner(ray, tmp_path):
-    here = run(TROUBLED, 200, tmp_path / "here.db", "local")
-    there = run(TROUBLED, 200, tmp_path / "there.db")
-    assert [(a.name, a.state, a.pulls) for a in there.learners if a.name in ("fails", "ends")] == [
-        ("fails", "failed", 8), ("ends", "finished", 7)]  # fmt: skip
-    assert there.spent == here.spent == 200 and there.name == here.name
-    assert there["fails"].why == "pull 9 failed twice: RuntimeError: boom"
-
-
-def test_the_winner_is_trained_on_where_it_is(ray, tmp_path):
-    here = run(LEARNERS, 120, tmp_path / "here.db", "local", winner_share=0.3)
-    there = run(LEARNERS, 120, tmp_path / "there.db", winner_share=0.3)
-    assert there.summary() == here.summary() and there.trained.pulls_after_selection >= 36
-    assert rows(tmp_path / "there.db") == rows(tmp_path / "here.db")
-
-
 @pytest.mark.parametrize("policy", ["r-ucbe", "ucb-e:exploration=1", "prob-1"])
 def test_index_policies_keep_several_arms_busy(ray, tmp_path, policy):
     path = tmp_path / "race.db"
     verdict = run(LEARNERS, 90, path, RayRunner(batch=2), policy=policy)
     assert verdict.spent == 90 and read_verdict(path).summary() == verdict.summary()
-    sizes = {
-        size
-        for (size,) in rows(
-            path,
-            "SELECT value FROM changes "
-            "WHERE kind = 'BatchIssued' AND NOT json_extract(data, '$.more')",
-        )
-    }
-    assert sizes == {2}
+    first = "kind = 'BatchIssued' AND NOT json_extract(data, '$.more')"
+    assert {size for (size,) in rows(path, f"SELECT value FROM changes WHERE {first}")} == {2}
 
 
 def test_an_index_policy_does_not_wait_for_the_slowest(ray, tmp_path):
     gate, path = tmp_path / "gate", tmp_path / "race.db"
     os.mkfifo(gate)
 
-    def slow():
-        for n in range(1, 10**9):
-            if n == 5:
-                gate.read_text()  # until another learner is far ahead
-            yield 0.9 * n / (n + 3), n
-
-    def quick():
-        for n in range(1, 10**9):
-            if n == 30:
-                gate.write_text("go")
-            yield n / (n + 3), n
-
-    how = RayRunner(batch=2, timeout=60)
-    settings = {"policy": "r-ucbe:noise=0.01,exploration=1"}
-    verdict = run(
-        {"slow": slow, "quick": quick, "low": stream(0.3, 3)}, 100, path, how, **settings
-    )
+    slow = acts(5, gate.read_text, 0.9)  # until another learner is far ahead
+    quick = acts(30, lambda: gate.write_text("go"))
+    learners = {"slow": slow, "quick": quick, "low": stream(0.3, 3)}
+    how, policy = RayRunner(batch=2, timeout=60), "r-ucbe:noise=0.01,exploration=1"
+    verdict = run(learners, 100, path, how, policy=policy)
     assert verdict.spent == 100 and read_verdict(path).summary() == verdict.summary()
     assert not [arm for arm in verdict.learners if arm.state == "failed"]
     assert rows(path, "SELECT count(*) FROM changes WHERE json_extract(data, '$.more')")[0][0] > 20
@@ -220,68 +188,45 @@ def test_the_winner_comes_back_trained_and_objects_stay_as_they_were(ray, tmp_pa
     assert learners["a"].n == 0 and verdict.learner is not learners["a"]
 
 
-class Locked(Kept):
-    """What cannot be pickled once it is built."""
-
-    def __init__(self, seed, best, slow):
-        super().__init__(seed, best, slow)
-        self.lock = threading.Lock()
-
-
-def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(ray, tmp_path):
-    learners = {"a": lambda: Locked(1, 1.0, 3), "b": lambda: Locked(2, 0.5, 3)}
-    verdict = run(learners, 40, tmp_path / "race.db")
-    assert isinstance(verdict.learner, Locked) and verdict.learner.n == verdict.pulls["a"]
+HERE = os.getpid()
 
 
 class Homesick(Kept):
-    """Can be pickled where it was trained, and not unpickled here, as with a GPU that is there."""
+    """Cannot be pickled where it was trained or, as with a GPU, unpickled here."""
 
-    def __init__(self, seed, best, slow, home):
-        super().__init__(seed, best, slow)
-        self.home = home
+    def __init__(self, best, home, savable=True):
+        super().__init__(1, best, 3)
+        self.home, self.save = home, self.save if savable else None
+
+    def __getstate__(self):
+        if self.home is None:
+            raise TypeError("not picklable")
+        return vars(self) | {"save": None}
 
     def __setstate__(self, state):
         if os.getpid() == state["home"]:
             raise RuntimeError("no such device")
-        vars(self).update(state)
 
 
-def homesick(best, savable):
-    home = os.getpid()
-
-    def build():
-        learner = Homesick(1, best, 3, home)
-        if not savable:
-            learner.save = None
-        return learner
-
-    return build
-
-
-@pytest.mark.parametrize("savable", [True, False])
-def test_a_winner_that_cannot_be_unpickled_here(ray, tmp_path, savable):
-    learners = {"a": homesick(1.0, savable), "b": homesick(0.5, savable)}
+@pytest.mark.parametrize(
+    "home, savable", [(None, True), (os.getpid(), True), (os.getpid(), False)]
+)
+def test_a_winner_that_cannot_be_pickled_comes_back_by_its_checkpoint(
+    ray, tmp_path, home, savable
+):
+    learners = {f"{best}": partial(Homesick, best, home, savable) for best in (1.0, 0.5)}
     verdict = run(learners, 40, tmp_path / "race.db")
-    assert verdict.name == "a" and verdict.spent == 40
+    assert verdict.name == "1.0" and verdict.spent == 40
     if savable:
-        assert verdict.learner.n == verdict.pulls["a"]
+        assert verdict.learner.n == verdict.pulls["1.0"]
     else:
         assert verdict.learner is None
-        assert any(
-            "cannot be returned (RuntimeError: no such" in w
-            for w in read_verdict(tmp_path / "race.db").warnings
-        )
+        said = read_verdict(tmp_path / "race.db").warnings
+        assert any("cannot be returned (RuntimeError: no such" in text for text in said)
 
 
 def bare(best):
-    def scores():
-        n = 0
-        while True:
-            n += 1
-            yield best * n / (n + 3)
-
-    return scores
+    return lambda: (best * n / (n + 3) for n in range(1, 10**9))
 
 
 def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
@@ -296,19 +241,22 @@ def test_a_winner_that_cannot_come_back_is_said(ray, tmp_path):
 # --- what goes wrong in a learner ---
 
 
-def hangs(best, at):
+def acts(at, act, best=1.0):
+    """A learner that does something before one of its pulls."""
+
     def scores():
         for n in range(1, 10**9):
             if n == at:
-                threading.Event().wait()
+                act()
             yield best * n / (n + 3), n
 
     return scores
 
 
 def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, monkeypatch):
-    monkeypatch.setattr(actor_pool, "GRACE", 0.5)
-    learners = {"a": hangs(1.0, at=4), "b": stream(0.5, 3), "c": stream(0.4, 3)}
+    monkeypatch.setattr(ray_actors, "GRACE", 0.5)
+    hangs = acts(4, lambda: threading.Event().wait())
+    learners = {"a": hangs, "b": stream(0.5, 3), "c": stream(0.4, 3)}
     verdict = run(learners, 60, tmp_path / "race.db", RayRunner(timeout=0.5, retries=0))
     assert verdict["a"].state == "failed" and verdict["a"].pulls == 3 and verdict.spent == 60
     assert verdict["a"].why == "pull 4 failed once: a pull took longer than timeout=0.5 s"
@@ -316,27 +264,18 @@ def test_a_pull_that_takes_too_long_is_ended_with_its_process(ray, tmp_path, mon
 
 def test_a_timeout_covers_building_pulls_and_saving_but_not_the_start_of_a_process():
     context = RunnerContext((), None, None, None)
-    pool = actor_pool.ActorPool(None, None, context, None, RayRunner(timeout=60))
-    kinds = (actor_pool.START, actor_pool.RESTORE, actor_pool.TRAIN, actor_pool.SAVE)
-    for kind in kinds:
-        worker = actor_pool.Worker(0, None, slots.Slot(None, 0, slots.Kind((), 1), "n"))
-        pool._calls[kind] = actor_pool.Call(worker, kind, sent=-1e9)
-    assert [call.kind for call, _, _ in pool.overdue()] == list(kinds[1:])
-
-
-def leaves(how):
-    def scores():
-        yield 0.1, 1
-        how()
-
-    return scores
+    pool = ray_actors.ActorPool(None, None, context, None, RayRunner(timeout=60))
+    calls = (ray_actors.START, ray_actors.RESTORE, ray_actors.TRAIN, ray_actors.SAVE)
+    for arm, call in enumerate(calls):
+        pool.workers[arm] = ray_actors.Worker(arm, None, None, 0, call=call, sent=-1e9)
+    assert [worker.call for worker, _, _ in pool.overdue()] == list(calls[1:])
 
 
 def test_a_learner_that_exits_or_dies_is_out_and_the_race_goes_on(ray, tmp_path):
     learners = {
         "stays": kept(1.0, 3),
-        "exits": leaves(lambda: sys.exit(3)),
-        "dies": leaves(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+        "exits": acts(2, lambda: sys.exit(3)),
+        "dies": acts(2, lambda: os.kill(os.getpid(), signal.SIGKILL)),
     }
     verdict = run(learners, 120, tmp_path / "race.db", RayRunner(retries=0))
     assert verdict["exits"].why == "pull 2 failed once: SystemExit: 3"
@@ -353,17 +292,11 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
             said.append("a")
             threading.Thread(target=gate.write_text, args=("go",)).start()  # ends when it is read
 
-    def late():
-        for n in range(1, 10**9):
-            if n == 5:
-                gate.read_text()
-            yield n / (n + 3), n
-
     monkeypatch.setattr(Progress, "on_event", waits)
     for name, value in (("TICK", 0.05), ("LATE", 0.1), ("EVERY", 0.0)):
-        monkeypatch.setattr(runner, name, value)
-    verdict = run({"a": late, "b": stream(0.5, 3), "c": stream(0.4, 3)}, 60, tmp_path / "race.db")
-    assert said == ["a"] and verdict.spent == 60
+        monkeypatch.setattr(ray_runner, name, value)
+    learners = {"a": acts(5, gate.read_text), "b": stream(0.5, 3), "c": stream(0.4, 3)}
+    assert run(learners, 60, tmp_path / "race.db").spent == 60 and said == ["a"]
 
 
 # --- places ---
@@ -380,9 +313,11 @@ class Elsewhere:
 
 
 def slots_for(*wanted):
-    found = slots.Slots(Elsewhere(), wanted)
+    found = ray_slots.Slots(Elsewhere(), wanted)
     for kind, count in found._counts().items():
-        found.slots += [slots.Slot(None, len(found.slots) + k, kind, "n") for k in range(count)]
+        found.slots += [
+            ray_slots.Slot(None, len(found.slots) + k, kind, "n") for k in range(count)
+        ]
     return found
 
 
@@ -416,21 +351,8 @@ def test_learners_with_their_own_resources_have_their_own_slots():
 
 @pytest.mark.parametrize("learners, share", [(1, 1.0), (3, 0.3333), (8, 0.125), (20_000, 1e-4)])
 def test_actors_ask_for_a_share_that_fits_all_of_them_into_one_slot(learners, share):
-    found = slots.Kind((("CPU", 1),), learners).share("CPU", 1)
+    found = ray_slots.Kind((("CPU", 1),), learners).share("CPU", 1)
     assert found == pytest.approx(share) and (found * learners <= 1 or learners > 10_000)
-
-
-@pytest.mark.parametrize(
-    "given, text",
-    [
-        ({"big": 1}, r"learner_resources\['big'\]=1, but"),
-        (["big"], "learner_resources must be a dict of names"),
-        ({"big": {"num_gpus": -1}}, "must be at least 0"),
-    ],
-)
-def test_resources_of_single_learners_are_checked(given, text):
-    with pytest.raises(SettingError, match=text):
-        RayRunner(learner_resources=given)
 
 
 def test_resources_of_a_learner_that_does_not_race_are_refused(tmp_path):
@@ -453,17 +375,6 @@ def test_checkpoints_go_to_the_storage_and_come_back_from_it(ray, tmp_path, sche
     assert (first.history.names.index("a"), first.pulls["a"]) in saved
     again = resume(path, PAIR, runner=RayRunner(storage=storage), progress=False)
     assert pickle.dumps(again.learner) == pickle.dumps(first.learner)
-
-
-def test_a_checkpoint_that_was_changed_is_not_loaded(ray, tmp_path):
-    place, path = tmp_path / "shared", tmp_path / "race.db"
-    first = run(PAIR, 60, path, RayRunner(storage=place, checkpoint_every=5))
-    for file in place.rglob("state.json"):
-        file.write_text(file.read_text().replace("[", "[9", 1))  # another n
-    again = resume(path, PAIR, runner=RayRunner(storage=place), progress=False)
-    assert pickle.dumps(again.learner) == pickle.dumps(first.learner)  # trained again instead
-    notes = [why for (why,) in rows(path, "SELECT why FROM changes WHERE kind = 'WarningNoted'")]
-    assert any("was not loaded: the files are missing or not those" in why for why in notes)
 
 
 @pytest.mark.parametrize(
@@ -499,8 +410,8 @@ def test_a_storage_keeps_folders_whole_or_not_at_all(tmp_path, storage):
     store.keep("0001/7", fill)
     store.drop_all_but("0001/7")
     assert store.has("0001/7") and not store.has("0001/5")
-    store.leave_mark("mark")
-    assert store.has_mark("mark", remove=True) and not store.has_mark("mark")
+    store.drop("0001")
+    assert not store.has("0001/7")
 
 
 # --- what is wrong is said at the start ---
@@ -542,16 +453,14 @@ def test_a_learner_that_cannot_travel_is_named(ray, tmp_path):
         ({"batch": 0}, "batch=0, but batch must be at least 1"),
         ({"cores": 0}, "cores=0, but cores must be at least 1"),
         ({"address": " "}, "address=' ', but address must be None, 'auto' or like"),
+        ({"learner_resources": {"big": 1}}, r"learner_resources\['big'\]=1, but"),
+        ({"learner_resources": ["big"]}, "learner_resources must be a dict of names"),
+        ({"learner_resources": {"big": {"num_gpus": -1}}}, "must be at least 0"),
     ],
 )
 def test_settings_out_of_range(settings, text):
     with pytest.raises(SettingError, match=text):
         RayRunner(**settings)
-
-
-def test_storage_addresses():
-    assert isinstance(storage_at("s3://bucket/races"), Remote)
-    assert storage_at("races") == Folder(str(Path("races").absolute()))
 
 
 # --- whose Ray it is ---

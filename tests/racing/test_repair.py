@@ -10,7 +10,7 @@ import pytest
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError
-from latebloomer.racing.journal import files, recovery
+from latebloomer.racing.journal import files
 from latebloomer.racing.race_state import RaceState
 
 PAGE = 4096  # four of the journal's
@@ -45,7 +45,7 @@ def repaired(tmp_path, data):
     with pytest.raises(JournalError):
         resume(path, LEARNERS, progress=False)
     try:
-        pulls, _, cause = recovery.repair(path, new)
+        pulls, _, cause = files.repair(path, new)
     except JournalError:
         assert not list(tmp_path.glob("new.db*"))
         return None
@@ -109,7 +109,7 @@ def test_rows_before_one_that_was_changed_are_kept_as_they_were(tmp_path, whole,
         db.commit()
     with pytest.raises(JournalError, match=r"is damaged after event 299 \(.*latebloomer repair"):
         read_verdict(bad)
-    pulls, events, cause = recovery.repair(bad, tmp_path / "new.db")
+    pulls, events, cause = files.repair(bad, tmp_path / "new.db")
     assert events == 299 and cause
     assert entries_in(tmp_path / "new.db") == entries_in(good)[:299]  # their times included
     again = resume(tmp_path / "new.db", LEARNERS, progress=False)
@@ -122,14 +122,14 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
     path.write_bytes(data.replace(b"CREATE VIEW pulls", b"??????????? pulls"))  # old copies too
     with pytest.raises(JournalError, match=r"is damaged after event \d+ .*`latebloomer repair "):
         read_verdict(path)
-    pulls, _, cause = recovery.repair(path, tmp_path / "new.db")
+    pulls, _, cause = files.repair(path, tmp_path / "new.db")
     assert pulls == 600 and "malformed" in cause
     assert read_verdict(tmp_path / "new.db").summary() == summary
 
 
 def test_a_sound_journal_is_not_written_again(tmp_path, whole):
     (tmp_path / "race.db").write_bytes(whole[1])
-    pulls, _, cause = recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
+    pulls, _, cause = files.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert (pulls, cause) == (600, "")
     assert not (tmp_path / "new.db").exists()
 
@@ -144,7 +144,7 @@ def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
             db.execute(change)
             db.commit()
             with pytest.raises(JournalError, match=f"damaged .{words}.*nothing can be recovered"):
-                recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
+                files.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
 
 
@@ -154,7 +154,7 @@ def test_other_files_are_not_called_damaged(tmp_path):
         db.execute("CREATE TABLE trials (id)")
     for name in ("text.db", "other.db"):
         with pytest.raises(JournalError, match="is not a journal"):
-            recovery.repair(tmp_path / name, tmp_path / "new.db")
+            files.repair(tmp_path / name, tmp_path / "new.db")
 
 
 def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
 
     monkeypatch.setattr(files, "_connect", small)
     with pytest.raises(JournalError, match=r"new.db cannot be written .*full\). Make room"):
-        recovery.repair(tmp_path / "race.db", tmp_path / "new.db")
+        files.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not list(tmp_path.glob("new.db*"))
 
 
@@ -179,5 +179,5 @@ def test_a_journal_after_a_kill_is_repaired_with_its_newest_pulls(tmp_path, cut)
     copy.mkdir()
     for file in tmp_path.glob("race.db*"):
         shutil.copy(file, copy)
-    pulls, _, cause = recovery.repair(copy / "race.db", copy / "new.db")
+    pulls, _, cause = files.repair(copy / "race.db", copy / "new.db")
     assert (pulls, cause) == (100, "")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from latebloomer import race, read_verdict, resume
 from latebloomer.cli import app
 from latebloomer.errors import AllFailed, JournalError
-from latebloomer.racing.journal import recovery
+from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import list_races
 
 
@@ -35,7 +35,7 @@ WAYS = {
     "resume": lambda path: resume(path, LEARNERS, progress=False),
     "race": run,
     "race, resuming": lambda path: run(path, if_exists="resume"),
-    "repair": lambda path: recovery.repair(path, path.with_name("new.db")),
+    "repair": lambda path: files.repair(path, path.with_name("new.db")),
 }
 
 
@@ -137,10 +137,10 @@ def killed_in_statement(number, call):
 def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
     path, new = damaged_copy(tmp_path), tmp_path / "new.db"
     for number in count(1, 2):
-        if not killed_in_statement(number, lambda: recovery.repair(path, new)):
+        if not killed_in_statement(number, lambda: files.repair(path, new)):
             break
         assert not new.exists()
-    assert number > 20 and recovery.repair(path, tmp_path / "other.db").pulls > 0
+    assert number > 20 and files.repair(path, tmp_path / "other.db").pulls > 0
     assert read_verdict(new).spent == read_verdict(tmp_path / "other.db").spent
 
 

@@ -5,10 +5,10 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sessions import ARMS, SPECS, STOPPING, play, policies, reward
 
 from latebloomer import UCBE
 from latebloomer.errors import LatebloomerError, SettingError, TellError
-from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.session.events import (
     FAILED,
     FINISHED,
@@ -22,23 +22,7 @@ from latebloomer.session.events import (
 )
 from latebloomer.session.session import Session
 
-ARMS, BUDGET = 5, 60
-SPECS = [label_of(kind.examples()[0]) for kind in REGISTRY.values()]
-policies = pytest.mark.parametrize("policy", SPECS)
-
-
-def reward(arm, n):
-    """Rises, crosses and never ties."""
-    return (0.4 + 0.11 * arm) * n / (n + 1 + 3 * arm) + 1e-3 * ((7 * n + arm) % 5)
-
-
-def play(session, stop=None):
-    made = 0
-    while not session.over and made != stop:
-        arm = session.ask()
-        session.tell(arm, reward(arm, session.pulls[arm] + 1))
-        made += 1
-    return session
+BUDGET = 60
 
 
 def extend(session, budget, horizon=None, revive=True):
@@ -54,7 +38,7 @@ def one_by_one(policy):
 # --- decisions are those of the larger budget ---
 
 
-@pytest.mark.parametrize("policy", [p for p in SPECS if p not in ("asha", "hyperband")])
+@pytest.mark.parametrize("policy", [p for p in SPECS if p not in STOPPING])
 @pytest.mark.parametrize("pulls", [0, 7, 31, None])
 @pytest.mark.parametrize("budget", [BUDGET, 75, 150, 400])
 def test_it_decides_as_if_the_budget_had_been_that_large_from_the_start(policy, pulls, budget):

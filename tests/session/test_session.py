@@ -129,10 +129,6 @@ def test_a_budget_that_is_too_small_is_refused_with_the_one_that_is_needed(polic
     words = rf"budget={least - 1} is too small for 5 learners: [\w-]+ needs at least {least} \("
     with pytest.raises(BudgetError, match=words):
         Session(policy, arms=5, budget=least - 1)
-
-
-@pytest.mark.parametrize(("policy", "least"), LEAST_FOR_FIVE)
-def test_the_budget_that_is_needed_is_enough(policy, least):
     session = Session(policy, arms=5, budget=least)
     play(session)
     assert session.spent <= least
@@ -141,36 +137,21 @@ def test_the_budget_that_is_needed_is_enough(policy, least):
 
 BAD_GAME = [
     ({"arms": 1}, "arms=1, but arms must be at least 2"),
-    ({"arms": 0}, "arms=0, but arms must be at least 2"),
-    ({"arms": -3}, "arms=-3, but arms must be at least 2"),
     ({"arms": ["a"]}, "arms=1, but arms must be at least 2"),
-    ({"arms": []}, "arms=0, but arms must be at least 2"),
     ({"arms": "abc"}, "arms='abc' must be a number or a list of names"),
     ({"arms": 2.5}, "arms=2.5 must be a number or a list of names"),
-    ({"arms": None}, "arms=None must be a number or a list of names"),
-    ({"arms": [1, 2, 3]}, "arms=[1, 2, 3] must be a number or a list of names"),
     ({"arms": ["a", None]}, "arms=['a', None] must be a number or a list of names"),
-    ({"arms": {"a", "b"}}, "must be a number or a list of names"),
     ({"arms": ["a", "b", "a"]}, "arms must be named differently: 'a' appears twice"),
     ({"budget": 2.5}, "budget=2.5, but budget must be a whole number"),
-    ({"budget": "10"}, "budget='10', but budget must be a whole number"),
     ({"budget": None}, "budget=None, but budget must be a whole number"),
-    ({"budget": nan}, "budget=nan, but budget must be a whole number"),
     ({"budget": 0}, "budget=0, but budget must be at least 1"),
-    ({"budget": -7}, "budget=-7, but budget must be at least 1"),
     ({"budget": 10**400}, "budget must be at most 2^53"),
     ({"horizon": 0}, "horizon=0, but horizon must be at least 1"),
-    ({"horizon": -1}, "horizon=-1, but horizon must be at least 1"),
     ({"horizon": 2.5}, "horizon=2.5, but horizon must be a whole number"),
-    ({"horizon": "10"}, "horizon='10', but horizon must be a whole number"),
-    ({"horizon": 10**400}, "horizon must be at most 2^53"),
     ({"seed": -1}, "seed=-1, but seed must be an integer in [0, 2^64)"),
     ({"seed": 2**64}, "but seed must be an integer in [0, 2^64)"),
-    ({"seed": "x"}, "seed='x', but seed must be an integer"),
-    ({"seed": None}, "seed=None, but seed must be an integer"),
     ({"seed": 1.0}, "seed=1.0, but seed must be an integer"),
     ({"policy": 3}, "policy=3 must be a Policy or a name"),
-    ({"policy": None}, "policy=None must be a Policy or a name"),
     ({"policy": RisingSR}, "must be a Policy or a name"),
     ({"policy": "r-sr:window"}, "'window' in the settings of r-sr must be key=value"),
     ({"policy": "ucb-e"}, "3 learners. Give exploration, a number, or gaps, 3 numbers"),
@@ -257,20 +238,8 @@ def halfway(policy: str) -> Session:
 
 BAD_REWARDS = [
     *(nan, inf, -inf, 1e300, -1e101, 10**400, Fraction(10**400), np.float64("nan")),
-    *(
-        None,
-        "0.5",
-        "x",
-        b"1",
-        1j,
-        np.complex128(1 + 2j),
-        np.complex64(1),
-        [0.5],
-        (1,),
-        {},
-        object(),
-    ),
-    *(np.array([0.5, 0.6]), np.array([])),
+    *(None, "0.5", "x", b"1", 1j, np.complex128(1 + 2j), np.complex64(1), [0.5], (1,), {}),
+    *(object(), np.array([0.5, 0.6]), np.array([])),
 ]
 
 
@@ -339,17 +308,6 @@ def test_an_arm_is_refused_beyond_its_share_of_the_phase_and_after_it_was_droppe
     )
 
 
-@every
-def test_nothing_may_be_asked_or_told_after_the_end(policy):
-    session = Session(policy, arms=4, budget=50)
-    play(session)
-    over = f"requests no more pulls: {session.reason}"
-    refused(session, TellError, session.ask, over)
-    for arm in range(4):
-        refused(session, TellError, lambda: session.tell(arm, 0.5), f"a score for arm {arm}", over)  # noqa: B023
-    assert session.ask_phase() == session.ask_phase(batch=9) == {}
-
-
 @pytest.mark.parametrize(
     ("batch", "words"),
     [
@@ -374,19 +332,6 @@ def test_there_is_no_recommendation_before_the_first_reward(policy):
 
 
 # --- ask, tell and the end ---
-
-
-@every
-def test_looking_changes_nothing(policy):
-    session = Session(policy, arms=4, budget=50)
-    while not session.over:
-        play(session, pulls=1)
-        before = copied(session)
-        conclusions(session)
-        session.certificate(noise=0.1)
-        _ = session.history, session.scores(0), session.reason, repr(session), session.ask_phase()
-        assert session.over or session.ask() == session.ask()
-        assert session == before
 
 
 def test_arms_go_by_number_or_by_name():
@@ -433,7 +378,6 @@ def test_a_session_ends_when_its_plan_does_and_says_why(policy, arms, budget, ho
     assert why in session.reason
     verdict = session.recommend()
     assert (verdict.over, verdict.spent, verdict.reason) == (True, pulls, session.reason)
-    assert verdict.budget_spent == (pulls == budget)
 
 
 @every
@@ -611,20 +555,6 @@ def test_only_policies_that_choose_by_score_hand_out_more_while_others_are_out(p
 
 
 @every
-@pytest.mark.parametrize("batch", [1, 3])
-def test_a_session_handed_on_by_pickle_after_every_reward_plays_the_same(policy, batch):
-    relay, steady = (Session(policy, arms=5, budget=55, horizon=20) for _ in range(2))
-    while phase := steady.ask_phase(batch):
-        assert relay.ask_phase(batch) == phase
-        arm = list(phase)[-1]
-        for session in (relay, steady):
-            session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
-        relay = copied(relay)
-        assert relay == steady
-    assert relay.over and conclusions(relay) == conclusions(steady)
-
-
-@every
 @pytest.mark.parametrize("pulls", [0, 1, 17, 33, inf])
 def test_a_session_replayed_from_its_history_is_equal(policy, pulls):
     session = Session(policy, arms=["a", "b", "c", "d"], budget=60, horizon=25, seed=3)
@@ -633,17 +563,6 @@ def test_a_session_replayed_from_its_history_is_equal(policy, pulls):
     assert session.replay(written) == session
     other = Session(policy, arms=["a", "b", "c", "d"], budget=60, horizon=25, seed=3)
     assert other.replay((session.names[arm], reward) for arm, reward in written) == session
-
-
-@every
-@pytest.mark.parametrize("pulls", [19, 20, 27, 60])
-def test_a_session_told_out_of_order_and_in_batches_is_replayed_equal(policy, pulls):
-    session = Session(policy, arms=4, budget=60, seed=3)
-    while session.spent < pulls and (phase := session.ask_phase(batch=3)):
-        arm = list(phase)[-1]
-        session.tell(arm, wobbly(arm, session.pulls[arm] + 1))
-    session.ask_phase(batch=2)
-    assert session.replay(session.history) == session
 
 
 @every

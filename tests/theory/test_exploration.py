@@ -257,7 +257,7 @@ def test_the_polynomial_regret_bound_is_never_below_the_one_from_the_curves(beta
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, 0.1, 0.5), r"in \(0, 1/2\)"),
+        (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, 0.1, 0.5), r"in \(0, 0.5\)"),
         (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, -0.1, 0.25), "noise=-0.1"),
         (lambda: exploration_limit([[1.0] * 9, [0.0] * 9], 9, 0.1, 0.25, iota=2), "iota=2"),
         (lambda: exploration_limit_polynomial([0, 1], 9, 0.1, 0.25, 1, 1), "beta=1"),

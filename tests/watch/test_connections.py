@@ -8,16 +8,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from latebloomer.watch.connections import REQUESTS
+from latebloomer.watch.server import REQUESTS
 
 pytest.importorskip("uvicorn")
 
 SERVE = """
 import resource, sys
 from pathlib import Path
-from latebloomer.watch import connections, server
+from latebloomer.watch import server
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-connections.HEADER_SECONDS = float(sys.argv[2])
+server.HEADER_SECONDS = float(sys.argv[2])
 server.serve(Path(sys.argv[1]), say=lambda address: print(address, flush=True))
 """
 HALF = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"

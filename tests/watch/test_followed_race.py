@@ -14,14 +14,9 @@ from latebloomer.page import race_html
 from latebloomer.page.race_html import RaceDrawing
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.race_list import (
-    RaceFolder,
-    compare_html,
-    list_html,
-    races_to_compare,
-)
+from latebloomer.watch.live_page import RaceFolder
 
 
 def curve(slow, best, fail=None):
@@ -116,7 +111,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cu
     assert late.forecast.score > late.forecast.level and late.forecast.at > late.pulls
     said = RaceDrawing(page).note()
     assert re.search(r"Forecasts explained \d+ % of the change up to pull \d+", said)
-    assert page.certainty.as_of == 270 and len(page.certainty.hindsight) == 2
+    assert page.certainty.assessed_at == 270 and len(page.certainty.hindsight) == 2
     assert "resume(" in page.resume_code
 
 
@@ -157,14 +152,14 @@ def test_what_cannot_be_read_says_why(tmp_path):
 def test_the_list_escapes_names(tmp_path):
     path = tmp_path / "<b>race.db"
     race({"<i>": curve(1, 1), "b": curve(1, 0.5)}, 40, journal=path, progress=False)
-    html = list_html(RaceFolder(tmp_path))
+    html = RaceFolder(tmp_path).list_html()
     assert "&lt;b&gt;race.db" in html and "&lt;i&gt;" in html and "<b>race" not in html
 
 
 def test_the_list_says_how_every_race_stands(tmp_path, cut):
     verdict = run(tmp_path / "over.db")
     cut(100, lambda: run(tmp_path / "cut.db"))
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", list_html(RaceFolder(tmp_path)))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", RaceFolder(tmp_path).list_html())
     cut_short, over = cells[:7], cells[7:]
     assert cut_short[:2] == ["interrupted", "5"] and cut_short[4:6] == ["100 (25 %)", "–"]
     assert cut_short[2] in LEARNERS and float(cut_short[3]) < 1
@@ -173,9 +168,7 @@ def test_the_list_says_how_every_race_stands(tmp_path, cut):
 
 def test_races_are_compared_by_their_best_learners(tmp_path):
     run(tmp_path / "small.db", 300), run(tmp_path / "large.db", 600, seed=1)
-    pages = races_to_compare(RaceFolder(tmp_path), ["small.db", "large.db", "none.db"])
-    html = compare_html(pages)
-    assert list(pages) == ["large.db", "small.db"] or list(pages) == ["small.db", "large.db"]
+    html = RaceFolder(tmp_path).compare_html(["small.db", "large.db", "none.db"])
     for part in ('id="c0"', 'id="c1"', ">small.db<", ">large.db<", "<td>300</td>", "<td>600</td>"):
         assert part in html, part
     assert "maximize" not in html  # equal in both

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, expm1, inf
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from latebloomer.core.estimators import recent_mean
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
 from latebloomer.core.statistics import noise_variance, second_difference
-from latebloomer.errors import need_number, require
+from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy
 
 NOISE_PULLS = 3  # pulls needed to separate noise from slope: one second difference
+STEEP = "above it, all but a few pulls go to the last two learners"  # why `power` is bounded
 WINDOW = 0  # cell of `Ledger.pool` with the window that the racing arms were last rated by
 
 
@@ -72,14 +73,12 @@ class AdaptiveRejects(Policy):
 
     name: ClassVar[str] = "adaptive-rejects"
     remember = staticmethod(remember_rises)
+    example_settings = ({}, {"power": 1.0, "shortest": 0.25})
 
     def __post_init__(self) -> None:
-        for name in ("power", "shortest"):
-            need_number(name, getattr(self, name))
-        require(0 <= self.power <= 10, "power", self.power, "in [0, 10]",
-                "above it, all but a few pulls go to the last two learners")  # fmt: skip
-        require(0 <= self.shortest <= 0.5, "shortest", self.shortest, "in [0, 1/2]",
-                "a learner is rated by at most the later half of its rewards")  # fmt: skip
+        need_in("power", self.power, "[0, 10]", STEEP)
+        why = "a learner is rated by at most the later half of its rewards"
+        need_in("shortest", self.shortest, "[0, 0.5]", why)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return one_by_one(arms, power_levels(arms, budget, horizon, self.power))
@@ -101,10 +100,6 @@ class AdaptiveRejects(Policy):
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         return budget_for_noise(arms, self.power)
-
-    @classmethod
-    def examples(cls) -> list[Self]:
-        return [cls(), cls(power=1.0, shortest=0.25)]
 
     def error_bound(self, gaps: Sequence[float], budget: int, horizon: int, noise: float) -> float:
         r"""Return an error probability for a best arm that has nearly risen when it is rated.

@@ -12,7 +12,7 @@ import dataclasses
 import heapq
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import floor
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -21,9 +21,9 @@ import numpy as np
 from latebloomer._util.memory import need_memory
 from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, Ledger, Plan, best_open, remember_slopes
+from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan, best_open, remember_slopes
 from latebloomer.core.moves import log_bar
-from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
+from latebloomer.errors import BudgetError, SettingError, need_in, need_whole, require
 
 if TYPE_CHECKING:
     from latebloomer.policies.plan_text import Description
@@ -120,9 +120,8 @@ class Policy(ABC):
         The arms `held`, whose pulls are under way, come first. This is plain Python, for sessions
         that request several pulls before the first score is reported.
         """
-        open_arms = (i for i, n in enumerate(ledger.n) if n < game.horizon and i not in held)
-        more = count - len(held)
-        return [*held, *heapq.nsmallest(more, open_arms, key=lambda i: (-ledger.rating[i], i))]
+        able, more = open_arms(ledger, held, game.horizon), count - len(held)
+        return [*held, *heapq.nsmallest(more, able, key=lambda i: (-ledger.rating[i], i))]
 
     # What is stored of a reward; `core/ledger.py` has functions that store less.
     remember: ClassVar[Callable[..., None]] = staticmethod(remember_slopes)
@@ -164,10 +163,13 @@ class Policy(ABC):
         """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
         return rule
 
+    # Settings that tests run, each a policy; the defaults alone are enough for most.
+    example_settings: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return policies of this kind that can be run without settings; tests run all of them."""
-        return [cls()]
+        """Return the policies that tests run."""
+        return [cls(**settings) for settings in cls.example_settings]
 
     # --- what every policy gets ---
 
@@ -216,8 +218,8 @@ class Policy(ABC):
         need_memory(PHASE_BYTES * arms, f"a plan for {arms} learners", "race fewer learners")
 
     def _check_min_pulls(self, arms: int, budget: int, horizon: int, min_pulls: int) -> None:
-        require(need_whole("min_pulls", min_pulls) >= 1, "min_pulls", min_pulls, "at least 1",
-                "no learner is dropped before it has had that many pulls")  # fmt: skip
+        why = "no learner is dropped before it has had that many pulls"
+        need_whole("min_pulls", min_pulls, 1, why)
         one_by_one = any(k == ANY for k, _ in self.levels(arms, budget, horizon))
         if one_by_one or self.decides_after_sweeps():
             raise SettingError(
@@ -243,6 +245,12 @@ class Policy(ABC):
 
 
 rating = Policy.rating  # `update_rating` calls it; `moves_of` binds it to the policy's own
+
+
+def open_arms(ledger: Ledger, held: Collection[int], horizon: int) -> list[int]:
+    """Return the racing arms below the horizon whose pulls are not under way."""
+    racing = ledger.racing[: ledger.cursor[RACERS]]
+    return [i for i in racing if i not in held and ledger.n[i] < horizon]
 
 
 def numbers_of(policy: Policy) -> Any:
@@ -284,7 +292,7 @@ def most_pulls(policy: Policy, arms: int, budget: int, horizon: int, min_pulls: 
     """Return the largest number of pulls that one arm can have: the length of a stored past.
 
     >>> from latebloomer.policies.rising_sr import RisingSR
-    >>> from latebloomer.policies.round_robin import RoundRobin
+    >>> from latebloomer.policies.window_ratings import RoundRobin
     >>> most_pulls(RoundRobin(), 100, 2000, 2000), most_pulls(RisingSR(), 100, 2000, 2000)
     (20, 251)
     """
@@ -321,17 +329,8 @@ def last_that(holds: Callable[[int], bool], low: int, high: int) -> int | None:
 
 def check_window(window: float) -> None:
     """Raise an error unless a window is at most the later half of an arm's rewards."""
-    need_number("window", window)
-    require(0 < window <= 0.5, "window", window, "in (0, 1/2]",
-            "a learner is rated by at most the later half of its rewards")  # fmt: skip
-    require(window >= SMALLEST_WINDOW, "window", window, f"at least {SMALLEST_WINDOW:g}",
-            "it has no reward before pull 1/window")  # fmt: skip
-
-
-def check_not_negative(name: str, value: Any, why: str) -> None:
-    """Raise an error unless a setting is a finite number of at least 0."""
-    need_number(name, value)
-    require(0 <= value < float("inf"), name, value, "at least 0 and finite", why)
+    why = "a learner is rated by at most the later half of its rewards, from pull 1/window on"
+    need_in("window", window, f"[{SMALLEST_WINDOW:g}, 0.5]", why)
 
 
 def check_choice(name: str, value: str, choices: Sequence[str], why: str) -> None:

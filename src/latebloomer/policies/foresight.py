@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, log, log2, sqrt
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import RACERS, SWEEPS, Ledger, remember_rises
-from latebloomer.errors import need_number, require
+from latebloomer.errors import need_in
 from latebloomer.policies.adaptive_rejects import (
     NOISE_PULLS,
+    STEEP,
     WINDOW,
     best_window,
     budget_for_noise,
@@ -87,12 +88,11 @@ class Foresight(Policy):
 
     name: ClassVar[str] = "foresight"
     remember = staticmethod(remember_rises)
+    example_settings = ({}, {"power": 1.5})
 
     def __post_init__(self) -> None:
         if self.power is not None:
-            need_number("power", self.power)
-            require(0 <= self.power <= 10, "power", self.power, "in [0, 10]",
-                    "above it, all but a few pulls go to the last two learners")  # fmt: skip
+            need_in("power", self.power, "[0, 10]", STEEP)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         power = advised_power(arms, budget, horizon) if self.power is None else self.power
@@ -136,10 +136,6 @@ class Foresight(Policy):
     def advised_budget(self, arms: int) -> tuple[int, str]:
         # A budget this small is at most H, where the rule gives 1.
         return budget_for_noise(arms, 1.0 if self.power is None else self.power)
-
-    @classmethod
-    def examples(cls) -> list[Self]:
-        return [cls(), cls(power=1.5)]
 
 
 def advised_power(arms: int, budget: int, horizon: int) -> float:

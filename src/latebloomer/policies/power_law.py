@@ -1,4 +1,4 @@
-r"""What `ExploreThenCommit` and `RestSure` share: a power law fitted to losses [Cella21].
+r"""Explore-Then-Commit and Rest-Sure: policies that fit a power law to losses [Cella21].
 
 The losses 1 - X of an arm are taken to have means :math:`\mu(n) = \alpha n^{-\rho} + \beta` with
 :math:`\rho` known. This is reconstructed from [Mussi24] and its authors' code.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from latebloomer.core.estimators import PrefixSums
 from latebloomer.core.kernel import kernel
@@ -21,9 +21,10 @@ from latebloomer.core.ledger import (
     Ledger,
     close_ranks,
     remember_levels,
+    sort_best_first,
 )
-from latebloomer.errors import need_number, require
-from latebloomer.policies.base import Policy, check_not_negative
+from latebloomer.errors import need_in
+from latebloomer.policies.base import Policy
 
 
 class Numbers(NamedTuple):
@@ -45,13 +46,13 @@ class PowerLawPolicy(Policy):
     width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
     remember = staticmethod(remember_levels)
+    example_settings = ({}, {"width_scale": 1e-4})
 
     def __post_init__(self) -> None:
-        need_number("rho", self.rho)
-        require(0.001 <= self.rho <= 0.999, "rho", self.rho, "in [0.001, 0.999]",
-                "outside, the fit or the width divides by almost 0")  # fmt: skip
-        check_not_negative("largest_alpha", self.largest_alpha, "it bounds how far losses fall")
-        check_not_negative("width_scale", self.width_scale, "it multiplies the confidence width")
+        why = "outside, the fit or the width divides by almost 0"
+        need_in("rho", self.rho, "[0.001, 0.999]", why)
+        need_in("largest_alpha", self.largest_alpha, "[0, inf)", "it bounds how far losses fall")
+        need_in("width_scale", self.width_scale, "[0, inf)", "it multiplies the confidence width")
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, budget)]
@@ -79,10 +80,6 @@ class PowerLawPolicy(Policy):
     @kernel
     def after_sweep(self, ledger: Ledger, budget: int, horizon: int) -> None:
         """Rate the racing arms by their fits; commit to one, or drop some, if that is certain."""
-
-    @classmethod
-    def examples(cls) -> list[Self]:
-        return [cls(), cls(width_scale=1e-4)]  # the published width never drops an arm
 
 
 @kernel
@@ -153,3 +150,163 @@ def final_reward(self: Numbers, ledger: Ledger, i: int, m: int) -> float:
     if tau < 2:
         return ledger.S[i][ledger.n[i]] / ledger.n[i]
     return predicted_reward(self, ledger, i, tau, decay(self, m))
+
+
+@dataclass(frozen=True)
+class ExploreThenCommit(PowerLawPolicy):
+    r"""Sweep over all arms until one is clearly the best, then commit to it.
+
+    After sweep :math:`\tau` an arm can still reach :math:`m = T - \tau(K-1)` pulls. The rule
+    commits to an arm whose predicted loss at m is two widths below all others' (a fit by
+    `power_law`), and recommends the smallest predicted loss at the end.
+
+    Parameters
+    ----------
+    rho : float
+        Exponent of the power law.
+    largest_alpha : float
+        Bound on every alpha, U of [Cella21].
+    width_scale : float
+        Factor of the confidence width, which is 24 to 257 on losses up to 1.
+    """
+
+    name: ClassVar[str] = "etc"
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
+
+    @kernel
+    def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+        tau = ledger.cursor[SWEEPS]
+        if ledger.cursor[RACERS] == 1 or tau < 2:
+            return
+        best = predict_racing(self, ledger, tau, reach(ledger, budget, horizon))
+        margin = ledger.rating[ledger.racing[best]] - runner_up(ledger, best)
+        if margin > 2.0 * confidence_width(self, tau):
+            commit(ledger, best)
+
+    @kernel
+    def final_rating(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        return final_reward(self, ledger, i, reach(ledger, budget, horizon))
+
+
+@kernel
+def reach(ledger: Ledger, budget: int, horizon: int) -> int:
+    """Return the pulls of an arm that would get all pulls left after the full sweeps."""
+    return min(horizon, max(1, budget - ledger.cursor[SWEEPS] * (len(ledger.n) - 1)))
+
+
+@dataclass(frozen=True)
+class RestSure(PowerLawPolicy):
+    r"""Sweep over the arms that may win; commit when one clearly does, or when waiting costs more.
+
+    After sweep :math:`\tau` and t pulls in total, an arm of the active set A would end with
+    :math:`m = T + \tau - t` pulls if committed to now. With losses predicted by `power_law` and
+    the width CB the rule, in this order,
+
+    1. commits to an arm that is 2 CB below all other active arms at m;
+    2. commits to the best one when :math:`\min \mu(m - |A| + 1) - 2 CB > \min \mu(m)`;
+    3. drops i if for some active j :math:`\mu_i(s) - \mu_j(s) > 2 CB` for all s in
+       :math:`[\tau, m]`; a difference of two such laws is monotone, so its ends decide.
+
+    Parameters
+    ----------
+    rho : float
+        Exponent of the power law.
+    largest_alpha : float
+        Bound on every alpha, U of [Cella21].
+    width_scale : float
+        Factor of the confidence width, which is 24 to 257 on losses up to 1.
+    """
+
+    name: ClassVar[str] = "rest-sure"
+    cites: ClassVar[tuple[str, ...]] = ("Cella21",)
+
+    @kernel
+    def after_sweep(self: Any, ledger: Ledger, budget: int, horizon: int) -> None:
+        tau = ledger.cursor[SWEEPS]
+        if ledger.cursor[RACERS] == 1 or tau < 2:
+            return
+        sure = 2.0 * confidence_width(self, tau)
+        m = end(ledger, budget, horizon)
+        best_later = later_best(self, ledger, tau, m)
+        best = predict_racing(self, ledger, tau, m)
+        now = ledger.rating[ledger.racing[best]]
+        if now - runner_up(ledger, best) > sure or now - best_later > sure:
+            commit(ledger, best)
+        else:
+            drop_beaten(self, ledger, tau, m, sure)
+
+    @kernel
+    def final_rating(self: Any, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        return final_reward(self, ledger, i, end(ledger, budget, horizon))
+
+
+@kernel
+def end(ledger: Ledger, budget: int, horizon: int) -> int:
+    """Return m = T + tau - t, at most the horizon."""
+    return min(horizon, max(1, budget + ledger.cursor[SWEEPS] - ledger.cursor[PULLS]))
+
+
+@kernel
+def later_best(self: Numbers, ledger: Ledger, tau: int, m: int) -> float:
+    """Return the best predicted reward after one more sweep: at m - |A| + 1 pulls."""
+    later = max(1, m - ledger.cursor[RACERS] + 1)
+    best = predict_racing(self, ledger, tau, later)
+    return ledger.rating[ledger.racing[best]]
+
+
+@kernel
+def drop_beaten(self: Numbers, ledger: Ledger, tau: int, m: int, sure: float) -> None:
+    """Drop each arm that some racing arm beats by more than `sure` at both ends of [tau, m].
+
+    `rating` holds the predicted rewards at m; the best of them cannot be beaten there, so one
+    arm always stays.
+    """
+    size, decay_tau = ledger.cursor[RACERS], decay(self, tau)
+    for place in range(size):
+        i = ledger.racing[place]
+        ledger.memo[i] = predicted_reward(self, ledger, i, tau, decay_tau)
+    drop_dominated(ledger, sure)
+
+
+@kernel
+def drop_dominated(ledger: Ledger, sure: float) -> None:
+    """Drop i if for some j both `rating` and `memo` of j are more than `sure` above those of i."""
+    if is_any_in_reach(ledger, sure):
+        sort_best_first(ledger, ledger.cursor[RACERS])
+        mark_dominated(ledger, sure)
+        close_ranks(ledger)
+
+
+@kernel
+def is_any_in_reach(ledger: Ledger, sure: float) -> bool:
+    """Return whether an arm with the best rating and the best memo of all would beat any arm.
+
+    If it would not, no arm does, and none has to be sorted: most sweeps end here.
+    """
+    top_rating = top_memo = -inf
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        top_rating = max(top_rating, ledger.rating[i])
+        top_memo = max(top_memo, ledger.memo[i])
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if top_rating - ledger.rating[i] > sure and top_memo - ledger.memo[i] > sure:
+            return True
+    return False
+
+
+@kernel
+def mark_dominated(ledger: Ledger, sure: float) -> None:
+    """Compare all pairs in one walk over `work`, which has the racing arms, best rated first.
+
+    The arms whose rating beats an arm's come before it, and they beat the ratings of all arms that
+    follow: the highest `memo` among them is all that has to be kept.
+    """
+    ahead, top_memo = 0, -inf
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.work[place]
+        while ledger.rating[ledger.work[ahead]] - ledger.rating[i] > sure:
+            top_memo = max(top_memo, ledger.memo[ledger.work[ahead]])
+            ahead += 1
+        if top_memo - ledger.memo[i] > sure:
+            ledger.out[i] = ledger.cursor[PULLS]

@@ -23,23 +23,23 @@ DEFAULT = "foresight"  # the policy that "auto" stands for
 POLICIES = {
     "r-ucbe": "rising_ucbe.RisingUCBE",
     "r-sr": "rising_sr.RisingSR",
-    "rr": "round_robin.RoundRobin",
-    "rr-sw": "round_robin.RoundRobinWindow",
-    "ucb-e": "ucbe.UCBE",
-    "sr": "successive_rejects.SuccessiveRejects",
+    "rr": "window_ratings.RoundRobin",
+    "rr-sw": "window_ratings.RoundRobinWindow",
+    "ucb-e": "rising_ucbe.UCBE",
+    "sr": "window_ratings.SuccessiveRejects",
     "prob-1": "prob_one.ProbOne",
-    "etc": "explore_then_commit.ExploreThenCommit",
-    "rest-sure": "rest_sure.RestSure",
-    "sh": "successive_halving.SuccessiveHalving",
+    "etc": "power_law.ExploreThenCommit",
+    "rest-sure": "power_law.RestSure",
+    "sh": "window_ratings.SuccessiveHalving",
     "adaptive-rejects": "adaptive_rejects.AdaptiveRejects",
     "foresight": "foresight.Foresight",
-    "asha": "asha.ASHA",
-    "hyperband": "hyperband.Hyperband",
-    "i-epoch": "related.i_epoch.IEpoch",
-    "rising-bandits": "related.rising_bandits.RisingBandits",
-    "max-ucb": "related.max_ucb.MaxUCB",
-    "ptrr": "related.ptrr.PTRR",
-    "hybrid": "related.hybrid.Hybrid",
+    "asha": "rungs.ASHA",
+    "hyperband": "rungs.Hyperband",
+    "i-epoch": "related.tuner_rules.IEpoch",
+    "rising-bandits": "related.tuner_rules.RisingBandits",
+    "max-ucb": "related.tuner_rules.MaxUCB",
+    "ptrr": "related.power_thresholds.PTRR",
+    "hybrid": "related.power_thresholds.Hybrid",
 }
 MAIN = tuple(name for name, home in POLICIES.items() if not home.startswith("related."))
 NOT_CAPITALS = {  # as their papers print them
@@ -64,9 +64,6 @@ class Registry(Mapping[str, "type[Policy]"]):
         check_name(name, found)
         return found
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._homes
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._homes)
 
@@ -77,19 +74,11 @@ class Registry(Mapping[str, "type[Policy]"]):
 def check_name(listed: str, cls: type[Policy]) -> None:
     """Raise a `ContractError` unless the class has the name under which it is listed."""
     name: Any = getattr(cls, "name", None)
-    if name is None:
-        likely = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+    if name != listed or not re.fullmatch("[a-z0-9-]+", str(name)) or name == AUTO:
         raise ContractError(
-            f'{cls.__name__} has no name. Give the class one: name: ClassVar[str] = "{likely}"'
-        )
-    if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name) or name == AUTO:
-        raise ContractError(
-            f"{cls.__name__} is called {name!r}, but a name consists of a-z, 0-9 and -, because "
-            f"settings follow it (name:key=value), and is not {AUTO!r}, which stands for others."
-        )
-    if name != listed:
-        raise ContractError(
-            f"{cls.__name__} is called {name!r}, but it is listed as {listed!r} in POLICIES."
+            f"{cls.__name__} is listed as {listed!r} in POLICIES, and its name is {name!r}. Both "
+            "must be the same text of a-z, 0-9 and - (settings follow it, name:key=value), not "
+            f'{AUTO!r}. In the class: name: ClassVar[str] = "{listed}"'
         )
 
 

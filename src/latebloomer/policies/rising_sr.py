@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from latebloomer.core.moves import phase_lengths
 from latebloomer.policies.base import budget_for_window, check_choice, check_window
@@ -42,15 +42,12 @@ class RisingSR(ByWindow):
 
     name: ClassVar[str] = "r-sr"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
+    example_settings = ({}, {"window": 0.5, "leftover": "unspent"})
 
     def __post_init__(self) -> None:
         check_window(self.window)
-        check_choice(
-            "leftover",
-            self.leftover,
-            ("survivor", "unspent"),
-            "it says what happens to the last pulls",
-        )
+        choices = ("survivor", "unspent")
+        check_choice("leftover", self.leftover, choices, "it says what happens to the last pulls")
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         ends = phase_lengths(arms, budget)
@@ -62,7 +59,3 @@ class RisingSR(ByWindow):
 
     def advised_budget(self, arms: int) -> tuple[int, str]:
         return budget_for_window(arms, self.window)
-
-    @classmethod
-    def examples(cls) -> list[Self]:
-        return [cls(), cls(window=0.5, leftover="unspent")]

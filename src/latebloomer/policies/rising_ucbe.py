@@ -1,10 +1,11 @@
-"""Rising UCB for exploration, R-UCBE [Mussi24, Alg. 1]."""
+"""UCB for exploration: R-UCBE [Mussi24, Alg. 1], and UCB-E [Audibert10] for fixed arms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from latebloomer.core.estimators import (
     exploration_bonus,
@@ -15,10 +16,10 @@ from latebloomer.core.estimators import (
     window_length,
 )
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open
+from latebloomer.core.ledger import ANY, PULLS, STALE, Ledger, best_open, remember_levels
 from latebloomer.core.statistics import noise_variance
-from latebloomer.errors import need_number, require
-from latebloomer.policies.base import Policy, check_choice, check_not_negative, check_window
+from latebloomer.errors import SettingError, need_in, require
+from latebloomer.policies.base import Policy, check_choice, check_window
 from latebloomer.theory.rising_ucbe_bounds import theory_exploration
 
 BY = ("estimate", "bound", "pulls")  # what `recommend` may be; the kernel knows it by its place
@@ -83,18 +84,23 @@ class RisingUCBE(Policy):
     name: ClassVar[str] = "r-ucbe"
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
+    example_settings = (
+        {},
+        {"exploration": 2.0, "noise": 0.02},
+        {"exploration": 2.0, "noise": 0.02, "window": 0.1, "recommend": "bound"},
+        {"exploration": 0.0, "window": 0.5, "recommend": "pulls"},
+    )
 
     def __post_init__(self) -> None:
         check_window(self.window)
         check_choice("recommend", self.recommend, BY, "it says how the final learner is chosen")
-        need_number("delta", self.delta)
-        require(0 < self.delta < 1, "delta", self.delta, "in (0, 1)", "it is a probability")
+        need_in("delta", self.delta, "(0, 1)", "it is a probability")
         if self.exploration != "theory":
-            check_not_negative(
-                "exploration", self.exploration, 'the bonus grows with it; or "theory"'
-            )
+            why = 'the bonus grows with it; or "theory"'
+            need_in("exploration", self.exploration, "[0, inf)", why)
         if self.noise is not None:
-            check_not_negative("noise", self.noise, "a standard deviation; or None to estimate it")
+            why = "it is a standard deviation; or None to estimate it"
+            need_in("noise", self.noise, "[0, inf)", why)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, self._warm_up()), (ANY, horizon)]
@@ -109,23 +115,13 @@ class RisingUCBE(Policy):
 
     def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
         a = self.exploration
-        exploration = (
-            theory_exploration(arms, budget, self.delta) if isinstance(a, str) else float(a)
-        )
+        if isinstance(a, str):
+            a = theory_exploration(arms, budget, self.delta)
         noise = -1.0 if self.noise is None else float(self.noise)
-        return Numbers(exploration, noise, float(self.window), BY.index(self.recommend))
+        return Numbers(float(a), noise, float(self.window), BY.index(self.recommend))
 
     def running_window(self) -> tuple[float, bool]:
         return self.window, self.noise is None
-
-    @classmethod
-    def examples(cls) -> list[Self]:
-        return [
-            cls(),
-            cls(exploration=2.0, noise=0.02),
-            cls(exploration=2.0, noise=0.02, window=0.1, recommend="bound"),
-            cls(exploration=0.0, window=0.5, recommend="pulls"),
-        ]
 
     @kernel
     def update_rating(self: Numbers, ledger: Ledger, i: int, horizon: int) -> None:  # type: ignore[misc]
@@ -177,3 +173,85 @@ def watch_noise(ledger: Ledger, i: int) -> float:
         pool[REFRESH] = 2.0 * pulls
         ledger.cursor[STALE] = 1
     return pool[SIGMA]
+
+
+class UCBENumbers(NamedTuple):
+    """What `self` is inside the kernels of `UCBE`."""
+
+    exploration: float
+
+
+@dataclass(frozen=True)
+class UCBE(Policy):
+    r"""Pull the arm with the largest mean plus bonus; recommend the largest *mean*.
+
+    .. math:: B_i = \bar X_i + \sqrt{a / n_i}, \qquad a = \frac{25 (T-K)}{36 H_1}, \qquad
+              H_1 = \sum_{i \ne i^*} \Delta_i^{-2}
+
+    The prescribed :math:`a` needs the gaps (at the horizon), so give either `exploration`, a
+    number, or `gaps`, one per arm with 0 for the best.
+
+    Parameters
+    ----------
+    exploration : float | None
+        The number a. Give either this or `gaps`.
+    gaps : tuple[float, ...] | None
+        Gaps of the arms at the horizon, 0 for the best: a is then as prescribed.
+
+    Examples
+    --------
+    >>> UCBE(gaps=(0, 0.5, 0.5)).settings(arms=3, budget=75, horizon=75)  # 25 * 72 / (36 * 8)
+    UCBENumbers(exploration=6.25)
+    """
+
+    exploration: float | None = None
+    gaps: tuple[float, ...] | None = None
+
+    name: ClassVar[str] = "ucb-e"
+    picks_by_rating: ClassVar[bool] = True
+    cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
+    remember = staticmethod(remember_levels)
+    example_settings = ({"exploration": 0.5},)
+
+    def __post_init__(self) -> None:
+        if self.exploration is not None:
+            need_in("exploration", self.exploration, "[0, inf)", "the bonus grows with it")
+        if self.gaps is not None:
+            object.__setattr__(self, "gaps", _gaps(self.gaps))
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(arms, 1), (ANY, horizon)]
+
+    def settings(self, arms: int, budget: int, horizon: int) -> UCBENumbers:
+        if self.exploration is not None:
+            return UCBENumbers(float(self.exploration))
+        behind = [gap for gap in self.gaps or () if gap > 0]
+        if self.gaps is None or len(self.gaps) != arms or not behind:
+            raise SettingError(
+                f"UCBE(exploration=None, gaps={self.gaps}) cannot be used with {arms} learners. "
+                f"Give exploration, a number, or gaps, {arms} numbers of which some are positive: "
+                "the prescribed exploration is 25 (T - K) / (36 H_1), and H_1 follows from gaps."
+            )
+        return UCBENumbers(25 * (budget - arms) / (36 * sum(gap**-2 for gap in behind)))
+
+    def running_window(self) -> tuple[float, bool]:
+        return 0.0, False
+
+    @kernel
+    def rating(self: UCBENumbers, ledger: Ledger, i: int, horizon: int) -> float:  # type: ignore[misc]
+        return recent_mean(ledger, i, ledger.n[i]) + sqrt(self.exploration / ledger.n[i])
+
+    @kernel
+    def final_rating(self, ledger: Ledger, i: int, budget: int, horizon: int) -> float:
+        return recent_mean(ledger, i, ledger.n[i])
+
+
+def _gaps(given: Any) -> tuple[float, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SettingError(f"gaps={given!r} must be a sequence of numbers, one per learner.")
+    gaps = tuple(given)
+    for gap in gaps:
+        why = "it is how far each learner is below the best, and H_1 adds inverse squares"
+        need_in("gaps", gap, "[0, 1e100]", why)
+        require(gap == 0 or gap > 1e-100, "gaps", gap, "0 or above 1e-100", why)
+    return tuple(map(float, gaps))

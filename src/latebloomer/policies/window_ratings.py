@@ -1,13 +1,18 @@
-"""Ratings that several plans share: the mean of all rewards, or of the latest ones."""
+"""Policies that rate arms by a plain mean, of all rewards or of the latest ones.
+
+The two ratings come first; `RisingSR` uses the second one too.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from latebloomer.core.estimators import recent_mean, window_length
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.policies.base import Policy
+from latebloomer.core.moves import phase_lengths
+from latebloomer.policies.base import Policy, check_choice, check_window
 
 
 class ByAllSamples(Policy):
@@ -58,3 +63,128 @@ class ByWindow(Policy):
     @kernel
     def rating(self, ledger: Ledger, i: int, horizon: int) -> float:
         return recent_mean(ledger, i, max(1, window_length(self.window, ledger.n[i])))
+
+
+@dataclass(frozen=True)
+class RoundRobin(ByAllSamples):
+    """Pull the arms in turn to the end of the budget; recommend the largest mean of all samples.
+
+    >>> RoundRobin().plan(arms=3, budget=10)  # the first arm gets the tenth pull
+    Plan(keep=array([3]), upto=array([4]))
+    """
+
+    name: ClassVar[str] = "rr"
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(arms, -(-budget // arms))]
+
+
+@dataclass(frozen=True)
+class RoundRobinWindow(ByWindow):
+    r"""Pull each arm equally often; recommend the best recent mean.
+
+    Each arm gets :math:`N = \lfloor T/K \rfloor` pulls; the rest of the budget is not spent. The
+    recommendation is the largest mean of the last :math:`\max(1, \lfloor\varepsilon N\rfloor)`
+    rewards.
+
+    Parameters
+    ----------
+    window : float
+        Share of its pulls that an arm is rated by, the latest ones.
+
+    Examples
+    --------
+    >>> RoundRobinWindow().plan(arms=3, budget=10)
+    Plan(keep=array([3]), upto=array([3]))
+    """
+
+    window: float = 0.25
+
+    name: ClassVar[str] = "rr-sw"
+    cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
+
+    def __post_init__(self) -> None:
+        check_window(self.window)
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(arms, budget // arms)]
+
+
+@dataclass(frozen=True)
+class SuccessiveRejects(ByAllSamples):
+    """Use the phases of `RisingSR`, but drop the worst mean over *all* samples.
+
+    >>> SuccessiveRejects().plan(arms=3, budget=12)
+    Plan(keep=array([3, 2, 1]), upto=array([ 3,  4, 12]))
+    """
+
+    name: ClassVar[str] = "sr"
+    cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        ends = phase_lengths(arms, budget)
+        return [*zip(range(arms, 1, -1), ends, strict=True), (1, budget)]
+
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
+        return arms + 1, "with fewer pulls its first phase is empty"
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving(ByWindow):
+    r"""Keep the better half of the arms after each of several rounds of equal cost.
+
+    There are :math:`\lceil \log_2 K \rceil` rounds. Each pulls each of the remaining arms A
+    :math:`\lfloor T/(|A| \lceil\log_2 K\rceil)\rfloor`
+    more times and keeps the better :math:`\lceil |A|/2 \rceil`, by the latest value (the form
+    that tuners ship) or by the mean of a window of late rewards.
+
+    Parameters
+    ----------
+    judge : str
+        Value that arms are rated by: the "latest" one, or the mean of a "window".
+    window : float
+        With judge="window": share of its pulls that an arm is rated by, the latest ones.
+
+    Examples
+    --------
+    >>> SuccessiveHalving().plan(arms=5, budget=60)  # 3 rounds of 20: 5 x 4, 3 x 6, 2 x 10
+    Plan(keep=array([5, 3, 2, 1]), upto=array([ 4, 10, 20, 20]))
+    """
+
+    judge: str = "latest"
+    window: float = 0.25
+
+    name: ClassVar[str] = "sh"
+    cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
+    example_settings = ({}, {"judge": "window"})
+
+    def __post_init__(self) -> None:
+        choices = ("latest", "window")
+        check_choice("judge", self.judge, choices, "it says by what the better half is chosen")
+        check_window(self.window)
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        rounds, left, pulls = rounds_of(arms), arms, 0
+        levels = []
+        for _ in range(rounds):
+            pulls += budget // (left * rounds)
+            levels.append((left, pulls))
+            left = -(-left // 2)
+        return [*levels, (1, pulls)]
+
+    def share(self) -> float:
+        return self.window if self.judge == "window" else 0.0
+
+    def smallest_budget(self, arms: int) -> tuple[int, str]:
+        rounds = rounds_of(arms)
+        why = f"one pull of each learner in the first of {rounds} rounds of equal cost"
+        return arms * rounds, why
+
+
+def rounds_of(arms: int) -> int:
+    """Return ceil(log2 K), exactly.
+
+    >>> [rounds_of(arms) for arms in (2, 3, 4, 5, 8, 9)]
+    [1, 2, 2, 3, 3, 4]
+    """
+    return (arms - 1).bit_length()

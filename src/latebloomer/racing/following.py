@@ -10,9 +10,8 @@ from pathlib import Path
 
 from latebloomer.errors import NoScoresYet
 from latebloomer.racing.journal import Place, files
-from latebloomer.racing.journal.journal import near
-from latebloomer.racing.journal.names import journal_at
-from latebloomer.racing.journal.schema import Entry
+from latebloomer.racing.journal.journal import Entry, near
+from latebloomer.racing.journal.listing import journal_at
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict

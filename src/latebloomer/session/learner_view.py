@@ -33,12 +33,15 @@ class Decision(NamedTuple):
     rival_estimate: float | None = None
 
 
-class Judged(NamedTuple):
-    """An arm's numbers when the policy dropped it."""
+class Exit(NamedTuple):
+    """How an arm came to take no more pulls, and its numbers then."""
 
-    estimate: float
-    forecast: ForecastView | None
-    decision: Decision
+    how: str  # DROPPED, FAILED or FINISHED; an arm that was dropped may still fail or finish
+    at: int  # pulls of all arms
+    estimate: float | None  # value that the recommendation ranked it by; None without a pull
+    forecast: ForecastView | None = None
+    decision: Decision | None = None  # that dropped it
+    why: str = ""  # it failed or finished
 
 
 @dataclass(frozen=True)
@@ -227,11 +230,6 @@ class Recommendation:
     budget: int
     over: bool  # whether the policy requests no more pulls
     reason: str  # why the session is over, or that it is not
-
-    @property
-    def budget_spent(self) -> bool:
-        """True if every pull of the budget was made."""
-        return self.spent >= self.budget
 
     def __str__(self) -> str:
         return (

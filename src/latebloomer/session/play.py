@@ -9,7 +9,7 @@ edited in place. Arms that failed, finished or were dropped have no row in it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -162,7 +162,7 @@ class Play:
         self._observe(self._game, self.ledger, row, reward)
 
     def _enter_unrated(self, pairs: Rewards) -> None:
-        """Enter (row, reward) pairs that no decision follows; rate each arm once if that suffices.
+        """Enter (row, reward) pairs that no decision follows; rate each arm once if possible.
 
         A rating that is a pure function of an arm's history is needed for its latest pull only.
         """
@@ -192,12 +192,6 @@ class Play:
         else:
             due = self._advance(self._game, self.ledger, row, 0)
             self.due = due if due < 0 else self.arms[due]
-
-    def take_many(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        """Enter rewards that no decision follows, and find the next arm once."""
-        rows = [self._row[arm] for arm in arms]
-        self._enter_unrated(zip(rows, rewards, strict=True))
-        self._find_due(rows[-1])
 
     def _find_due(self, pulled: int) -> None:
         due = self._advance(self._game, self.ledger, pulled, 0)
@@ -302,13 +296,6 @@ class Play:
         place = bisect_left(self.ledger.racing, row, 0, self.ledger.cursor[RACERS])
         return self._reported(row) < self._shares()[place]
 
-    def accepts_all(self, arms: Sequence[int]) -> bool:
-        """Return whether one reward for each of these arms is expected before a decision."""
-        if set(map(type, arms)) != {int}:  # True counts as 1 below
-            return False
-        asked = self.remaining()
-        return all(count <= asked.get(arm, 0) for arm, count in Counter(arms).items())
-
     def remaining(self) -> dict[int, int]:
         """Return the pulls per arm that may be made in any order before the next decision."""
         if self.due == OVER:
@@ -318,13 +305,6 @@ class Play:
         pairs = zip(self._racing_rows(), self._shares(), strict=True)
         wanted = {self.arms[row]: target - self._reported(row) for row, target in pairs}
         return {arm: pulls for arm, pulls in wanted.items() if pulls > 0}
-
-    def pulls_before_decision(self) -> int:
-        """Return the number of pulls that no decision can follow: all but the last of a phase."""
-        one_by_one = self.picks_now or self.terms.policy.decides_after_sweeps()
-        if self.due == OVER or self.waiting is not None or one_by_one:
-            return 0
-        return sum(self._shares()) - sum(self.ledger.n[row] for row in self._racing_rows()) - 1
 
     # --- several arms at once ---
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +36,8 @@ from latebloomer.session.learner_view import (
     RACING,
     WINNER,
     Decision,
+    Exit,
     ForecastView,
-    Judged,
     LearnerView,
     Recommendation,
     ranked,
@@ -47,17 +47,7 @@ from latebloomer.session.play import Play
 from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
-MANY = 8  # entering at least this many scores together is faster than one by one
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
-
-
-class Departure(NamedTuple):
-    """How an arm came to take no more pulls."""
-
-    how: str  # FAILED or FINISHED
-    at: int  # pulls of all arms then
-    estimate: float | None  # the value the recommendation ranked it by; None before its first pull
-    why: str = ""
 
 
 class Session:
@@ -146,8 +136,7 @@ class Session:
         self._others: list[tuple[int, Event]] = []
         # The facts that the plan in force rests on, in addition to the scores.
         self.deciding_budget = deciding  # pulls that decide; the rest trains the winner
-        self._drops: dict[int, Judged] = {}  # arms that a decision dropped, and why
-        self._departures: dict[int, Departure] = {}  # arms that take no more pulls
+        self._exits: dict[int, Exit] = {}  # arms that were dropped, failed or finished
         self._joining: tuple[session_events.Joined, ...] = ()  # for the next extension to admit
         self._selection: WinnerSelection | None = None  # once the winner is trained
         self._stopped: str | None = None  # when and why it was ended permanently
@@ -219,34 +208,6 @@ class Session:
         if play.waiting is not None:
             self._settle()
 
-    def tell_many(self, arms: Sequence[int], scores: Sequence[float]) -> None:
-        """Report the scores of many pulls: as `tell` one after the other, but faster.
-
-        If one of them raises an error, the scores before it count.
-        """
-        start = 0
-        while start < len(arms):
-            free = 0 if self._selection is not None else self._play.pulls_before_decision()
-            end = min(len(arms), start + free)
-            if end - start < MANY or not self._tell_together(arms[start:end], scores[start:end]):
-                end = max(end, start + 1)
-                for arm, score in zip(arms[start:end], scores[start:end], strict=True):
-                    self.tell(arm, score)
-            start = end
-
-    def _tell_together(self, arms: Sequence[int], scores: Sequence[float]) -> bool:
-        """Enter scores that no decision follows, all or none; return whether they are valid."""
-        valid = all(type(x) is float and -LARGEST <= x <= LARGEST for x in scores)
-        if not valid or not self._play.accepts_all(arms):
-            return False
-        self._arms.extend(arms)
-        self._scores.extend(scores)
-        for i, score in zip(arms, scores, strict=True):
-            self._pulls[i] += 1
-            self._last_scores[i] = score
-        self._play.take_many(arms, scores if self.maximize else [-x for x in scores])
-        return True
-
     def accepts(self, arm: int) -> bool:
         """Return whether a score of this arm may be reported now."""
         due = self._play.due
@@ -256,16 +217,13 @@ class Session:
         return self._selection is None and self._play.picks_now
 
     def _not_requested(self, i: int) -> str:
-        if self.over:
-            return (
-                f"Received a score for arm {self.names[i]}, but the session requests no more "
-                f"pulls: {self.reason}."
-            )
-        return (
-            f"Received a score for arm {self.names[i]}, but the session asked for arm "
-            f"{self.names[self._play.due]}. Report scores only for arms that ask() or ask_phase() "
-            "returned."
+        why = (
+            f"requests no more pulls: {self.reason}."
+            if self.over
+            else f"asked for arm {self.names[self._play.due]}. Report scores only for arms that "
+            "ask() or ask_phase() returned."
         )
+        return f"Received a score for arm {self.names[i]}, but the session {why}"
 
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
@@ -288,65 +246,46 @@ class Session:
         An event that is not possible now raises an error and changes nothing. Events that concern
         a race only (`PullFailed`, `Saved`, ...) leave a session unchanged.
         """
-        at = self.spent
-        match event:
-            case ScoreReported():
-                self.tell(event.arm, event.score)
-                return
-            case session_events.BatchIssued():
-                self._issue_batch(event)
-            case session_events.LearnerLeft():
-                self._let_leave(event)
-            case session_events.BudgetReplanned():
-                self._replan(event)
-            case session_events.Stopped():
-                self._stop(event)
-            case session_events.WinnerSelected():
-                self._select_winner(event)
-            case session_events.Joined():
-                self._let_join(event)
-            case session_events.Extended():
-                self._extend(event)
-            case _:
-                return
-        self._others.append((at, event))
+        if type(event) is ScoreReported:
+            self.tell(event.arm, event.score)
+        elif type(event) in CHANGES:
+            at = self.spent
+            CHANGES[type(event)](self, event)
+            self._others.append((at, event))
 
     def _issue_batch(self, event: session_events.BatchIssued) -> None:
-        play, size = self._play, batch_size(event.size)
-        possible = play.due != OVER and self._picks_one_by_one()
-        left = self.deciding_budget - self.spent
-        if (
-            not possible
-            or event.more is not bool(play.batch)
-            or not len(play.batch) <= size <= left
-        ):
-            raise TellError(f"A batch of {size} arms cannot be issued now: {self.reason}.")
-        play.issue_batch(size, event.more)
+        if event != self.next_batch(event.size):
+            size, why = event.size, self.reason
+            raise TellError(f"A batch of {size} arms cannot be issued now: {why}.")
+        self._play.issue_batch(event.size, event.more)
 
     def _let_leave(self, event: session_events.LearnerLeft) -> None:
         i = self._index(event.arm)
         if not isinstance(event.how, str) or event.how not in (FAILED, FINISHED):
             raise SettingError(f"how={brief(event.how)} must be {FAILED!r} or {FINISHED!r}.")
-        if i in self._departures:
-            raise TellError(f"Arm {self.names[i]} has already {self._departures[i].how}.")
+        if self.departure(i) is not None:
+            raise TellError(f"Arm {self.names[i]} has already {self.departure(i)}.")
         if event.how == FINISHED and not self._pulls[i]:
             raise TellError(f"Arm {self.names[i]} has no score, so it cannot have finished.")
-        was_in_play = self._is_in_play(i)
-        estimate = self._final_estimate(i) if event.how == FINISHED else self._estimate(i)
-        known = None if isnan(estimate) else estimate  # a nan is not equal to itself
-        self._departures[i] = Departure(event.how, max(1, self.spent), known, event.why)
+        dropped = self._exits.get(i)
+        if dropped is not None:
+            self._exits[i] = dropped._replace(how=event.how, why=event.why)
+        else:
+            estimate = self._final_estimate(i) if event.how == FINISHED else self._estimate(i)
+            known = None if isnan(estimate) else estimate  # a nan is not equal to itself
+            self._exits[i] = Exit(event.how, max(1, self.spent), known, why=event.why)
         if self._selection is not None:  # the selection stays, as trained as the winner is
             self._train_winner()
-        elif was_in_play:
+        elif dropped is None:
             self._play_again()
 
     def _final_estimate(self, i: int) -> float:
         """Return the estimate of an arm that finished, from its own scores, not extrapolated."""
         if self.decides_every_pull or self.policy.decides_after_sweeps():
             return self.scores(i)[-1]
-        rewards = [self._sign * score for score in self.scores(i)]
         alone = Play(self._terms([i]))
-        alone.take_many([i] * len(rewards), rewards)
+        for score in self.scores(i):
+            alone.take(i, self._sign * score)
         return self._sign * alone.estimate(i)
 
     def _replan(self, event: session_events.BudgetReplanned) -> None:
@@ -392,7 +331,7 @@ class Session:
     def _pulls_for_winner(self) -> int:
         arm = self.selection.arm
         room = min(self.budget - self.spent, self.horizon - self._pulls[arm])
-        return 0 if arm in self._departures else max(0, room)
+        return 0 if arm in self._exits else max(0, room)
 
     def _let_join(self, event: session_events.Joined) -> None:
         names = (*self.names, *(new.name for new in self._joining))
@@ -422,7 +361,7 @@ class Session:
         self._selection = self._stopped = None
         self._play.batch = []
         if event.revive:
-            self._drops = {}
+            self._exits = {i: left for i, left in self._exits.items() if left.how != DROPPED}
         self._play_again(from_start=event.revive)
 
     def _checked_extension(self, event: session_events.Extended) -> tuple[int, int, int]:
@@ -441,10 +380,6 @@ class Session:
 
     # --- the plan in force ---
 
-    def _is_in_play(self, i: int) -> bool:
-        """Return whether an arm is one of those that a plan is made for."""
-        return i not in self._departures and i not in self._drops
-
     def _terms(self, arms: Iterable[int], level: int = 0) -> Terms:
         arms, left = tuple(arms), self.deciding_budget - self.spent
         own_pulls = left + sum(self._pulls[i] for i in arms)
@@ -460,7 +395,7 @@ class Session:
 
     def _make_play(self, from_start: bool = False) -> None:
         """Replace the play. What was decided stays, unless all is decided again `from_start`."""
-        arms = [i for i in range(len(self.names)) if self._is_in_play(i)]
+        arms = [i for i in range(len(self.names)) if i not in self._exits]
         level = 0 if from_start or not arms else min(self._pulls[i] for i in arms)
         again = from_start or self.decides_every_pull  # all phases of the plan, in no time
         # A replan must not change the phase that is shown: the time budget replans when it does.
@@ -495,16 +430,15 @@ class Session:
         self._racers = racers
         finished = self._finished()
         self._racing = tuple(sorted([*play.racing, *finished]) if finished else play.racing)
-        dropped = [(i, rating) for i, rating in play.dropped if i not in self._drops]
+        dropped = [(i, rating) for i, rating in play.dropped if i not in self._exits]
         if not dropped:
             return
         # Ranks are cut above the lowest kept; a joint review may keep arms below one it drops.
         rival, bar = play.rival(best=self.policy.decides_after_sweeps())
         for i, rating in dropped:
-            at = max(1, self.spent)
+            at, mine = max(1, self.spent), self._sign * rating
             decision = Decision(at, self._pulls[i], self.names[rival], self._sign * bar)
-            mine = self._sign * rating
-            self._drops[i] = Judged(mine, self._forecast(i, mine), decision)
+            self._exits[i] = Exit(DROPPED, at, mine, self._forecast(i, mine), decision)
 
     # --- where the session stands ---
 
@@ -527,7 +461,7 @@ class Session:
         if left == 0:
             return f"all {self.budget} pulls of the budget are spent"
         if self._selection is not None:
-            name, gone = self.names[self._selection.arm], self._selection.arm in self._departures
+            name, gone = self.names[self._selection.arm], self._selection.arm in self._exits
             why = "takes no more pulls" if gone else f"is at the horizon of {self.horizon} pulls"
             return f"{name} {why}; {left} {of} are not spent"
         if not self.trainable:
@@ -570,19 +504,19 @@ class Session:
 
     def _finished(self) -> list[int]:
         """Return the arms that finished and may still be recommended."""
-        left = self._departures.items()
-        return [i for i, one in left if one.how == FINISHED and i not in self._drops]
+        left = self._exits.items()
+        return [i for i, one in left if one.how == FINISHED and one.decision is None]
 
     @property
     def trainable(self) -> list[int]:
         """The arms that may still be pulled."""
         racing = self._play.racing if self._selection is None else [self._selection.arm]
-        return [i for i in racing if i not in self._departures]
+        return [i for i in racing if self.departure(i) is None]
 
     def departure(self, arm: int | str) -> str | None:
         """Return how an arm left: FAILED, FINISHED, or None for an arm that takes pulls."""
-        left = self._departures.get(self._index(arm))
-        return None if left is None else left.how
+        left = self._exits.get(self._index(arm))
+        return None if left is None or left.how == DROPPED else left.how
 
     @property
     def phase(self) -> tuple[int, int]:
@@ -655,7 +589,7 @@ class Session:
         arm, n = self.best_arm, self.pulls
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         forecasts = {i: self._forecast(i, value) for i, value in estimates.items()}
-        departed = {i: left.how for i, left in self._departures.items()}
+        departed = {i: left.how for i, left in self._exits.items() if left.how != DROPPED}
         return WinnerSelection(
             arm, self.spent, n[arm], self.deciding_budget, estimates, forecasts, departed
         )
@@ -670,10 +604,8 @@ class Session:
     def _estimate(self, i: int) -> float:
         if self._selection is not None and i in self._selection.estimates:
             return self._selection.estimates[i]
-        if i in self._drops:
-            return self._drops[i].estimate
-        if i in self._departures:
-            known = self._departures[i].estimate
+        if i in self._exits:
+            known = self._exits[i].estimate
             return nan if known is None else known
         row = self._play.row(i)
         if row is None or self._play.ledger.n[row] == 0:
@@ -715,7 +647,7 @@ class Session:
             rewards, noise, self.horizon, window, delta, budget, method=method,
             score_range=score_range, looks=looks,
         )  # fmt: skip
-        lost = frozenset(i for i, left in self._departures.items() if left.how == FAILED)
+        lost = frozenset(i for i, left in self._exits.items() if left.how == FAILED)
         return replace(found, maximize=self.maximize, lost=lost)
 
     # --- how every arm stands, and why ---
@@ -730,20 +662,19 @@ class Session:
         return self._view(self._index(arm), self._best() if self.spent else OVER)
 
     def _view(self, i: int, best: int) -> LearnerView:
-        drop, left, estimate = self._drops.get(i), self._departures.get(i), self._estimate(i)
-        last = self._last_scores[i]
-        left_at = drop.decision.at if drop else left.at if left and left.how == FAILED else None
+        left, estimate, last = self._exits.get(i), self._estimate(i), self._last_scores[i]
+        decided = left is not None and left.decision is not None
         return LearnerView(
             arm=i,
             name=self.names[i],
             state=self._state(i, best),
             pulls=self._pulls[i],
             score=nan if last is None else last,
-            forecast=drop.forecast if drop else self._forecast(i, estimate),
+            forecast=left.forecast if left and decided else self._forecast(i, estimate),
             estimate=estimate,
             rule=self.policy.name,
-            decision=drop.decision if drop else self._comparison(i, best),
-            left_at=left_at,
+            decision=left.decision if left and decided else self._comparison(i, best),
+            left_at=left.at if left and (decided or left.how == FAILED) else None,
             left_why=left.why if left else "",
         )
 
@@ -751,9 +682,9 @@ class Session:
         final = self._selection is not None or (self.over and not self.selection_pending)
         if i == best:
             return WINNER if final else LEADING
-        if i in self._departures:
-            return self._departures[i].how
-        return DROPPED if i in self._drops else NOT_SELECTED if final else RACING
+        if i in self._exits:
+            return self._exits[i].how
+        return NOT_SELECTED if final else RACING
 
     def _comparison(self, i: int, best: int) -> Decision | None:
         """Return what an arm that was not dropped is compared with: the best one."""
@@ -770,7 +701,7 @@ class Session:
         if self._selection is not None:
             return self._selection.forecasts.get(i)
         row = self._play.row(i)
-        if row is None or i in self._departures or isnan(estimate):
+        if row is None or self.departure(i) is not None or isnan(estimate):
             return None
         made = self.policy.forecast(self._play.ledger, row)
         if made is None:
@@ -831,3 +762,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.policy!r}, {len(self.names)} arms, {self.reason})"
+
+
+# What an event other than a score does to a session.
+CHANGES: dict[type[Event], Callable[[Session, Any], None]] = {
+    session_events.BatchIssued: Session._issue_batch,
+    session_events.LearnerLeft: Session._let_leave,
+    session_events.BudgetReplanned: Session._replan,
+    session_events.Stopped: Session._stop,
+    session_events.WinnerSelected: Session._select_winner,
+    session_events.Joined: Session._let_join,
+    session_events.Extended: Session._extend,
+}

@@ -17,7 +17,7 @@ from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies.base import Policy, most_pulls
 from latebloomer.policies.plan_text import describe
 from latebloomer.policies.registry import label_of, policy_for
-from latebloomer.policies.ucbe import UCBE
+from latebloomer.policies.rising_ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise

@@ -12,7 +12,16 @@ from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr
 from latebloomer.theory import rising_ucbe_bounds as rising_ucbe
 from latebloomer.theory import round_robin_window_bounds as round_robin_window
-from latebloomer.theory.certificate import Certificate, certificate
+from latebloomer.theory.certificate import (
+    Certificate,
+    certificate,
+    optimistic_bias,
+    optimistic_weight,
+    optimistic_width,
+    pessimistic_bias,
+    pessimistic_weight,
+    pessimistic_width,
+)
 from latebloomer.theory.complexity import (
     Violation,
     best_arm,
@@ -25,53 +34,20 @@ from latebloomer.theory.complexity import (
     smallest_c,
     violations,
 )
-from latebloomer.theory.exploration import (
+from latebloomer.theory.rising_sr_bounds import PhaseCondition
+from latebloomer.theory.rising_ucbe_bounds import (
     NoExploration,
     exploration_limit,
     exploration_limit_polynomial,
+    theory_exploration,
     y_bound,
 )
-from latebloomer.theory.rising_sr_bounds import PhaseCondition
-from latebloomer.theory.rising_ucbe_bounds import theory_exploration
-from latebloomer.theory.widths import (
-    optimistic_bias,
-    optimistic_weight,
-    optimistic_width,
-    pessimistic_bias,
-    pessimistic_weight,
-    pessimistic_width,
-)
 
-__all__ = [
-    "Certificate",
-    "NoExploration",
-    "PhaseCondition",
-    "Violation",
-    "best_arm",
-    "best_arms",
-    "certificate",
-    "exploration_limit",
-    "exploration_limit_polynomial",
-    "gaps",
-    "h1",
-    "h2",
-    "increments",
-    "largest_beta",
-    "log_bar",
-    "lower_bounds",
-    "optimistic_bias",
-    "optimistic_weight",
-    "optimistic_width",
-    "pessimistic_bias",
-    "pessimistic_weight",
-    "pessimistic_width",
-    "phase_lengths",
-    "pooled_noise",
-    "rising_sr",
-    "rising_ucbe",
-    "round_robin_window",
-    "smallest_c",
-    "theory_exploration",
-    "violations",
-    "y_bound",
-]
+__all__ = ["lower_bounds", "rising_sr", "rising_ucbe", "round_robin_window"]
+__all__ += ["Violation", "best_arm", "best_arms", "gaps", "h1", "h2", "increments"]
+__all__ += ["largest_beta", "smallest_c", "violations"]
+__all__ += ["NoExploration", "exploration_limit", "exploration_limit_polynomial"]
+__all__ += ["PhaseCondition", "log_bar", "phase_lengths", "theory_exploration", "y_bound"]
+__all__ += ["optimistic_bias", "optimistic_weight", "optimistic_width"]
+__all__ += ["pessimistic_bias", "pessimistic_weight", "pessimistic_width"]
+__all__ += ["Certificate", "certificate", "pooled_noise"]

@@ -36,9 +36,8 @@ from numpy.typing import ArrayLike
 from latebloomer.core.estimators import first_full, window_length
 from latebloomer.core.statistics import noise_margin, pooled_noise
 from latebloomer.errors import ArmError, BudgetError, RewardError, need_whole, require
-from latebloomer.theory import inputs
-from latebloomer.theory.inputs import Floats, Ints
-from latebloomer.theory.widths import optimistic_weight, pessimistic_weight, window_lengths
+from latebloomer.theory import complexity as cx
+from latebloomer.theory.complexity import Floats, Ints
 
 LINES, WINDOWS = METHODS = ("lines", "windows")
 SHARES = (0.25, 0.5, 1.0)  # of an arm's rewards that a mean or a line is made of
@@ -201,15 +200,13 @@ def certificate(
     'not certified: arm 0 may reach 0.92... at 100 pulls, 0.73... above the 0.19... that arm 1 ...'
     """
     require(method in METHODS, "method", method, "lines or windows", "no other is proved here")
-    inputs.need_window(window)
-    inputs.need_delta(delta)
-    inputs.need_budget(horizon, "horizon")
+    cx.need(window=window, delta=delta, horizon=horizon)
     need_whole("horizon", horizon)
     require(need_whole("looks", looks) >= 1, "looks", looks, "at least 1", "this is one of them")
     arrays = [_as_rewards(arm, given) for arm, given in enumerate(rewards)]
     require(len(arrays) >= 2, "arms", len(arrays), "at least 2", "one arm has no rival")
     level = pooled_noise(arrays) if noise is None else noise
-    inputs.need_noise(level)
+    cx.need(noise=level)
     most = _most_pulls(arrays, horizon, budget)
     if method == LINES:
         ends = _by_lines(arrays, most, horizon, level, delta, looks if noise is None else 0)
@@ -333,9 +330,236 @@ def _most_pulls(arrays: list[Floats], horizon: int, budget: int | None) -> int:
     """Pull counts that the union bound must cover: up to the horizon, or fewer by the budget."""
     if budget is None:
         return horizon
-    inputs.need_budget(budget)
+    cx.need(budget=budget)
     need_whole("budget", budget)
     longest = max(len(x) for x in arrays)
     if longest > budget:
         raise BudgetError(f"budget={budget}, but an arm has {longest} rewards already")
     return min(horizon, budget)
+
+
+def pessimistic_width(noise: float, exploration: float, pulls: ArrayLike, window: float) -> Floats:
+    r"""Return the width :math:`\hat\beta(n) = \sigma \sqrt{a / h(n)}` [Mussi24, Lemma 1].
+
+    Parameters
+    ----------
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> float(pessimistic_width(noise=0.5, exploration=4, pulls=16, window=0.25))
+    0.5
+    """
+    cx.need(noise=noise, exploration=exploration)
+    h = window_lengths(pulls, window)
+    return _where_seen(h, noise * np.sqrt(exploration / _at_least_one(h)))
+
+
+def optimistic_width(
+    noise: float, exploration: float, pulls: ArrayLike, horizon: int, window: float
+) -> Floats:
+    r"""Return the width :math:`\check\beta(n) = \sigma (T-n+h-1) \sqrt{a / h^3}`.
+
+    [Mussi24, Lemma 2].
+
+    Parameters
+    ----------
+    noise : float
+        The sub-Gaussian level sigma of the rewards.
+    exploration : float
+        A, R-UCBE's exploration parameter.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        Number of pulls per arm at which arms are compared.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> float(optimistic_width(noise=0.5, exploration=4, pulls=16, horizon=25, window=0.25))
+    1.5
+    """
+    cx.need(noise=noise, exploration=exploration)
+    n, h = _counts(pulls, horizon), window_lengths(pulls, window)
+    reach = horizon - n + h - 1
+    return _where_seen(h, noise * reach * np.sqrt(exploration / _at_least_one(h) ** 3))
+
+
+def pessimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Return the bias :math:`\hat\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - h + 1)`.
+
+    [Mussi24, Lemma 1].
+
+    The lemma prints 2T - n; its appendix has 2T - 2n, which is right: T - l sums to h (2T - 2n +
+    h - 1) / 2 over the window. `curve` is one arm's means and must reach pull n - h + 2.
+
+    Parameters
+    ----------
+    curve : ArrayLike
+        One arm's means, by pull.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        Number of pulls per arm at which arms are compared.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> curve = [0.0, 0.25, 0.5, 0.625, 0.75]
+    >>> float(pessimistic_bias(curve, 4, horizon=8, window=0.25))  # 4 gamma(4)
+    0.5
+    """
+    h = window_lengths(pulls, window)
+    return _bias(curve, pulls, horizon, h, h)
+
+
+def optimistic_bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Return the bias :math:`\check\zeta(n) = \frac12 (2T - 2n + h - 1)\, \gamma(n - 2h + 1)`.
+
+    [Mussi24, Lemma 2].
+
+    With the appendix's 2T - 2n for the printed 2T - n, as in `pessimistic_bias`.
+
+    Parameters
+    ----------
+    curve : ArrayLike
+        One arm's means, by pull.
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        Number of pulls per arm at which arms are compared.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> float(optimistic_bias([0.0, 0.25, 0.5, 0.625], 4, horizon=8, window=0.25))  # 4 gamma(3)
+    0.5
+    """
+    h = window_lengths(pulls, window)
+    return _bias(curve, pulls, horizon, h, 2 * h)
+
+
+def pessimistic_weight(pulls: ArrayLike, window: float) -> Floats:
+    """Return the sum of the squared weights of the noise in the pessimistic estimate: 1/h.
+
+    Parameters
+    ----------
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> float(pessimistic_weight(16, window=0.25))
+    0.25
+    """
+    h = window_lengths(pulls, window)
+    return _where_seen(h, 1 / _at_least_one(h))
+
+
+def optimistic_weight(pulls: ArrayLike, horizon: int, window: float) -> Floats:
+    r"""Return the exact sum of the squared weights of the noise in the optimistic estimate.
+
+    X_l has weight (1 + (T-l)/h)/h and X_{l-h} has -(T-l)/h^2, l = n-h+1, ..., n. (The proof of
+    Lemma 2 has 1 - (T-l)/h, a wrong sign; the bound 5 (T-n+h-1)^2 / h^3 that it is after holds
+    only for n < T.) With d = T - n and the sums S_1, S_2 of T-l and (T-l)^2 over the window,
+
+    .. math:: \frac{1}{h} + \frac{2 S_1}{h^3} + \frac{2 S_2}{h^4}, \qquad
+              S_1 = h d + \tfrac{h(h-1)}{2}, \quad
+              S_2 = h d^2 + d\,h(h-1) + \tfrac{(h-1)h(2h-1)}{6} .
+
+    Parameters
+    ----------
+    pulls : ArrayLike
+        N, the pulls of the arm; a number or an array.
+    horizon : int
+        Number of pulls per arm at which arms are compared.
+    window : float
+        Epsilon, the share of an arm's pulls that its rating uses.
+
+    Returns
+    -------
+    Floats
+        One number for each.
+
+    Examples
+    --------
+    >>> float(optimistic_weight(4, horizon=6, window=0.25))  # h = 1, T-l = 2: (1+2)^2 + 2^2
+    13.0
+    """
+    counts, d = window_lengths(pulls, window), horizon - _counts(pulls, horizon)
+    h = _at_least_one(counts)
+    first = d + (h - 1) / 2
+    second = d**2 + d * (h - 1) + (h - 1) * (2 * h - 1) / 6
+    return _where_seen(counts, 1 / h + 2 * first / h**2 + 2 * second / h**3)
+
+
+def window_lengths(pulls: ArrayLike, window: float) -> Ints:
+    """Return h(n) = floor(eps n), the `window_length` of each of many counts.
+
+    >>> window_lengths([3, 4, 11], window=0.25)
+    array([0, 1, 2])
+    """
+    cx.need(window=window)
+    return np.floor(window * np.asarray(pulls)).astype(np.int64)
+
+
+def _counts(pulls: ArrayLike, horizon: int) -> Floats:
+    cx.need(horizon=horizon)
+    n = np.asarray(pulls, dtype=np.float64)
+    require(bool(np.all((n >= 0) & (n <= horizon))), "pulls", n.tolist(), f"in [0, {horizon}]",
+            "an estimate at the horizon uses rewards up to the horizon")  # fmt: skip
+    return n
+
+
+def _at_least_one(h: Ints) -> Floats:
+    return np.maximum(h, 1).astype(np.float64)
+
+
+def _where_seen(h: Ints, value: Floats) -> Floats:
+    """Return the value, infinite if the window is empty."""
+    return np.where(h > 0, value, np.inf)
+
+
+def _bias(curve: ArrayLike, pulls: ArrayLike, horizon: int, h: Ints, back: Ints) -> Floats:
+    """Return (2T - 2n + h - 1)/2 times gamma(n - back + 1)."""
+    n = _counts(pulls, horizon)
+    at = np.where(h > 0, n - back + 1, 1).astype(np.int64)
+    means = cx.as_curves(np.asarray(curve, dtype=np.float64)[None], int(np.max(at)) + 1)[0]
+    return _where_seen(h, (2 * horizon - 2 * n + h - 1) / 2 * np.diff(means)[at - 1])

@@ -1,17 +1,23 @@
-"""What holds of given curves: gaps and complexity at a budget, and the paper's assumptions."""
+"""What holds of given curves: gaps and complexity at a budget, and the paper's assumptions.
+
+Curves are an array of shape (K, L): ``curves[i, n - 1]`` is mu_i(n), the mean of the n-th pull of
+arm i, n = 1, ..., L. Gaps are an array of length K with the best arm's 0 in it. What the functions
+of this package accept is checked here.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latebloomer.errors import require
-from latebloomer.theory import inputs
-from latebloomer.theory.inputs import Floats, Ints
+from latebloomer.errors import BudgetError, CurveError, need_in, require
 
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
 TIE = 1e-12  # means closer than this differ by rounding only (curves are of order 1)
 
 
@@ -42,7 +48,7 @@ def best_arm(curves: ArrayLike, budget: int, tie: float = 0.0) -> int:
     >>> best_arm(curves, budget=2), best_arm(curves, budget=3)
     (1, 0)
     """
-    return int(best_arms(inputs.as_problem(curves, budget)[:, budget - 1 : budget], tie)[0])
+    return int(best_arms(as_problem(curves, budget)[:, budget - 1 : budget], tie)[0])
 
 
 def best_arms(means: Floats, tie: float = 0.0) -> Ints:
@@ -92,7 +98,7 @@ def gaps(curves: ArrayLike, budget: int) -> Floats:
     >>> gaps([[0.0, 0.5, 0.75], [0.25, 0.5, 0.5]], budget=3)
     array([0.  , 0.25])
     """
-    last = inputs.as_problem(curves, budget)[:, budget - 1]
+    last = as_problem(curves, budget)[:, budget - 1]
     return np.max(last) - last
 
 
@@ -157,7 +163,7 @@ def _inverse_powers(gaps: ArrayLike, eta: float) -> Floats:
     """Return Delta_(i)^-eta for i = 2, ..., K."""
     require(eta > 0, "eta", eta, "above 0", "a smaller gap must count for more")
     with np.errstate(divide="ignore", over="ignore"):  # a tie makes the problem infinitely hard
-        return inputs.as_gaps(gaps)[1:] ** -eta
+        return as_gaps(gaps)[1:] ** -eta
 
 
 # --- the paper's assumptions ---
@@ -206,7 +212,7 @@ def increments(curves: ArrayLike) -> Floats:
     >>> increments([[0.0, 0.5, 0.75]])
     array([[0.5 , 0.25]])
     """
-    return np.diff(inputs.as_curves(curves), axis=1)
+    return np.diff(as_curves(curves), axis=1)
 
 
 def violations(
@@ -232,8 +238,7 @@ def violations(
     >>> falls, bends_up
     ([None, None], [None, Violation(arm=1, pull=1, amount=0.25)])
     """
-    require(0 <= tolerance < math.inf, "tolerance", tolerance, "finite and at least 0",
-            "it is the largest violation to forgive")  # fmt: skip
+    need_in("tolerance", tolerance, "[0, inf)", "it is the largest violation to forgive")
     steps = increments(curves)
     return _first(-steps, tolerance), _first(np.diff(steps, axis=1), tolerance)
 
@@ -263,7 +268,7 @@ def smallest_c(curves: ArrayLike, beta: float) -> float:
     >>> smallest_c([[0.0, 0.5, 0.75]], beta=2)  # max(0.5 * 1, 0.25 * 4)
     1.0
     """
-    inputs.need_polynomial(beta)
+    need(beta=beta)
     steps = increments(curves)
     pulls = np.arange(1, steps.shape[1] + 1, dtype=np.float64)
     return float(np.max(steps * pulls**beta, initial=0.0))
@@ -297,7 +302,7 @@ def largest_beta(curves: ArrayLike, c: float) -> float | None:
     >>> largest_beta([[0.0, 0.5, 0.75]], c=0.4) is None  # gamma(1) = 0.5
     True
     """
-    require(0 < c < math.inf, "c", c, "above 0 and finite", "increments are at most c n^-beta")
+    need(c=c)
     steep = np.max(increments(curves), axis=0, initial=0.0)  # steepest arm at each n
     if len(steep) and steep[0] > c:
         return None
@@ -316,3 +321,84 @@ def _first(excess: Floats, tolerance: float) -> list[Violation | None]:
 
 def _first_true(over: NDArray[np.bool_]) -> list[int]:
     return np.argmax(over, axis=1).tolist() if over.size else [0] * len(over)
+
+
+def as_curves(curves: ArrayLike, pulls: int = 1) -> Floats:
+    """Return curves as float64, known to be finite and to reach pull number `pulls`."""
+    array = np.asarray(curves, dtype=np.float64)
+    if array.ndim != 2 or array.size == 0:
+        raise CurveError(
+            f"curves have shape {array.shape}, but (arms, pulls) is needed: "
+            "curves[i, n - 1] is the mean of the n-th pull of arm i"
+        )
+    if not np.isfinite(array).all():
+        arm, index = np.argwhere(~np.isfinite(array))[0]
+        raise CurveError(
+            f"curves[{arm}, {index}] is {array[arm, index]}, but every mean must be finite"
+        )
+    if pulls > array.shape[1]:
+        raise CurveError(
+            f"curves end at pull {array.shape[1]}, but pull {pulls} is needed: "
+            "give longer curves or a smaller budget"
+        )
+    return array
+
+
+def as_problem(curves: ArrayLike, budget: int) -> Floats:
+    """Return curves of at least two arms that reach the budget."""
+    need(budget=budget)
+    array = as_curves(curves, budget)
+    require(len(array) >= 2, "arms", len(array), "at least 2", "the best of one arm is known")
+    return array
+
+
+def as_gaps(gaps: ArrayLike) -> Floats:
+    """Return gaps in increasing order, Delta_(1) = 0 first."""
+    array = np.asarray(gaps, dtype=np.float64)
+    needed = "two or more, finite, at least 0, and 0 for the best arm"
+    right = array.ndim == 1 and array.size >= 2 and np.isfinite(array).all() and min(array) == 0
+    require(bool(right), "gaps", array.tolist(), needed, "each is mu_best(T) - mu_i(T)")
+    return np.sort(array)
+
+
+INTERVALS = {  # of each symbol, and why
+    "window": ("(0, 0.5]", "an estimate uses two windows, which must fit into the rewards"),
+    "noise": ("[0, inf)", "it is a scale, sigma"),
+    "delta": ("(0, 1)", "it is a probability of being wrong"),
+    "iota": ("[0, 1]", "it is the share of the budget promised to the best arm"),
+    "beta": ("(1, inf)", "else increments n^-beta add up to infinity [Mussi24, Assumption 2]"),
+    "c": ("(0, inf)", "increments are at most c n^-beta"),
+    "exploration": ("[0, inf]", "the bonus grows with it"),
+}
+
+
+def need(**values: float) -> None:
+    """Raise unless each value, by its symbol, is in its interval; others are numbers of pulls."""
+    for name, value in values.items():
+        if name in INTERVALS:
+            need_in(name, value, *INTERVALS[name])
+        elif isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise BudgetError(
+                f"{name}={value!r}, but {name} must be a whole number of pulls, 1 or more"
+            )
+
+
+def exponential(exponent: float) -> float:
+    """Return exp, with 0 for minus infinity and infinity instead of an overflow."""
+    return math.exp(exponent) if exponent < 709 else math.inf
+
+
+def power(base: float, exponent: float) -> float:
+    """Return base ** exponent for base >= 0, infinite if a float cannot hold it."""
+    require(base >= 0, "base", base, "at least 0", "real powers of negative numbers are not real")
+    try:
+        return float(base**exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+
+
+def signal_to_noise(gaps: Floats, noise: float) -> Floats:
+    """Return Delta^2 / sigma^2: 0 for no gap, infinite for a gap without noise."""
+    if noise == 0:
+        return np.where(gaps > 0, math.inf, 0.0)
+    return (gaps / noise) ** 2

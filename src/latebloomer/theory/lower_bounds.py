@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from latebloomer._util.memory import need_memory
 from latebloomer.errors import ArmError, require
-from latebloomer.theory import inputs
-from latebloomer.theory.complexity import h1
-from latebloomer.theory.inputs import Floats
+from latebloomer.theory import complexity as cx
+from latebloomer.theory.complexity import Floats
 
 
 def minimum_budget(gaps: ArrayLike, beta: float) -> float:
@@ -40,9 +39,9 @@ def minimum_budget(gaps: ArrayLike, beta: float) -> float:
     >>> minimum_budget([0, 0.0625, 0.03125], beta=2)  # 16/8 + 32/8
     6.0
     """
-    inputs.need_polynomial(beta)
+    cx.need(beta=beta)
     exponent = 1 / (beta - 1)
-    return inputs.power(1 / 8, exponent) * h1(gaps, exponent)
+    return cx.power(1 / 8, exponent) * cx.h1(gaps, exponent)
 
 
 def arms_needed(beta: float) -> float:
@@ -55,8 +54,8 @@ def arms_needed(beta: float) -> float:
     >>> arms_needed(beta=2)
     9.0
     """
-    inputs.need_polynomial(beta)
-    return 1 + inputs.power(8, 1 / (beta - 1))
+    cx.need(beta=beta)
+    return 1 + cx.power(8, 1 / (beta - 1))
 
 
 def error_lower_bound(budget: int, noise: float, complexity: float) -> float:
@@ -131,16 +130,10 @@ def lower_bound_instance(
     >>> lower_bound_instance([0, 0.25], beta=2, length=4, better=1)[1]
     array([0.    , 0.375 , 0.5   , 0.5625])
     """
-    inputs.need_polynomial(beta)
-    inputs.need_budget(length, "length")
+    cx.need(beta=beta, length=length)
     limits = np.asarray(gaps, dtype=np.float64)
-    require(
-        inputs.as_gaps(limits)[-1] <= 0.5 and limits[0] == 0,
-        "gaps",
-        limits.tolist(),
-        "0 for arm 0 and at most 1/2",
-        "arm 0 is the best arm and curves stay in [0, 1]",
-    )
+    why, right = "arm 0 is the best arm and curves stay in [0, 1]", cx.as_gaps(limits)[-1] <= 0.5
+    require(right and limits[0] == 0, "gaps", limits.tolist(), "0 for arm 0, at most 1/2", why)
     if better is not None and not 0 <= better < len(limits):
         raise ArmError(f"better={better}, but there are arms 0 to {len(limits) - 1}")
     what = f"the table of {len(limits)} curves of {length} pulls"
@@ -157,7 +150,7 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
     >>> nu[0], other[0], nu[1]
     (array([0.5, 0.5, 0.5]), array([0.5, 0.5, 1. ]), array([0.75, 0.75, 0.75]))
     """
-    inputs.need_budget(budget)
+    cx.need(budget=budget)
     need_memory(32 * budget, f"a pair of problems of {budget} pulls", "set a smaller budget")
     nu = np.repeat([[0.5], [0.75]], budget, axis=1)
     other = nu.copy()
@@ -167,9 +160,8 @@ def concavity_instances(budget: int) -> tuple[Floats, Floats]:
 
 def _quarter(information: float, budget: int, noise: float, complexity: float) -> float:
     """Return 1/4 exp(-information / (sigma^2 complexity)): Bretagnolle-Huber."""
-    inputs.need_budget(budget)
-    inputs.need_noise(noise)
+    cx.need(budget=budget, noise=noise)
     require(complexity > 0, "complexity", complexity, "above 0", "it is a sum of inverse squares")
     if noise == 0:
         return 0.0  # one pull tells the instances apart
-    return inputs.exponential(-information / (noise**2 * complexity)) / 4
+    return cx.exponential(-information / (noise**2 * complexity)) / 4

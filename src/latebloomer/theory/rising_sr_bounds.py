@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from latebloomer.core.estimators import window_length
 from latebloomer.core.moves import log_bar, phase_lengths
 from latebloomer.errors import require
-from latebloomer.theory import inputs
-from latebloomer.theory.complexity import best_arm, gaps, h2
+from latebloomer.theory import complexity as cx
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,14 @@ def phase_condition(curves: ArrayLike, budget: int, window: float) -> PhaseCondi
     >>> phase_condition(late, 100, window=0.25).failing, phase_condition(late, 400, 0.25).holds
     ((1, 2), True)
     """
-    inputs.need_window(window)
-    means = inputs.as_problem(curves, budget)
-    gamma = np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)  # gamma[0] infinite
+    cx.need(window=window)
+    means = cx.as_problem(curves, budget)
+    gamma = np.diff(
+        means[cx.best_arm(means, budget), :budget], prepend=-np.inf
+    )  # gamma[0] infinite
     lengths = phase_lengths(len(means), budget)
     bias = [budget * float(gamma[n - window_length(window, n)]) for n in lengths]
-    allowed = np.sort(gaps(means, budget))[:0:-1] / 2  # Delta_(K), ..., Delta_(2)
+    allowed = np.sort(cx.gaps(means, budget))[:0:-1] / 2  # Delta_(K), ..., Delta_(2)
     return PhaseCondition(tuple(bias), tuple(allowed.tolist()))
 
 
@@ -76,11 +77,10 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 8/4 * 2^2 * 1 * (2 * 2^0.5)^2 = 64
     64.00000000000001
     """
-    inputs.need_window(window)
-    inputs.need_polynomial(beta, c)
-    arms = len(inputs.as_gaps(gaps))
-    spread = log_bar(arms) * h2(gaps, 1 / beta) / (1 - window)
-    return max(2.0 * arms, inputs.power(2 * c * inputs.power(2 * spread, beta), 1 / (beta - 1)))
+    cx.need(window=window, beta=beta, c=c)
+    arms = len(cx.as_gaps(gaps))
+    spread = log_bar(arms) * cx.h2(gaps, 1 / beta) / (1 - window)
+    return max(2.0 * arms, cx.power(2 * c * cx.power(2 * spread, beta), 1 / (beta - 1)))
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
@@ -95,17 +95,12 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     >>> round(error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 12)  # exp(-400/64)
     0.001930454136
     """
-    inputs.need_noise(noise)
-    inputs.need_window(window)
-    arms = len(inputs.as_gaps(gaps))
+    cx.need(noise=noise, window=window)
+    arms = len(cx.as_gaps(gaps))
     _need_phases(arms, budget)
-    signal = float(inputs.signal_to_noise(np.array(h2(gaps) ** -0.5), noise))  # 1 / (sigma^2 H_2)
-    return (
-        arms
-        * (arms - 1)
-        / 2
-        * inputs.exponential(-window / 8 * (budget - arms) / log_bar(arms) * signal)
-    )
+    signal = float(cx.signal_to_noise(np.array(cx.h2(gaps) ** -0.5), noise))  # 1 / (sigma^2 H_2)
+    exponent = -window / 8 * (budget - arms) / log_bar(arms) * signal
+    return arms * (arms - 1) / 2 * cx.exponential(exponent)
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
@@ -122,11 +117,13 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
     >>> round(proved_error_bound([0, 0.5], budget=402, noise=0.5, window=0.25), 9)  # exp(-50 / 16)
     0.043936934
     """
-    inputs.need_noise(noise)
-    inputs.need_window(window)
-    ordered = inputs.as_gaps(gaps)
+    cx.need(noise=noise, window=window)
+    ordered = cx.as_gaps(gaps)
     _need_phases(len(ordered), budget)
-    signal, lengths = inputs.signal_to_noise(ordered, noise), phase_lengths(len(ordered), budget)
+    signal, lengths = (
+        cx.signal_to_noise(ordered, noise),
+        phase_lengths(len(ordered), budget),
+    )
     windows = [max(1, window_length(window, n)) for n in lengths]
     return float(sum(np.sum(np.exp(-h / 16 * signal[-j:])) for j, h in enumerate(windows, 1)))
 
@@ -143,10 +140,10 @@ def simple_regret_bound(curves: ArrayLike, budget: int, noise: float, window: fl
     >>> round(simple_regret_bound(late, 402, noise=0.0, window=0.25), 6)  # 402/405 - 200/203
     0.007371
     """
-    means = inputs.as_problem(curves, budget)
+    means = cx.as_problem(curves, budget)
     _need_phases(len(means), budget)
-    best = means[best_arm(means, budget)]
-    error = error_bound(gaps(means, budget), budget, noise, window)
+    best = means[cx.best_arm(means, budget)]
+    error = error_bound(cx.gaps(means, budget), budget, noise, window)
     return error + float(best[budget - 1] - best[phase_lengths(len(means), budget)[-1] - 1])
 
 
@@ -161,13 +158,12 @@ def simple_regret_bound_polynomial(
     >>> simple_regret_bound_polynomial([0, 0.5], 400, noise=0.0, window=0.25, beta=2, c=0.5)
     0.02
     """
-    inputs.need_polynomial(beta, c)
-    arms = len(inputs.as_gaps(gaps))
-    late = c * inputs.power(4 * log_bar(arms), beta) * inputs.power(budget, 1 - beta)
+    cx.need(beta=beta, c=c)
+    arms = len(cx.as_gaps(gaps))
+    late = c * cx.power(4 * log_bar(arms), beta) * cx.power(budget, 1 - beta)
     return error_bound(gaps, budget, noise, window) + late
 
 
 def _need_phases(arms: int, budget: int) -> None:
-    require(
-        budget > arms, "budget", budget, f"above the {arms} arms", "its phases share out T - K"
-    )
+    why = "its phases share out T - K"
+    require(budget > arms, "budget", budget, f"above the {arms} arms", why)

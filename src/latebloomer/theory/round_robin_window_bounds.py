@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.core.estimators import window_length
-from latebloomer.theory import inputs
-from latebloomer.theory.complexity import best_arm, gaps
-from latebloomer.theory.inputs import Floats
+from latebloomer.theory import complexity as cx
+from latebloomer.theory.complexity import Floats
 
 
 def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
@@ -20,12 +19,14 @@ def bias_condition(curves: ArrayLike, budget: int, window: float) -> bool:
     >>> bias_condition(late, 100, window=0.25), bias_condition(late, 400, window=0.25)
     (False, True)
     """
-    inputs.need_window(window)
-    means = inputs.as_problem(curves, budget)
+    cx.need(window=window)
+    means = cx.as_problem(curves, budget)
     each = budget // len(means)
-    gamma = np.diff(means[best_arm(means, budget), :budget], prepend=-np.inf)  # gamma[0] infinite
+    gamma = np.diff(
+        means[cx.best_arm(means, budget), :budget], prepend=-np.inf
+    )  # gamma[0] infinite
     bias = budget * gamma[each - window_length(window, each)]
-    return bool(bias <= np.sort(gaps(means, budget))[1] / 2)
+    return bool(bias <= np.sort(cx.gaps(means, budget))[1] / 2)
 
 
 def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> float:
@@ -41,13 +42,12 @@ def minimum_budget(gaps: ArrayLike, window: float, beta: float, c: float) -> flo
     >>> minimum_budget([0, 0.5], window=0.5, beta=2, c=0.25)  # 2/4 * 2^2 * 2^2 / (1/2)
     16.0
     """
-    inputs.need_window(window)
-    inputs.need_polynomial(beta, c)
-    ordered = inputs.as_gaps(gaps)
+    cx.need(window=window, beta=beta, c=c)
+    ordered = cx.as_gaps(gaps)
     if ordered[1] == 0:
         return float("inf")
-    needed = 2 * c * inputs.power(len(ordered) / (1 - window), beta) / float(ordered[1])
-    return inputs.power(needed, 1 / (beta - 1))
+    needed = 2 * c * cx.power(len(ordered) / (1 - window), beta) / float(ordered[1])
+    return cx.power(needed, 1 / (beta - 1))
 
 
 def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
@@ -64,7 +64,7 @@ def error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> fl
     """
     ordered, signal = _signals(gaps, budget, noise, window)
     exponent = -window / 8 * budget / len(ordered) * float(signal[1])
-    return (len(ordered) - 1) * inputs.exponential(exponent)
+    return (len(ordered) - 1) * cx.exponential(exponent)
 
 
 def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float) -> float:
@@ -86,8 +86,6 @@ def proved_error_bound(gaps: ArrayLike, budget: int, noise: float, window: float
 
 
 def _signals(gaps: ArrayLike, budget: int, noise: float, window: float) -> tuple[Floats, Floats]:
-    inputs.need_budget(budget)
-    inputs.need_noise(noise)
-    inputs.need_window(window)
-    ordered = inputs.as_gaps(gaps)
-    return ordered, inputs.signal_to_noise(ordered, noise)
+    cx.need(budget=budget, noise=noise, window=window)
+    ordered = cx.as_gaps(gaps)
+    return ordered, cx.signal_to_noise(ordered, noise)

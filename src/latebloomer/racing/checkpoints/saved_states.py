@@ -1,12 +1,18 @@
-"""Saved states of learners: which can be restored, and how that is done.
+"""States of learners: when one is saved, which can be restored, and how that is done.
 
 A learner is restored from its latest checkpoint and then repeats the pulls that are not in it.
+
+A generator cannot be restored: during a race it is trained again. But its model is all that the
+verdict returns, so a pickle of that saves a resume of a finished race the training. A learner
+without `save` and `load` is pickled if few learners may be in memory (`max_in_memory=`); a resume
+with or without that reads the pickle. docs/security.md says when pickles are read.
 """
 
 from __future__ import annotations
 
+import pickle
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,26 +20,17 @@ from typing import Any
 
 from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
-from latebloomer.racing.checkpoints.kept_models import is_pickled, unpickled
-from latebloomer.racing.checkpoints.storage import Folder, Storage, Stored, place_of
-from latebloomer.racing.learner import (
-    Entry,
-    Learner,
-    already_had,
-    as_score,
-    bare,
-    can_save,
-    evaluation,
-    same_evaluation,
-    stand_at,
-)
+from latebloomer.racing import learner as learners
+from latebloomer.racing.checkpoints.storage import Folder, Storage, model_place
+from latebloomer.racing.learner import Entry, Learner, bare
 from latebloomer.racing.race_state import RaceState
-from latebloomer.session.events import Saved
+from latebloomer.session.events import Event, Saved, SaveFailed, ScoreReported
 
-
-def saved_event(arm: int, n: int, stored: Stored) -> Saved:
-    """Return the event of a state whose files are complete."""
-    return Saved(arm, n, place_of(arm, n), stored.digest, stored.size, stored.seconds)
+MODEL = "model.pickle"
+LEARNER = "latebloomer-learner.pickle"
+MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
+WORTH = 20.0  # and at least this many times the duration of a save
+LEAST_KEPT = 1.0  # seconds of training of a released arm: less is trained again
 
 
 class SavedStates:
@@ -73,12 +70,13 @@ class SavedStates:
 
     def available(self, arm: int, upto: int) -> Saved | None:
         """Return the latest state whose files are seen from here."""
-        saved = self.newest(arm, upto)
-        return saved if saved is not None and self.storage.has(saved.folder) else None
+        return self._if_seen(self.newest(arm, upto))
 
     def model(self, arm: int, n: int) -> Saved | None:
         """Return a generator's model after exactly n pulls, if its file is seen from here."""
-        saved = self._race.model(arm, n)
+        return self._if_seen(self._race.model(arm, n))
+
+    def _if_seen(self, saved: Saved | None) -> Saved | None:
         return saved if saved is not None and self.storage.has(saved.folder) else None
 
     def sweep(self) -> None:
@@ -125,8 +123,8 @@ def restore(
     notes: list[str] = []
     learner, start = _from_checkpoint(entry, saved if done else None, recorded, storage, notes)
     if start is None:
-        start = 0 if entry.rebuilds or not done else already_had(bare(learner), done)
-    stand_at(learner, start, recorded)
+        start = 0 if entry.rebuilds or not done else learners.already_had(bare(learner), done)
+    learners.stand_at(learner, start, recorded)
     for n in range(start, done):
         score = _pull_again(learner, pull, n, done)
         if score != recorded[n] and not any("deterministic" in note for note in notes):
@@ -148,9 +146,9 @@ def _from_checkpoint(
     if saved is None or storage is None:
         return entry.build(), None
     with storage.fetched(saved.folder, saved.digest) as folder:
-        if folder is not None and is_pickled(folder):
+        if folder is not None and (folder / LEARNER).is_file():
             try:  # and build nothing next to it: memory may be short
-                return unpickled(folder), saved.n
+                return pickle.loads((folder / LEARNER).read_bytes()), saved.n
             except Exception as error:  # its class has moved, or is not in this program
                 notes.append(
                     f"its checkpoint of pull {saved.n} could not be unpickled "
@@ -158,7 +156,7 @@ def _from_checkpoint(
                 )
                 return entry.build(), None
         learner: Any = entry.build()
-        if folder is not None and can_save(learner):
+        if folder is not None and learners.can_save(learner):
             learner.load(folder)
             _need_same_evaluation(learner, saved.n, recorded[saved.n - 1])
             return learner, saved.n
@@ -172,9 +170,9 @@ def _from_checkpoint(
 
 def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
     """Raise a `LearnerError` if a restored learner is not the one that was scored."""
-    value = evaluation(learner)
-    if value is None or same_evaluation(value, recorded) or evaluation(learner) != value:
-        return  # the last: the evaluation is not deterministic
+    value = learners.wrong_evaluation(learner, recorded)
+    if value is None:
+        return
     raise LearnerError(
         f"its checkpoint of pull {n} evaluates to {value:.6g}, but {recorded:.6g} is recorded: "
         "load() does not restore what save() wrote. check_learner(...) shows the difference"
@@ -183,8 +181,103 @@ def _need_same_evaluation(learner: Any, n: int, recorded: float) -> None:
 
 def _pull_again(learner: Learner, pull: Callable[[Learner], Any], n: int, done: int) -> float:
     try:
-        return as_score(pull(learner))
+        return learners.as_score(pull(learner))
     except StopIteration:
         raise LearnerError(
             f"it ended after {n} pulls when it was trained again; it had {done} before"
         ) from None
+
+
+# --- pickles ---
+
+
+def is_model(learner: Any) -> bool:
+    """Return whether a winner is what a generator yielded, not a learner or the generator."""
+    return learner is not None and not hasattr(learner, "pull") and not is_bare(learner)
+
+
+def is_bare(learner: Any) -> bool:
+    """Return whether this is a generator that yields only scores: it cannot be kept."""
+    return isinstance(learner, Iterator) and not hasattr(learner, "pull")
+
+
+def pickle_learner(learner: Any, folder: Path) -> None:
+    """Write a learner without `save` and `load` into the folder of a checkpoint."""
+    with (folder / LEARNER).open("wb") as file:
+        pickle.dump(learner, file, pickle.HIGHEST_PROTOCOL)
+
+
+def keep_model(storage: Storage, arm: int, n: int, model: Any) -> Saved | None:
+    """Pickle a model; None where that cannot be done: then a resume trains it again."""
+    place = model_place(arm, n)
+    try:
+        data = pickle.dumps(model)
+        stored = storage.keep(place, lambda folder: (folder / MODEL).write_bytes(data))
+    except (Exception, SystemExit):  # of the model's own pickling, or of the disk
+        return None
+    return Saved(arm, n, place, *stored)
+
+
+def fetch_model(storage: Storage, saved: Saved) -> tuple[Any, str]:
+    """Return the model that was kept, if its file is the one that was written; or why not."""
+    again = f"its model of pull {saved.n} was not loaded ({{}}): it is trained again"
+    try:
+        with storage.fetched(saved.folder, saved.digest) as folder:
+            if folder is None:
+                return None, again.format("the file is missing or another one")
+            return pickle.loads((folder / MODEL).read_bytes()), ""
+    except (Exception, SystemExit) as error:  # whatever the model's own code raises
+        return None, again.format(reason_of(error))
+
+
+# --- when a state is worth saving ---
+
+
+class CheckpointSchedule:
+    """Counts what would be lost of each arm; it listens to the events of a race.
+
+    >>> schedule = CheckpointSchedule(every=None, arms=1)
+    >>> schedule.on_event(ScoreReported(0, 0.5, seconds=15.0)), schedule.is_due(0, n=3)
+    (None, False)
+    >>> schedule.on_event(ScoreReported(0, 0.5, seconds=15.0)), schedule.is_due(0, n=4)
+    (None, True)
+    """
+
+    def __init__(self, every: int | None, arms: int, timed: bool = True) -> None:
+        self.every = every  # pulls of one arm between two checkpoints
+        self._timed = timed  # whether the time that would be lost counts where `every` is None
+        self._unsaved = [0.0] * arms  # seconds of training since the newest checkpoint
+        self._took = [0.0] * arms  # what saving took last
+
+    def on_event(self, event: Event) -> None:
+        """Take notice of a pull, or of a state that was saved."""
+        if type(event) is ScoreReported:
+            self._unsaved[event.arm] += event.seconds
+        elif isinstance(event, Saved):
+            self.note_saved(event.arm, event.seconds)
+        elif isinstance(event, SaveFailed):  # not tried again before it has trained as long
+            self.note_saved(event.arm, 0.0)
+
+    def note_saved(self, arm: int, took: float) -> None:
+        """Count from here; after a failed save too, which is not tried again immediately."""
+        self._unsaved[arm], self._took[arm] = 0.0, took
+
+    def is_behind(self, arm: int) -> bool:
+        """Return whether the arm has trained since its latest checkpoint."""
+        return self._unsaved[arm] > 0
+
+    def is_worth_it(self, arm: int) -> bool:
+        """Return whether saving took less than a quarter of the training that it would keep."""
+        return self._unsaved[arm] >= 4 * self._took[arm]
+
+    def is_worth_keeping(self, arm: int) -> bool:
+        """Return whether to save an arm that is released: a larger budget may revive it."""
+        if self.every is not None:
+            return self.is_behind(arm)
+        return self._timed and self._unsaved[arm] >= max(LEAST_KEPT, 4 * self._took[arm])
+
+    def is_due(self, arm: int, n: int) -> bool:
+        """Return whether to save an arm after its n-th pull."""
+        if self.every is not None:
+            return n % self.every == 0
+        return self._timed and self._unsaved[arm] >= max(MOST_LOST, WORTH * self._took[arm])

@@ -34,6 +34,11 @@ def place_of(arm: int, n: int) -> str:
     return f"{arm:04d}/{n}"
 
 
+def model_place(arm: int, n: int) -> str:
+    """Return the place in a storage of what a generator had yielded after n pulls."""
+    return f"{place_of(arm, n)}.model"
+
+
 class Stored(NamedTuple):
     """What a storage says of a folder that is complete."""
 
@@ -50,7 +55,7 @@ class Storage(ABC):
         """Return the part of the storage that belongs to one race."""
 
     @abstractmethod
-    def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
+    def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
         """Let `fill` write into an empty folder and keep that: complete, or not at all."""
 
     @abstractmethod
@@ -62,16 +67,12 @@ class Storage(ABC):
         """Return whether there is something at a place; its digest is not checked."""
 
     @abstractmethod
+    def drop(self, place: str) -> None:
+        """Remove a folder."""
+
+    @abstractmethod
     def drop_all_but(self, place: str) -> None:
         """Remove everything next to `place`, in the same parent folder."""
-
-    @abstractmethod
-    def leave_mark(self, name: str) -> None:
-        """Write a small file, to see whether that can be done."""
-
-    @abstractmethod
-    def has_mark(self, name: str, remove: bool = False) -> bool:
-        """Return whether that file is seen here."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class Folder(Storage):
     def under(self, name: str) -> Folder:
         return Folder(f"{self.root}/{name}", self.full)
 
-    def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
-        final = Path(self.root) / place
+    def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
+        final = Path(self.root, place)
         draft = final.with_name(f"{final.name}.{os.urandom(4).hex()}{DRAFT}")
         draft.mkdir(parents=True)
         began = perf_counter()
@@ -106,15 +107,17 @@ class Folder(Storage):
 
     @contextmanager
     def fetched(self, place: str, digest: str) -> Iterator[Path | None]:
-        folder = Path(self.root) / place
-        same = folder.is_dir() and digest_of(folder)[0] == digest
-        yield folder if same else None
+        folder = Path(self.root, place)
+        yield folder if folder.is_dir() and digest_of(folder)[0] == digest else None
 
     def has(self, place: str) -> bool:
-        return (Path(self.root) / place).is_dir()
+        return Path(self.root, place).is_dir()
+
+    def drop(self, place: str) -> None:
+        shutil.rmtree(Path(self.root, place), ignore_errors=True)
 
     def drop_all_but(self, place: str) -> None:
-        kept = Path(self.root) / place
+        kept = Path(self.root, place)
         for folder in kept.parent.iterdir():
             if folder.name != kept.name:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -123,17 +126,6 @@ class Folder(Storage):
         """Remove folders that were never completed."""
         for draft in Path(self.root).glob(f"*/*{DRAFT}"):
             shutil.rmtree(draft, ignore_errors=True)
-
-    def leave_mark(self, name: str) -> None:
-        Path(self.root).mkdir(parents=True, exist_ok=True)
-        (Path(self.root) / name).write_text(name)
-
-    def has_mark(self, name: str, remove: bool = False) -> bool:
-        file = Path(self.root) / name
-        seen = file.is_file()
-        if seen and remove:
-            file.unlink()
-        return seen
 
 
 @dataclass(frozen=True)
@@ -152,70 +144,43 @@ class Remote(Storage):
     def under(self, name: str) -> Remote:
         return Remote(f"{self.address}/{name}")
 
-    def keep(self, place: str, fill: Callable[[Path], None]) -> Stored:
+    def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
         with tempfile.TemporaryDirectory(prefix="latebloomer-") as here:
             began = perf_counter()
             fill(Path(here))
             digest, size = digest_of(Path(here))
-            files, root = self._open()
-            target = f"{root}/{place}"
-            if self.has(place):
-                files.delete_dir(target)
-            for file in sorted(path for path in Path(here).rglob("*") if path.is_file()):
-                self._send(files, file, f"{target}/{file.relative_to(here).as_posix()}")
+            self.drop(place)
+            fs, files, root = self._open()
+            files.create_dir(f"{root}/{place}", recursive=True)
+            fs.copy_files(here, f"{root}/{place}", fs.LocalFileSystem(), files)
             return Stored(digest, size, perf_counter() - began)
-
-    def _send(self, files: Any, file: Path, target: str) -> None:
-        files.create_dir(target.rpartition("/")[0], recursive=True)
-        with file.open("rb") as source, files.open_output_stream(target) as stream:
-            shutil.copyfileobj(source, stream, 1 << 20)
 
     @contextmanager
     def fetched(self, place: str, digest: str) -> Iterator[Path | None]:
         with tempfile.TemporaryDirectory(prefix="latebloomer-") as here:
-            files, root = self._open()
-            origin = f"{root}/{place}"
-            for name in self._names(files, origin):
-                target = Path(here) / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with files.open_input_stream(f"{origin}/{name}") as stream, target.open("wb") as f:
-                    shutil.copyfileobj(stream, f, 1 << 20)
+            fs, files, root = self._open()
+            if self.has(place):
+                fs.copy_files(f"{root}/{place}", here, files, fs.LocalFileSystem())
             yield Path(here) if digest_of(Path(here))[0] == digest else None
 
-    def _names(self, files: Any, origin: str) -> list[str]:
-        """Return the files under a folder, named from there."""
-        fs = extra("pyarrow.fs", "addresses of storage", "storage")
-        found = files.get_file_info(fs.FileSelector(origin, recursive=True, allow_not_found=True))
-        inside = [info.path for info in found if info.type == fs.FileType.File]
-        return [path[path.index(origin) + len(origin) + 1 :] for path in inside]
-
     def has(self, place: str) -> bool:
-        files, root = self._open()
-        return bool(self._names(files, f"{root}/{place}"))
+        fs, files, root = self._open()
+        return bool(files.get_file_info(f"{root}/{place}").type == fs.FileType.Directory)
+
+    def drop(self, place: str) -> None:
+        _, files, root = self._open()
+        if self.has(place):
+            files.delete_dir(f"{root}/{place}")
 
     def drop_all_but(self, place: str) -> None:
-        files, root = self._open()
+        fs, files, root = self._open()
         parent, _, kept = place.rpartition("/")
-        origin = f"{root}/{parent}"
-        for other in {name.partition("/")[0] for name in self._names(files, origin)} - {kept}:
-            files.delete_dir(f"{origin}/{other}")
+        selector = fs.FileSelector(f"{root}/{parent}", allow_not_found=True)
+        for other in {info.base_name for info in files.get_file_info(selector)} - {kept}:
+            files.delete_dir(f"{root}/{parent}/{other}")
 
-    def leave_mark(self, name: str) -> None:
-        files, root = self._open()
-        files.create_dir(root, recursive=True)
-        with files.open_output_stream(f"{root}/{name}") as stream:
-            stream.write(name.encode())
-
-    def has_mark(self, name: str, remove: bool = False) -> bool:
-        files, root = self._open()
-        fs = extra("pyarrow.fs", "addresses of storage", "storage")
-        seen = files.get_file_info(f"{root}/{name}").type == fs.FileType.File
-        if seen and remove:
-            files.delete_file(f"{root}/{name}")
-        return bool(seen)
-
-    def _open(self) -> tuple[Any, str]:
-        """Return the file system and the path in it: pyarrow's own if it knows the address."""
+    def _open(self) -> tuple[Any, Any, str]:
+        """Return pyarrow.fs, its file system (or fsspec's) for the address, and the path there."""
         fs = extra("pyarrow.fs", "addresses of storage", "storage")
         try:
             files, path = fs.FileSystem.from_uri(self.address)
@@ -223,10 +188,10 @@ class Remote(Storage):
             core = extra("fsspec.core", "addresses of storage", "storage")
             inner, path = core.url_to_fs(self.address)
             files = fs.PyFileSystem(fs.FSSpecHandler(inner))
-        return files, path.rstrip("/")
+        return fs, files, path.rstrip("/")
 
 
-def storage_at(address: str | os.PathLike[str], full: bool = False) -> Storage:
+def storage_at(address: str | os.PathLike[str]) -> Storage:
     """Return the storage of a folder, or of an address with `://`.
 
     >>> storage_at("s3://bucket/races")
@@ -239,7 +204,7 @@ def storage_at(address: str | os.PathLike[str], full: bool = False) -> Storage:
         )
     if "://" in str(address):
         return Remote(str(address).rstrip("/"))
-    return Folder(str(Path(address).absolute()), full)
+    return Folder(str(Path(address).absolute()))
 
 
 def without_password(address: str) -> str:

@@ -11,36 +11,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from inspect import isgeneratorfunction
 from math import inf
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from latebloomer.errors import SettingError, need_number, require
-from latebloomer.racing.checkpoints.saved_states import SavedStates
-from latebloomer.racing.checkpoints.schedule import CheckpointSchedule
+from latebloomer.errors import LearnerError, SettingError, need_number, require
+from latebloomer.racing.checkpoints.saved_states import CheckpointSchedule, SavedStates
 from latebloomer.racing.learner import Entry
-from latebloomer.session.events import (
-    LearnerLeft,
-    PullFailed,
-    PullStarted,
-    Restored,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-    Waiting,
-    WarningNoted,
-)
+from latebloomer.racing.settings import Settings
+from latebloomer.session.events import Event, PullStarted, Saved, SaveFailed, Waiting
+from latebloomer.session.session import Session
 
-Report: TypeAlias = (
-    ScoreReported
-    | PullFailed
-    | LearnerLeft
-    | PullStarted
-    | Restored
-    | Saved
-    | SaveFailed
-    | WarningNoted
-    | Waiting
-)
+Report: TypeAlias = Event | PullStarted | Waiting
+WITHOUT = "or omit max_in_memory to keep all learners in memory"
 
 
 class Order(NamedTuple):
@@ -73,6 +57,7 @@ class HandedOver(NamedTuple):
     events: list[Report]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Runner(ABC):
     """Trains the learners of one race; how it does that is set here.
 
@@ -91,44 +76,39 @@ class Runner(ABC):
         with phases. Default: no limit.
     """
 
+    timeout: float | None = None
+    retries: int = 1
+    checkpoint_every: int | None = None
+    max_in_memory: int | None = None
+
     name: ClassVar[str] = ""  # by which `runner=` finds it; empty for runners of others
     fragile: ClassVar[bool] = False  # whether learners may be lost while the race continues
-    in_phases: bool = False  # whether its orders are a whole phase, or one pull
-    lanes: int = 1  # pulls that can be made at the same time
-    held: bool = False
+    in_phases = False  # whether its orders are a whole phase, or one pull
+    lanes = 1  # pulls that can be made at the same time
+    held = False
 
-    def __init__(
-        self,
-        *,
-        timeout: float | None = None,
-        retries: int = 1,
-        checkpoint_every: int | None = None,
-        max_in_memory: int | None = None,
-    ) -> None:
-        if timeout is not None:
-            need_number("timeout", timeout)
-            require(0 < timeout < inf, "timeout", timeout, "above 0 and finite",
+    def __post_init__(self) -> None:
+        if self.timeout is not None:
+            need_number("timeout", self.timeout)
+            require(0 < self.timeout < inf, "timeout", self.timeout, "above 0 and finite",
                     "it is the number of seconds that one pull may take")  # fmt: skip
-        _need_whole("retries", retries, 0, "it is how often a failed pull is retried")
-        if checkpoint_every is not None:
-            _need_whole("checkpoint_every", checkpoint_every, 1, "it is pulls between checkpoints")
-        if max_in_memory is not None:
-            _need_whole("max_in_memory", max_in_memory, 1, "it is a number of learners in memory")
-        self.timeout, self.retries = timeout, retries
-        self.checkpoint_every, self.max_in_memory = checkpoint_every, max_in_memory
+        for name, least, why in (
+            ("retries", 0, "it is how often a failed pull is retried"),
+            ("checkpoint_every", 1, "it is pulls between checkpoints"),
+            ("max_in_memory", 1, "it is a number of learners in memory"),
+        ):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            default = value is None and name != "retries"
+            require(whole or default, name, value, f"an integer >= {least}", why)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, for the journal; `make_runner` reads them."""
-        return {
-            "name": self.name or type(self).__qualname__,
-            "timeout": self.timeout,
-            "retries": self.retries,
-            "checkpoint_every": self.checkpoint_every,
-            "max_in_memory": self.max_in_memory,
-        }
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"name": self.name or type(self).__qualname__, **settings}
 
     @property
-    def batch(self) -> int:
+    def batch_size(self) -> int:
         """Number of learners pulled at the same time for a policy that decides every pull."""
         return self.lanes
 
@@ -184,11 +164,6 @@ class Runner(ABC):
         """Free everything."""
 
 
-def _need_whole(name: str, value: Any, least: int, why: str) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole and value >= least, name, value, f"an integer >= {least}", why)
-
-
 def make_runner(runner: str | Runner) -> Runner:
     """Return the runner that a short form means; a runner itself is returned unchanged."""
     if isinstance(runner, Runner):
@@ -205,17 +180,60 @@ def make_runner(runner: str | Runner) -> Runner:
 
 def recorded_runner(settings: Mapping[str, Any]) -> Runner:
     """Return a runner with the settings that `Runner.as_dict` gave."""
+    from latebloomer.racing.runners.local import LocalRunner
+    from latebloomer.racing.runners.ray_runner import RayRunner
+
     values = dict(settings)
     name = values.pop("name")
-    if name == "local":
-        from latebloomer.racing.runners.local import LocalRunner
-
-        return LocalRunner(**values)
-    if name == "ray":
-        from latebloomer.racing.runners.ray.ray_runner import RayRunner
-
-        return RayRunner(**values)
+    if name in ("local", "ray"):
+        return LocalRunner(**values) if name == "local" else RayRunner(**values)
     raise SettingError(
         f"This race was run by {name}, which is not a runner of this library: pass it again with "
         "resume(..., runner=...), or resume with runner='local'."
+    )
+
+
+# --- few learners in memory ---
+
+
+def check_memory_limit(
+    most: int | None, entries: Sequence[Entry], session: Session, settings: Settings
+) -> None:
+    """Raise an error if these learners cannot be raced with at most `most` of them in memory.
+
+    A policy with phases fixes how many pulls each learner makes before the next decision, so they
+    can be made learner by learner. The others wait in their checkpoints.
+    """
+    if most is None or most >= len(entries):
+        return
+    given, policy = f"max_in_memory={most}", session.policy
+    if session.decides_every_pull or policy.decides_after_sweeps():
+        after = "pull" if session.decides_every_pull else "sweep"
+        raise SettingError(
+            f"{given} cannot be used with {policy!r}, which decides after every {after}: learners "
+            "would be saved and loaded each time. Choose a policy with phases (auto, r-sr, sh), "
+            f"{WITHOUT}."
+        )
+    if settings.seconds is not None:
+        raise SettingError(
+            f"{given} cannot be combined with seconds={settings.seconds:g}: a time-based race is "
+            "re-planned when all learners have equal pulls, and with max_in_memory= that happens "
+            f"only between phases. Use budget=..., {WITHOUT}."
+        )
+    for entry in entries:
+        if not entry.rebuilds:
+            raise LearnerError(
+                f"{given}, but learner {entry.name!r} is an object, which is in memory as long as "
+                f"you hold it. Pass a function that builds it, {WITHOUT}."
+            )
+        if isgeneratorfunction(entry.given):
+            raise LearnerError(f"{given}: {cannot_let_go(entry.name, 'it is a generator')}")
+
+
+def cannot_let_go(name: str, why: str) -> str:
+    """Return what to do about a learner that cannot leave the memory."""
+    return (
+        f"Learner {name!r} cannot be saved and released ({why}). Pass a function that returns an "
+        "object with pull(), save(folder) and load(folder), or one that can be pickled, "
+        f"{WITHOUT}."
     )

@@ -3,76 +3,99 @@
 A host answers calls with plain values and never decides anything. An exception of the learner is
 an answer too. Only the loss of a process, and a call that takes too long, are seen from outside:
 `LimitedHost` makes answers of these.
+
+To other processes go the functions that build learners, pickled, with the folders of their
+modules. Back comes the trained winner: pickled, or by its save and load. Pickles go from the
+driver to its own processes and back, never to or from anyone else.
 """
 
 from __future__ import annotations
 
-import threading
+import pickle
+import sys
 import traceback
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from queue import Empty, SimpleQueue
+from functools import partial
+from importlib import import_module
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from latebloomer._util.text import printable, reason_of, shortened
 from latebloomer.errors import LearnerError
-from latebloomer.racing.checkpoints.kept_models import is_bare, pickling
-from latebloomer.racing.checkpoints.saved_states import restore
-from latebloomer.racing.checkpoints.storage import Storage, Stored, place_of
-from latebloomer.racing.learner import (
-    Entry,
-    as_score,
-    can_save,
-    steps_of,
-    trained,
-)
+from latebloomer.racing.checkpoints import saved_states
+from latebloomer.racing.checkpoints.storage import Storage, place_of
+from latebloomer.racing.learner import Entry, already_had, as_score, can_save, steps_of, trained
+from latebloomer.racing.runners.contract import HandedOver, Report, RunnerContext
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.transfer import dumps
 from latebloomer.session.events import (
     FINISHED,
-    INTERRUPTED,
-    TIMEOUT,
     LearnerLeft,
     PullFailed,
     Saved,
+    SaveFailed,
     ScoreReported,
+    WarningNoted,
 )
 
 LONGEST = 12_000  # characters of a traceback that are kept
-DOES = {"prepare": "building it", "pull": "a pull", "save": "saving it"}
+SLICE = 0.25  # seconds of pulls in one call of `train`: some 200 times what a call costs on Ray
+BARE = (
+    "it yields only scores and trains in another process, so nothing of it can be returned if it "
+    "wins. Let it yield (score, model)"
+)
+PullReport: TypeAlias = ScoreReported | LearnerLeft | PullFailed
 
 
 class Ready(NamedTuple):
     """The learner is restored; the verdict should mention the notes."""
 
     notes: list[str]
-    repeated: int = 0  # pulls that were trained again
+    repeated: int  # pulls that were trained again
+
+
+class Batch(NamedTuple):
+    """Pulls that were made in one call."""
+
+    reports: list[PullReport]  # scores, and why there are no more
+    only_scores: bool  # whether the learner is a generator without a model
 
 
 class LearnerHost:
-    """Builds a learner, trains it and saves it."""
+    """Builds a learner, trains it and saves it.
 
-    def __init__(self, arm: int, entry: Entry, states: OwnStates, apart: bool = False) -> None:
-        self.arm, self.entry, self.seed = arm, entry, entry.seed
-        self._states = states
+    With `packed` learners it is in its own process, where Ctrl-C does not arrive.
+    """
+
+    def __init__(
+        self, arm: int, given: Entry | PackedLearners, states: OwnStates | None = None
+    ) -> None:
+        self.arm, self._given = arm, given
+        self._apart = isinstance(given, PackedLearners)
+        self._states = OwnStates() if states is None else states
         self.learner: Any = None
+        self.seed = 0
         self.done = 0  # pulls that it has had
-        self._apart = apart  # in its own process: Ctrl-C does not arrive here
         self.lost = False  # whether it cannot be used any more
+
+    def hello(self) -> None:
+        """Answer that the process is running."""
 
     def prepare(
         self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls."""
-        self.done = saved.n if saved else 0
-        self._states.enter(self)
         try:
-            self.learner, notes, repeated = restore(
-                self.entry, done, saved, recorded, storage, self._pull_of
+            if isinstance(self._given, PackedLearners):
+                self._given = unpack(self._given)[self.arm]  # the others are not needed here
+            entry = self._given
+            self.seed, self.done = entry.seed, saved.n if saved else 0
+            self._states.enter(self)
+            self.learner, notes, repeated = saved_states.restore(
+                entry, done, saved, recorded, storage, self._pull_of
             )
-        except BaseException as error:
+        except BaseException as error:  # in the learner's code or its modules
             return self._failure(done + 1, error, "restore")
         self.done = done
         return Ready(notes, repeated)
@@ -81,7 +104,7 @@ class LearnerHost:
         self._states.enter(self)
         return learner.pull()
 
-    def pull(self) -> ScoreReported | LearnerLeft | PullFailed:
+    def pull(self) -> PullReport:
         """Make one pull."""
         self._states.enter(self)
         began = perf_counter()
@@ -100,6 +123,19 @@ class LearnerHost:
         self.done += 1
         return ScoreReported(self.arm, score, seconds, steps_of(self.learner))
 
+    def train(self, start: int, count: int) -> Batch:
+        """Make up to `count` pulls within about `SLICE` seconds, after `start` earlier ones."""
+        if self.done != start:
+            text = f"it has had {self.done} pulls and should have had {start}"
+            return Batch([PullFailed(self.arm, start + 1, "lost", text)], False)
+        until = perf_counter() + SLICE
+        reports = [self.pull()]
+        while (
+            len(reports) < count and type(reports[-1]) is ScoreReported and perf_counter() < until
+        ):
+            reports.append(self.pull())
+        return Batch(reports, self.yields_only_scores())
+
     def _finished(self) -> LearnerLeft | PullFailed:
         n = self.done
         if n == 0:
@@ -111,21 +147,22 @@ class LearnerHost:
         """Return the failure that an exception in the learner's code is; Ctrl-C is none."""
         if isinstance(error, KeyboardInterrupt) and not self._apart:
             raise error
-        return failure_of(self.arm, n, error, kind)
+        details = shortened("".join(traceback.format_exception(error)), LONGEST)
+        return PullFailed(self.arm, n, kind, reason_of(error), printable(details))
 
-    def save(self, storage: Storage, pickled: bool) -> Stored | str | None:
-        """Save the state; return why that failed, or None if there is no save and load.
-
-        If `pickled`, a learner without `save` and `load` is pickled.
-        """
-        if not (pickled or can_save(self.learner)):
+    def save(self, storage: Storage, pickled: bool) -> Saved | SaveFailed | None:
+        """Save the state; None if there is no save and load, and it is not to be pickled."""
+        learner, place = self.learner, place_of(self.arm, self.done)
+        if not (pickled or can_save(learner)):
             return None
         self._states.enter(self)
-        fill = self.learner.save if can_save(self.learner) else pickling(self.learner)
+        own = learner.save if can_save(learner) else partial(saved_states.pickle_learner, learner)
         try:
-            return storage.keep(place_of(self.arm, self.done), fill)
+            stored = storage.keep(place, own)
         except BaseException as error:  # of the learner's own code, or of the disk
-            return self._failure(self.done + 1, error, "save").reason
+            reason = self._failure(self.done + 1, error, "save").reason
+            return SaveFailed(self.arm, self.done, reason)
+        return Saved(self.arm, self.done, place, *stored)
 
     def fetch(self) -> bytes | str:
         """Return the trained learner, pickled; or why it cannot be pickled."""
@@ -136,175 +173,104 @@ class LearnerHost:
 
     def yields_only_scores(self) -> bool:
         """Return whether the learner is a generator without a model, which cannot be kept."""
-        return is_bare(trained(self.learner))
+        return saved_states.is_bare(trained(self.learner))
 
     def close(self) -> None:
         """Free the learner."""
         self.learner = None
 
 
-def failure_of(arm: int, n: int, error: BaseException, kind: str) -> PullFailed:
-    """Return an exception in a learner's code as the failure of its pull `n`."""
-    details = shortened("".join(traceback.format_exception(error)), LONGEST)
-    return PullFailed(arm, n, kind, reason_of(error), printable(details))
+# --- to other processes ---
 
 
-# --- calls that may take only so long ---
+class PackedLearners(NamedTuple):
+    """The learners of a race, to be built in other processes."""
+
+    entries: bytes | Sequence[Entry]  # one pickle: data that learners share travels once
+    path: tuple[str, ...]  # where the driver looks for modules
 
 
-OUT_OF_TIME = "it was still running when the race's time and its grace period were over"
+def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
+    """Return the learners for other processes; raise an error that names one that cannot be sent.
 
-
-class TooLong(Exception):
-    """A call takes longer than `timeout`."""
-
-
-class OutOfTime(Exception):
-    """A call still runs when the race's time and its grace period are over."""
-
-
-class Died(Exception):
-    """A learner's process has ended; the text says how."""
-
-
-class LimitedHost(ABC):
-    """A host whose calls end: with an answer, or with a failure when their time is over."""
-
-    def __init__(self, arm: int, timeout: float | None) -> None:
-        self.arm, self.lost, self.done = arm, False, 0
-        self._timeout = timeout
-
-    @abstractmethod
-    def _answer(self, limit: float | None, method: str, *args: Any) -> Any:
-        """Return the host's answer; raise `TooLong`, `OutOfTime` or `Died` if there is none."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free the learner."""
-
-    def _call(self, limit: float | None, method: str, *args: Any) -> Any:
-        began = perf_counter()
-        try:
-            return self._answer(limit, method, *args)
-        except TooLong:
-            kind, why = TIMEOUT, f"{DOES[method]} took longer than timeout={self._timeout:g} s"
-        except OutOfTime:
-            kind, why = INTERRUPTED, OUT_OF_TIME
-        except Died as error:
-            kind, why = "died", str(error)
-        self.lost, took = True, perf_counter() - began
-        return PullFailed(self.arm, self.done + 1, kind, why, seconds=took)
-
-    def prepare(
-        self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
-    ) -> Ready | PullFailed:
-        """Build the learner and bring it to `done` pulls; each repeated pull has its own time."""
-        self.done = done
-        again = done - (saved.n if saved else 0)
-        limit = None if self._timeout is None else self._timeout * (1 + again)
-        answer: Ready | PullFailed = self._call(limit, "prepare", done, saved, recorded, storage)
-        return answer
-
-    def pull(self) -> ScoreReported | LearnerLeft | PullFailed:
-        """Make one pull."""
-        answer: ScoreReported | LearnerLeft | PullFailed = self._call(self._timeout, "pull")
-        if type(answer) is ScoreReported:
-            self.done += 1
-        return answer
-
-    def save(self, storage: Storage, pickled: bool) -> Stored | str | None:
-        """Save the state; return why that failed, or None if there is no save and load."""
-        answer: Any = self._call(self._timeout, "save", storage, pickled)
-        return answer.reason if isinstance(answer, PullFailed) else answer
-
-    def fetch(self) -> bytes | str:
-        """Return the trained learner, pickled; or why that is not available."""
-        answer: Any = self._call(None, "fetch")
-        return answer.reason if isinstance(answer, PullFailed) else answer
-
-    def yields_only_scores(self) -> bool:
-        """Return whether the learner is a generator without a model, which cannot be kept."""
-        return self._call(None, "yields_only_scores") is True
-
-
-class ThreadHost(LimitedHost):
-    """A host in this process. A call that takes too long is abandoned with its learner."""
-
-    def __init__(self, host: LearnerHost, timeout: float, thread: CallThread) -> None:
-        super().__init__(host.arm, timeout)
-        self._host, self._thread = host, thread
-
-    @property
-    def learner(self) -> Any:
-        """The learner itself."""
-        return self._host.learner
-
-    def _answer(self, limit: float | None, method: str, *args: Any) -> Any:
-        answer = getattr(self._host, method)
-        return (
-            answer(*args) if limit is None else self._thread.within(limit, lambda: answer(*args))
-        )
-
-    def _call(self, limit: float | None, method: str, *args: Any) -> Any:
-        answer = super()._call(limit, method, *args)
-        if self.lost and not self._host.entry.rebuilds:
-            text = f"{answer.reason}, and it cannot be tried again: the abandoned call still "
-            text += "holds the object. Pass a function that builds the learner"
-            return replace(answer, reason=text, final=True)
-        return answer
-
-    def close(self) -> None:
-        """Free the learner; an abandoned call keeps it until it returns."""
-        if not self.lost:
-            self._host.close()
-
-
-class CallThread:
-    """Makes calls in a second thread and waits for each only so long.
-
-    Python cannot end a thread. A call that takes too long is abandoned: it runs in the background
-    until it returns, holding its memory, and its result is discarded. Its thread does not keep the
-    program from ending.
+    For processes that are a copy of this one they are not pickled.
     """
+    for entry in entries:
+        if not entry.rebuilds:
+            already_had(entry.given, 0)  # one that was trained here does not begin there
+    if copied:
+        return PackedLearners(entries, ())
+    try:
+        return PackedLearners(dumps(list(entries)), tuple(sys.path))
+    except Exception:  # whatever pickling a user's object raises
+        for entry in entries:
+            _need_packable(entry)
+        raise
 
-    def __init__(self) -> None:
-        self._jobs: SimpleQueue[Any] = SimpleQueue()
-        self._thread: threading.Thread | None = None
 
-    def within(self, seconds: float, call: Callable[[], Any]) -> Any:
-        """Return what a call returns; raise `TooLong` if that takes more than `seconds`."""
-        if self._thread is None:
-            self._jobs = SimpleQueue()
-            self._thread = threading.Thread(target=_make_calls, args=(self._jobs,), daemon=True)
-            self._thread.start()
-        answer: SimpleQueue[Any] = SimpleQueue()
-        self._jobs.put((call, answer))
+def dumps(value: object) -> bytes:
+    """Return a pickle; by cloudpickle if it is installed, which takes interactive functions."""
+    for module in ("cloudpickle", "ray.cloudpickle"):
+        with suppress(ImportError):
+            return bytes(import_module(module).dumps(value))
+    return pickle.dumps(value)
+
+
+def _need_packable(entry: Entry) -> None:
+    try:
+        dumps(entry)
+    except Exception as error:
+        raise LearnerError(
+            f"learner {entry.name!r} cannot be sent to another process ({type(error).__name__}: "
+            f"{error}): give a function that makes what it needs (files, locks, connections, "
+            "models on a GPU) when it is called, instead of an object that holds it"
+        ) from error
+
+
+def unpack(packed: PackedLearners) -> Sequence[Entry]:
+    """Return the learners in the process that builds them; search the driver's folders too."""
+    if not isinstance(packed.entries, bytes):
+        return packed.entries
+    sys.path += [folder for folder in packed.path if folder not in sys.path]
+    entries: list[Entry] = pickle.loads(packed.entries)
+    return entries
+
+
+# --- and back ---
+
+
+def hand_over(
+    context: RunnerContext,
+    entry: Entry,
+    arm: int,
+    pulls: int,
+    fetched: bytes | str,
+    save: Callable[[], Saved | SaveFailed | None],
+) -> HandedOver:
+    """Return the learner from what its process answered: its pickle, or why there is none.
+
+    `save` lets its process save it now.
+    """
+    why = fetched
+    if isinstance(fetched, bytes):
         try:
-            value, error = answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
-        except Empty:
-            self._jobs.put(None)  # the thread ends when the abandoned call does
-            self._thread = None
-            raise TooLong from None
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error, call  # a cycle that would keep the learner in memory
-        return value
-
-    def close(self) -> None:
-        """End the thread."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join()
-            self._thread = None
-
-
-def _make_calls(jobs: SimpleQueue[Any]) -> None:
-    while (job := jobs.get()) is not None:
-        call, answer = job
-        try:
-            answer.put((call(), None))
-        except BaseException as error:  # raised again in the thread that waits
-            answer.put((None, error))
-        del job, call, answer  # else the learner stays in memory until the next call
+            return HandedOver(pickle.loads(fetched), [])  # written by our own process
+        except Exception as error:  # of a GPU or a module that is not here
+            why = reason_of(error)
+    events: list[Report] = []
+    try:
+        saved: Any = context.states.newest(arm, pulls)
+        if saved is None or saved.n != pulls:
+            saved = save()
+            if not isinstance(saved, Saved):
+                raise LearnerError("it cannot be saved")
+            events.append(saved)
+        recorded, storage = context.recorded(arm), context.states.storage
+        learner, _, _ = saved_states.restore(entry, pulls, saved, recorded, storage)
+        return HandedOver(trained(learner), events)
+    except Exception:  # the learner's own: what it needs is not on this machine
+        text = (
+            f"it was trained in another process and cannot be returned ({why!s}). Give it "
+            "save(folder) and load(folder), or let a generator yield (score, model)"
+        )
+        return HandedOver(None, [*events, WarningNoted(arm, text)])

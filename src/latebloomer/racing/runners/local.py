@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing.checkpoints.saved_states import saved_event
-from latebloomer.racing.checkpoints.storage import Stored
 from latebloomer.racing.learner import bare, note_pulls, trained
-from latebloomer.racing.runners.child_process import FORKS, ChildProcess, make_forker
-from latebloomer.racing.runners.contract import (
-    HandedOver,
-    Orders,
-    Report,
-    Runner,
-    RunnerContext,
+from latebloomer.racing.runners import contract
+from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
+from latebloomer.racing.runners.learner_host import BARE, LearnerHost, hand_over, pack, unpack
+from latebloomer.racing.runners.limited_host import (
+    FORKS,
+    CallThread,
+    ChildProcess,
+    ThreadHost,
+    make_forker,
 )
-from latebloomer.racing.runners.learner_host import CallThread, LearnerHost, ThreadHost
-from latebloomer.racing.runners.memory_limit import cannot_let_go
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.racing.runners.transfer import BARE, PackedLearners, hand_over, pack, unpack
 from latebloomer.session.events import (
     PullFailed,
     PullStarted,
@@ -37,17 +34,12 @@ from latebloomer.session.events import (
 Host: TypeAlias = LearnerHost | ThreadHost | ChildProcess
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LocalRunner(Runner):
     """Train learners on this machine, one pull after the other.
 
     Parameters
     ----------
-    isolate : bool
-        Whether each learner has its own local process, so that a crash in compiled code ends only
-        that learner.
-    max_in_memory : int | None
-        Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
-        with phases. Default: no limit.
     timeout : float | None
         Seconds that building, loading or saving a learner, or one pull, may take. A call that
         takes longer counts as failed. In this process it cannot be ended: it runs on in the
@@ -57,34 +49,26 @@ class LocalRunner(Runner):
     checkpoint_every : int | None
         Save each learner every this many pulls. Default: once 20 s of its training, and 20 times
         the duration of its last save, are unsaved.
+    max_in_memory : int | None
+        Maximum number of learners in memory; the others wait in checkpoints. Requires a policy
+        with phases. Default: no limit.
+    isolate : bool
+        Whether each learner has its own local process, so that a crash in compiled code ends only
+        that learner.
     """
+
+    isolate: bool = False
 
     name: ClassVar[str] = "local"
 
-    def __init__(
-        self,
-        *,
-        isolate: bool = False,
-        max_in_memory: int | None = None,
-        timeout: float | None = None,
-        retries: int = 1,
-        checkpoint_every: int | None = None,
-    ) -> None:
-        super().__init__(
-            timeout=timeout, retries=retries, checkpoint_every=checkpoint_every,
-            max_in_memory=max_in_memory,
-        )  # fmt: skip
-        if not isinstance(isolate, bool):
-            raise SettingError(f"isolate={isolate!r}, but isolate must be True or False")
-        self.isolate = isolate
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.isolate, bool):
+            raise SettingError(f"isolate={self.isolate!r}, but isolate must be True or False")
         self._live: dict[int, Host] = {}  # the learner that was pulled last comes last
         self._states = OwnStates()
         self._thread = CallThread()
         self._forker: ThreadPoolExecutor | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return super().as_dict() | {"isolate": self.isolate}
 
     @property
     def interrupts(self) -> bool:
@@ -99,7 +83,7 @@ class LocalRunner(Runner):
         self.in_phases = self._few = most is not None and most < len(entries)
         if self.isolate:
             # A forked process has all learners in its memory; a spawned one receives them.
-            self._packed = PackedLearners.unpacked(entries) if FORKS else pack(entries)
+            self._packed = pack(entries, copied=FORKS)
             self._forker = make_forker()
 
     # --- pulls ---
@@ -127,7 +111,9 @@ class LocalRunner(Runner):
         yield report
         if type(report) is ScoreReported and arm in self._live:
             if self.isolate and arm not in self._checked:
-                yield from self._check_model(arm)
+                self._checked.add(arm)
+                if host.yields_only_scores():
+                    yield WarningNoted(arm, BARE)
             if self._context.schedule.is_due(arm, done + 1):
                 yield from self.save({arm: done + 1})
 
@@ -137,11 +123,6 @@ class LocalRunner(Runner):
         return (
             next((i for i in reversed(self._live) if i in orders), first) if self._few else first
         )
-
-    def _check_model(self, arm: int) -> Iterator[WarningNoted]:
-        self._checked.add(arm)
-        if self._live[arm].yields_only_scores():
-            yield WarningNoted(arm, BARE)
 
     # --- from a checkpoint, or from nothing ---
 
@@ -167,7 +148,9 @@ class LocalRunner(Runner):
         if self._forker is not None:
             return ChildProcess(arm, self._packed, self.timeout, self._context, self._forker)
         host = LearnerHost(arm, entry, self._states)
-        return host if self.timeout is None else ThreadHost(host, self.timeout, self._thread)
+        if self.timeout is None:
+            return host
+        return ThreadHost(host, self.timeout, self._thread, entry.rebuilds)
 
     def _make_room(self) -> Iterator[Saved]:
         """Save learners and release them until one more fits into memory."""
@@ -179,7 +162,7 @@ class LocalRunner(Runner):
                 for report in self.save({arm: pulls}):
                     if isinstance(report, SaveFailed):
                         name = self._context.entries[arm].name
-                        raise LearnerError(cannot_let_go(name, report.reason))
+                        raise LearnerError(contract.cannot_let_go(name, report.reason))
                     yield report
             self._drop(arm)
 
@@ -208,15 +191,13 @@ class LocalRunner(Runner):
     def save(self, pulls: Mapping[int, int]) -> Iterator[Saved | SaveFailed]:
         """Save live arms that can be saved."""
         storage = self._context.states.storage
-        for arm, n in pulls.items():
+        for arm in pulls:
             host = self._live.get(arm)
-            stored = None if host is None else host.save(storage, self._few)
+            saved = None if host is None else host.save(storage, self._few)
             if host is not None and host.lost:
                 self._drop(arm)
-            if isinstance(stored, Stored):
-                yield saved_event(arm, n, stored)
-            elif stored is not None:
-                yield SaveFailed(arm, n, stored)
+            if saved is not None:
+                yield saved
 
     def learner(self, arm: int, pulls: int) -> HandedOver:
         """Return the trained learner, restored if it is not live."""
@@ -231,14 +212,11 @@ class LocalRunner(Runner):
         host = self._live[arm]
         if not isinstance(host, ChildProcess):
             return HandedOver(trained(host.learner), events)
-        entry, fetched, storage = (
-            unpack(self._packed)[arm],
-            host.fetch(),
-            self._context.states.storage,
-        )
+        storage = self._context.states.storage
         found = hand_over(
-            self._context, entry, arm, pulls, fetched, lambda: host.save(storage, self._few)
-        )
+            self._context, unpack(self._packed)[arm], arm, pulls, host.fetch(),
+            lambda: host.save(storage, self._few),
+        )  # fmt: skip
         return HandedOver(found.learner, [*events, *found.events])
 
     def stop(self) -> None:

@@ -1,0 +1,280 @@
+"""A race whose learners another tool trains: which trials may continue, and how each ended.
+
+The tool's scheduler asks and reports; the policy's phases say up to which level a trial trains
+before it waits for the others. The journal is the state: after a kill a new process reads it and
+continues, whatever the tool itself has kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from latebloomer._util.atomic_files import make_folder
+from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.library_learner import need_reported
+from latebloomer.policies.base import Policy
+from latebloomer.racing.journal import Place, files
+from latebloomer.racing.journal.journal import EventLog
+from latebloomer.racing.journal.listing import names_folder
+from latebloomer.racing.learner import as_score
+from latebloomer.racing.race_state import RaceState, fresh_session
+from latebloomer.racing.settings import (
+    holds_race,
+    need_same,
+    need_same_settings,
+    process_name,
+    race_in,
+    settings_of,
+    versions,
+)
+from latebloomer.racing.stopping import Stopwatch
+from latebloomer.racing.training_share import units_of
+from latebloomer.racing.verdict.build import build_verdict
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session import events
+from latebloomer.session.session import Session
+
+GO_ON, WAIT, END = "continue", "wait", "end"  # what a trial does next
+
+
+class HostedRace:
+    """The race of `n_trials` trials that another tool makes and trains.
+
+    A pull is one result of a trial. `budget` counts them; `trainings=8, full_steps=81` is a
+    budget of eight full trainings of 81 results. The journal is opened when the first trial
+    comes, so that schedulers can be copied and pickled before.
+    """
+
+    def __init__(
+        self,
+        n_trials: int,
+        journal: Place,
+        *,
+        budget: int | None = None,
+        trainings: float | None = None,
+        full_steps: int | None = None,
+        horizon: int | None = None,
+        policy: Policy | str = "auto",
+        min_pulls: int = 1,
+        seed: int = 0,
+        maximize: bool = True,
+    ) -> None:
+        require(need_whole("n_trials", n_trials) >= 2, "n_trials", n_trials, "at least 2",
+                "with one there is nothing to choose")  # fmt: skip
+        if trainings is not None and full_steps is None:
+            raise SettingError(
+                f"trainings={trainings} also needs full_steps=, the number of results that a "
+                "trial reports in a full training"
+            )
+        self.place = _file(journal)
+        self.names = tuple(f"trial {k}" for k in range(n_trials))
+        units = units_of(
+            dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
+        )
+        own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
+        self.settings = settings_of(policy, **units, **own)
+        self._policy = policy  # as it was named
+        self._state: RaceState | None = None
+        self._journal: EventLog | None = None
+        self._clock = Stopwatch()
+        self._seen: set[int] = set()  # arms whose trials were met in this process
+        self._crowded = False  # whether there were more trials than arms
+        self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
+        need_phases(fresh_session(self.settings, self.names))
+
+    # --- the journal ---
+
+    @property
+    def state(self) -> RaceState:
+        """The race so far; the journal is read, or made, at the first use."""
+        if self._state is None:
+            self._state = self._taken_up()
+            self._clock = Stopwatch(self._state.elapsed)
+            if self._state.session.over:
+                self.close()
+            else:
+                self.record(events.Began(process_name(), versions()))
+        return self._state
+
+    def _taken_up(self) -> RaceState:
+        if holds_race(self.place):
+            need_same_settings(self.place, self.settings, self._policy)
+            known, now = (
+                {"n_trials": len(race_in(self.place).names)},
+                {"n_trials": len(self.names)},
+            )
+            need_same(self.place, known, now, "Give the same to resume it, or another journal=.")
+            self._journal = files.reopen(self.place)
+        else:
+            make_folder(self.place.parent)
+            created = events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
+            self._journal = files.create(self.place, created)
+        return RaceState.replayed(self._journal.read(), self._policy)
+
+    @property
+    def session(self) -> Session:
+        return self.state.session
+
+    def record(self, *happened: events.Event) -> None:
+        """Write events to the journal, then apply them to the race."""
+        state = self.state
+        if self._journal is not None:
+            self._journal.append(*happened, elapsed=self._clock.elapsed)
+        state.elapsed = self._clock.elapsed
+        for event in happened:
+            state.apply(event)
+
+    def close(self) -> None:
+        """Close the journal; what is known stays."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the race, which is in the journal."""
+        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_doubted": set()}
+
+    # --- trials ---
+
+    def assign(self, trial: str, config: Mapping[str, Any]) -> int | None:
+        """Return the arm of a trial: its arm before a kill, else the next, or None."""
+        known, plain = self.state.trials, plain_config(config)
+        same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
+        same.sort(key=lambda arm: known[arm].trial != trial)
+        free = [arm for arm in range(len(self.names)) if arm not in known]
+        arm = next(iter([*same, *free]), None)
+        if arm is not None:
+            self._seen.add(arm)
+            if arm not in known:
+                self.record(events.Assigned(arm, trial, plain))
+        elif not self._crowded and not self.over:
+            self._crowded = True
+            text = f"{trial} and other trials beyond n_trials did not race"
+            self.record(events.WarningNoted(None, text))
+        return arm
+
+    def on_result(
+        self, arm: int, result: Mapping[str, Any], counter: str, metric: str, seconds: float
+    ) -> str:
+        """Take what a trial reports by the names of its counter and its metric."""
+        n = need_count(need_reported(counter, result), counter)
+        return self.on_event(arm, n, need_reported(metric, result), seconds)
+
+    def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
+        """Take the n-th result of a trial and return what the trial does next."""
+        known = self.session.pulls_of(arm)
+        try:
+            value = as_score(score)
+        except LearnerError as error:
+            self.leave(arm, events.FAILED, f"pull {n}: {error}")
+            return END
+        if n <= known:  # trained again after a kill
+            self._compare(arm, n, value)
+            now = self.next_of(arm)
+            return GO_ON if n < known and now != END else now
+        if n > known + 1:
+            raise LearnerError(
+                f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
+                "report 1, 2, 3, ... and continue from the checkpoint after a pause"
+            )
+        if self.session.accepts(arm):
+            self.record(events.ScoreReported(arm, value, seconds))
+            self._end_if_over()
+        return self.next_of(arm)
+
+    def _compare(self, arm: int, n: int, score: float) -> None:
+        before = self.session.scores(arm)[n - 1]
+        if score != before and arm not in self._doubted and not self.session.over:
+            self._doubted.add(arm)
+            text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
+            self.record(events.WarningNoted(arm, text))
+
+    def next_of(self, arm: int) -> str:
+        """Return what a trial does next: continue, wait for others of its phase, or end."""
+        if self.session.over or arm not in self.session.racing:
+            return END
+        return GO_ON if self.session.accepts(arm) else WAIT
+
+    def leave(self, arm: int, how: str, why: str) -> None:
+        """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
+        if self.next_of(arm) == END or self.session.departure(arm) is not None:
+            return
+        if how == events.FINISHED and not self.session.pulls_of(arm):
+            how, why = events.FAILED, "it ended before its first result"
+        self.record(events.LearnerLeft(arm, how, why))
+        self._end_if_over()
+
+    def level(self, arm: int) -> int:
+        """Return the number of pulls up to which a trial may train now."""
+        return self.session.pulls_of(arm) + self.session.ask_phase().get(arm, 0)
+
+    # --- the end ---
+
+    @property
+    def over(self) -> bool:
+        """True if no trial trains any more."""
+        return self.session.over
+
+    def _end_if_over(self) -> None:
+        if self.over and self.state.verdict is None:
+            if any(map(self.session.pulls_of, self.session.racing)):
+                self.record(events.Decided(self.verdict().summary()))
+            self.record(events.Ended())
+            self.close()
+
+    def verdict(self) -> Verdict:
+        """Return which trial to keep and why, or the standings so far."""
+        return build_verdict(self.state, self.place)
+
+    def __str__(self) -> str:
+        session, settings = self.session, self.settings
+        left = f"{len(session.racing)} of {len(self.names)} trials race"
+        return f"latebloomer, {settings.rule}: {left}; {session.reason}"
+
+
+def need_phases(session: Session) -> None:
+    """Raise a `SettingError` if a policy has no levels at which trials could wait."""
+    if session.decides_every_pull or session.policy.decides_after_sweeps():
+        raise SettingError(
+            f"policy={session.policy.name!r} decides after every pull or sweep, but another "
+            "tool's trials can only wait at the levels of phases: choose 'auto', 'r-sr' or 'sh', "
+            "or race(...) with it"
+        )
+
+
+def need_count(value: Any, name: str) -> int:
+    """Return a trial's own counter as an integer."""
+    whole = isinstance(value, Real) and float(value).is_integer() and float(value) >= 1
+    require(whole, name, value, "an integer >= 1", "it counts a trial's results")
+    return int(value)
+
+
+def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as a journal gives it back, the same in every process.
+
+    >>> plain_config({"lr": 0.1, "size": (2, 3), "act": len})
+    {'lr': 0.1, 'size': [2, 3], 'act': '<built-in function len>'}
+    """
+    return json.loads(json.dumps(dict(config), default=_text))
+
+
+def _text(value: Any) -> Any:
+    if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
+        return value.item()
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _file(journal: Any) -> Path:
+    if not isinstance(journal, str | os.PathLike) or not str(journal) or names_folder(journal):
+        raise SettingError(
+            f"journal={journal!r}, but journal must name a file: after a kill the race continues "
+            "from it"
+        )
+    return Path(journal).absolute()

@@ -1,0 +1,267 @@
+"""Our policies as a scheduler of Syne Tune: trials are paused at our levels and resumed.
+
+The journal is the state: after a kill a new tuner, with the same arguments, continues the race.
+A trial and its arm have the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from latebloomer.errors import SettingError
+from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace
+from latebloomer.integrations.library_learner import library
+from latebloomer.racing.journal import Place
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.session.events import FAILED, FINISHED
+
+__all__ = ["RaceCallback", "RaceScheduler"]
+
+
+def _base(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(f"syne_tune.{module}"), name)
+    except ImportError:  # the first scheduler that is made raises the error
+        return object
+
+
+Scheduler: Any = _base("optimizer.scheduler", "TrialScheduler")
+Suggestion: Any = _base("optimizer.scheduler", "TrialSuggestion")
+Callback: Any = _base("tuner_callback", "TunerCallback")
+STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
+WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
+
+
+class RaceScheduler(Scheduler):  # type: ignore[misc]
+    """Race `n_trials` configurations, which `searcher` proposes in the first phase.
+
+    A pull is one result of a trial. The configuration has under `max_resource_attr` the result up
+    to which the script may train now; there it saves and ends. With several workers the tuner
+    needs `callbacks=[RaceCallback(), ...]`.
+
+    Parameters
+    ----------
+    config_space : dict[str, Any]
+        Settings and the spaces that they are drawn from, as for Syne Tune.
+    n_trials : int
+        Number of configurations that race.
+    journal : Place
+        File in which every result is recorded.
+    metric : str
+        Name under which a script reports its score.
+    do_minimize : bool
+        Whether lower values of the metric are better.
+    time_attr : str
+        Name of the script's own counter of results: 1, 2, 3, ...
+    max_resource_attr : str
+        Name of the setting with the result up to which a script trains.
+    searcher : Any
+        Name of one of Syne Tune's searchers, or an object with `suggest()`.
+    searcher_kwargs : Mapping[str, Any] | None
+        Settings of a searcher that is named.
+    seed : int
+        Seed of the searcher and of the race.
+    settings : Any
+        The budget, as `budget=` (total results) or `trainings=8, full_steps=81`; and `policy`,
+        `horizon` and `min_pulls` as in `race`.
+
+    Raises
+    ------
+    MissingExtra
+        Syne Tune is not installed, or too old.
+    SettingError
+        There is no budget, or fewer than two trials.
+
+    Examples
+    --------
+    ::
+
+        from latebloomer.integrations.syne_tune import RaceScheduler
+        from syne_tune.config_space import uniform
+
+        scheduler = RaceScheduler(
+            {"slow": uniform(1, 50), "epochs": 20}, 4, "race.db", metric="accuracy",
+            do_minimize=False, trainings=2, full_steps=20,
+        )
+        first = scheduler.suggest()  # a `Tuner(scheduler=scheduler, ...)` asks this
+        assert first.config["epochs"] < 20  # it is paused there, and compared
+    """
+
+    def __init__(
+        self,
+        config_space: dict[str, Any],
+        n_trials: int,
+        journal: Place,
+        *,
+        metric: str,
+        do_minimize: bool = True,
+        time_attr: str = "epoch",
+        max_resource_attr: str = "epochs",
+        searcher: Any = "random_search",
+        searcher_kwargs: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        library("syne_tune", "trials of Syne Tune", "syne-tune")
+        super().__init__(random_seed=seed)
+        self.race = HostedRace(n_trials, journal, maximize=not do_minimize, seed=seed, **settings)
+        self.config_space, self.metric, self.do_minimize = config_space, metric, do_minimize
+        self.time_attr, self.max_resource_attr = time_attr, max_resource_attr
+        self._searcher = searcher
+        if isinstance(searcher, str):
+            factory = import_module("syne_tune.optimizer.schedulers.searchers.searcher_factory")
+            options = {"random_seed": seed, **(searcher_kwargs or {})}
+            self._searcher = factory.searcher_factory(searcher, config_space, **options)
+        self._started = 0  # trials, in this process
+        self._caps: dict[int, int] = {}  # the result up to which each running trial trains
+        self._paused: set[int] = set()
+        self._worker_times: dict[int, float] = {}  # of each trial's last result
+        self._tuner: Any = None  # by the callback
+        self._workers = 1
+
+    def verdict(self) -> Verdict:
+        """Return which trial to keep, and why."""
+        return self.race.verdict()
+
+    def best_config(self) -> dict[str, Any]:
+        """Return the winner's configuration."""
+        return dict(self.race.state.trials[self.race.session.best_arm].config)
+
+    def is_over(self, status: Any = None) -> bool:
+        """Return whether the race has finished: a tuner's `stop_criterion`."""
+        return self.race.over
+
+    # --- what Syne Tune asks ---
+
+    def suggest(self) -> Any:
+        """Start the next trial, or resume one that may train; None if the race has finished."""
+        while not self.race.over:
+            arm = self._started
+            if arm == len(self.race.names):
+                return Suggestion.resume_suggestion(*self._capped(self._next_paused()))
+            self._started += 1
+            if self._has_config(arm):
+                return Suggestion.start_suggestion(self._capped(arm)[1])
+            self.race.leave(arm, FAILED, "the searcher has no configuration for it")
+        return None
+
+    def _has_config(self, arm: int) -> bool:
+        """Return whether a trial has a configuration: that before a kill, or a new proposal."""
+        if arm in self.race.state.trials:
+            return True
+        config = self._searcher.suggest()
+        if config is not None:
+            spaces = import_module("syne_tune.config_space")
+            config = spaces.cast_config_values(config, self.config_space)
+            self.race.assign(str(arm), spaces.postprocess_config(config, self.config_space))
+        return config is not None
+
+    def _capped(self, arm: int) -> tuple[int, dict[str, Any]]:
+        """Return a configuration with the result at which its trial ends.
+
+        A trial that may not train repeats its results.
+        """
+        waits = self.race.next_of(arm) != GO_ON
+        cap = max(1, self.race.session.pulls_of(arm)) if waits else self.race.level(arm)
+        self._caps[arm] = cap
+        self._paused.discard(arm)
+        return arm, {**self.race.state.trials[arm].config, self.max_resource_attr: cap}
+
+    def _wanted(self) -> list[int]:
+        return [arm for arm in sorted(self._paused) if self.race.next_of(arm) == GO_ON]
+
+    def _next_paused(self) -> int:
+        wanted = self._wanted()
+        if not wanted:
+            raise SettingError(
+                "a worker is free, but its trials wait for others at the level of this phase: "
+                "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
+            )
+        return wanted[0]
+
+    def on_trial_result(self, trial: Any, result: Mapping[str, Any]) -> str:
+        """Count a result; a trial is paused at its level, and stopped if it was dropped."""
+        arm = int(trial.trial_id)
+        before, now = self._worker_times.get(arm, 0.0), float(result.get(WORKER_TIME, 0.0))
+        self._worker_times[arm] = now
+        seconds = now - before if now >= before else now  # a new script starts at 0
+        said = self.race.on_result(arm, result, self.time_attr, self.metric, seconds)
+        if said == GO_ON and result[self.time_attr] >= self._caps[arm]:
+            said = WAIT  # its script ends here, and is started again for the next phase
+        if said != GO_ON:
+            self._caps.pop(arm, None)
+        if said == WAIT:
+            self._paused.add(arm)
+        self.fit_workers()
+        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[said]
+
+    def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
+        """Let a script that ended before its level keep its place by its scores."""
+        self._gone(int(trial.trial_id), FINISHED, "finished")
+
+    def on_trial_error(self, trial: Any) -> None:
+        """Record a trial as failed."""
+        self._gone(int(trial.trial_id), FAILED, "its trial failed")
+
+    def _gone(self, arm: int, how: str, why: str) -> None:
+        self._caps.pop(arm, None)
+        self.race.leave(arm, how, why)
+        self.fit_workers()
+
+    def metric_names(self) -> list[str]:
+        """Return the metric that decides, in a list."""
+        return [self.metric]
+
+    def metric_mode(self) -> str:
+        """Return "min" or "max"."""
+        return "min" if self.do_minimize else "max"
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what Syne Tune keeps with the results."""
+        return {
+            "scheduler_name": type(self).__name__,
+            "scheduler_kwargs": {"policy": repr(self.race.settings.policy),
+                                 "journal": str(self.race.place)},
+            "metric_names": self.metric_names(), "metric_mode": self.metric_mode(),
+        }  # fmt: skip
+
+    # --- several workers ---
+
+    def attend(self, tuner: Any) -> None:
+        """Limit a tuner's workers to the trials that may train: it cannot wait otherwise."""
+        self._tuner, self._workers = tuner, tuner.n_workers
+        self.fit_workers()
+
+    def fit_workers(self) -> None:
+        """Set as many workers as trials run or may be started."""
+        if self._tuner is not None:
+            waiting = len(self.race.names) - self._started + len(self._wanted())
+            self._tuner.n_workers = max(1, min(self._workers, len(self._caps) + waiting))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_tuner": None}
+
+
+class RaceCallback(Callback):  # type: ignore[misc]
+    """Let a tuner have several workers, or continue in the folder of a killed one.
+
+    Examples
+    --------
+    ::
+
+        from latebloomer.integrations.syne_tune import RaceCallback
+        from syne_tune.results_callback import StoreResultsCallback
+
+        callbacks = [RaceCallback(), StoreResultsCallback()]  # of a `Tuner`
+    """
+
+    def on_tuning_start(self, tuner: Any) -> None:
+        """Remove the marks that a killed tuner left, and limit the workers."""
+        for arm in range(len(tuner.scheduler.race.names)):
+            for name in STALE if hasattr(tuner.trial_backend, "trial_path") else ():
+                with suppress(OSError):
+                    (tuner.trial_backend.trial_path(arm) / name).unlink()
+        tuner.scheduler.attend(tuner)

@@ -1,0 +1,317 @@
+"""ASHA and Hyperband as tuners ship them, for comparison: arms are stopped at rungs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from latebloomer.core.kernel import kernel
+from latebloomer.core.ledger import (
+    ANY,
+    OVER,
+    RACERS,
+    Ints,
+    Ledger,
+    remember_nothing,
+    remember_rewards,
+)
+from latebloomer.errors import need_whole
+from latebloomer.policies.base import Policy, last_that, open_arms
+
+RUNNING, STOPPED = 0.0, 1.0  # in `Ledger.memo`
+
+
+@dataclass(frozen=True)
+class ASHA(Policy):
+    r"""Train one arm after the other; stop each at the first rung where it is not among the best.
+
+    The comparator in common use: asynchronous Successive Halving (Li et al., MLSys 2020) in its
+    stopping form, on one worker, arms arriving in index order. Rungs are at g, g eta, g eta^2, ...
+    pulls below the horizon (g = `grace`). An arm continues past a rung if, of the s arms that have
+    reached it so far including this one, fewer than :math:`\max(1, \lfloor s/\eta \rfloor)` did
+    better there (the synchronous form is [Jamieson16]). A stopped arm is never considered again.
+    The recommendation is the best latest value. The defaults are Ray Tune's and Optuna's.
+
+    ASHA is not made for a fixed budget: the first arm is always trained to the horizon, a small
+    budget ends before all arms were tried, and a large one is not used up. Several pulls at the
+    same time (`Session.ask_phase`) are several workers.
+
+    Parameters
+    ----------
+    eta : int
+        At a rung, one in eta arms continues.
+    grace : int
+        Pulls before the first rung.
+    workers : int
+        Arms in training at the same time, pulled in turn.
+
+    Examples
+    --------
+    >>> ASHA().describe(arms=8, budget=100, horizon=50).phases[0].pulls
+    100
+    """
+
+    eta: int = 4
+    grace: int = 1
+    workers: int = 1
+
+    name: ClassVar[str] = "asha"
+    cites: ClassVar[tuple[str, ...]] = ("Li20",)
+    remember = staticmethod(remember_rewards)
+    example_settings = ({}, {"eta": 2, "grace": 2, "workers": 3})
+
+    def __post_init__(self) -> None:
+        need_whole("eta", self.eta, 2, "one in eta learners continues")
+        need_whole("grace", self.grace, 1, "learners are compared by their scores")
+        need_whole("workers", self.workers, 1, "at least one learner is trained at a time")
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    @kernel
+    def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
+        n = ledger.n[i]
+        ledger.rating[i] = ledger.last[i]
+        if n < horizon and is_rung(n, self.grace, self.eta) and beaten(ledger, i, n, self.eta):
+            ledger.memo[i] = STOPPED
+
+    @kernel
+    def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        running, behind, fresh = 0, OVER, OVER
+        for place in range(ledger.cursor[RACERS]):
+            i = ledger.racing[place]
+            if ledger.memo[i] == RUNNING and ledger.n[i] < horizon:
+                if ledger.n[i] == 0:
+                    fresh = i if fresh == OVER else fresh
+                else:
+                    running += 1
+                    if behind == OVER or ledger.n[i] < ledger.n[behind]:
+                        behind = i
+        return fresh if fresh != OVER and running < self.workers else behind
+
+    def pick_batch(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
+        """Return the arms in training first, then arms for the workers that are free."""
+        trainable = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] == RUNNING]
+        started = sorted(trainable, key=lambda i: (ledger.n[i] == 0, i))
+        return [*held, *started[: count - len(held)]]
+
+
+@kernel
+def is_rung(n: int, grace: int, eta: int) -> bool:
+    """Return whether n is one of grace, grace eta, grace eta^2, ...
+
+    >>> [n for n in range(1, 100) if is_rung(n, grace=2, eta=3)]
+    [2, 6, 18, 54]
+    """
+    rung = grace
+    while rung < n:
+        rung *= eta
+    return rung == n
+
+
+@kernel
+def beaten(ledger: Ledger, i: int, n: int, eta: int) -> bool:
+    """Return whether too many of the arms that have had n pulls were better at that pull."""
+    seen, better = 0, 0
+    for j in range(len(ledger.n)):
+        if ledger.n[j] >= n:
+            seen += 1
+            if ledger.Q[j][n] > ledger.Q[i][n]:
+                better += 1
+    return is_cut(better, seen, eta)
+
+
+@kernel
+def is_cut(better: int, seen: int, eta: int) -> bool:
+    """Return whether one of `seen` arms, with `better` arms ahead, is not among one in eta."""
+    return better >= max(1, seen // eta)
+
+
+class Numbers(NamedTuple):
+    """What `self` is inside the kernels; brackets are blocks of arms."""
+
+    bracket: Ints  # by arm
+    upto: Ints  # pulls at rung k of bracket b, in cell b * width + k
+    keep: Ints  # arms of bracket b that play rung k
+    width: int  # rungs of the longest bracket
+
+
+class Bracket(NamedTuple):
+    """Successive Halving over some arms: `keep[k]` of them are trained to `upto[k]` pulls."""
+
+    upto: tuple[int, ...]
+    keep: tuple[int, ...]
+
+    @property
+    def cost(self) -> int:
+        """Number of pulls."""
+        each = np.diff(self.upto, prepend=0).tolist()
+        return sum(k * n for k, n in zip(self.keep, each, strict=True))
+
+
+@dataclass(frozen=True)
+class Hyperband(Policy):
+    r"""Run several Successive Halvings side by side, from early to late drops.
+
+    The comparator in common use (Li et al., JMLR 2018; eta = 3), fitted to a fixed set of arms
+    and a fixed budget. Bracket s = S, ..., 0 begins at :math:`R \eta^{-s}` pulls and keeps one in
+    eta at each rung up to R, :math:`S = \lfloor \log_\eta \min(H, T) \rfloor`. The original draws
+    :math:`\lceil (S+1) \eta^s / (s+1) \rceil` new configurations for it; here the K arms are dealt
+    out in these proportions, in index order, each to one bracket, as Ray Tune and Optuna do. R is
+    the largest value up to H that the budget pays for; the rest is not spent. The recommendation
+    is the best latest value.
+
+    Parameters
+    ----------
+    eta : int
+        At a rung, one in eta arms continues.
+
+    Examples
+    --------
+    >>> deal(arms=8, longest=52, eta=3)  # s = 3, 2, 1, 0
+    [4, 2, 1, 1]
+    >>> Hyperband().brackets(arms=8, budget=208, horizon=52)[:2]  # four arms and two
+    [Bracket(upto=(1, 5, 16, 50), keep=(4, 1, 1, 1)), Bracket(upto=(5, 16, 50), keep=(2, 1, 1))]
+    """
+
+    eta: int = 3
+
+    name: ClassVar[str] = "hyperband"
+    cites: ClassVar[tuple[str, ...]] = ("Li18",)
+    remember = staticmethod(remember_nothing)
+
+    def __post_init__(self) -> None:
+        need_whole("eta", self.eta, 2, "one in eta learners continues")
+
+    def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
+        return [(ANY, horizon)]
+
+    def brackets(self, arms: int, budget: int, horizon: int) -> list[Bracket]:
+        """Return the brackets at the largest R that the budget pays for."""
+        longest = min(budget, horizon)
+        sizes = deal(arms, longest, self.eta)
+
+        def fits(R: int) -> bool:
+            return sum(bracket.cost for bracket in ladder(sizes, R, self.eta)) <= budget
+
+        return ladder(sizes, last_that(fits, 1, longest) or 1, self.eta)
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        brackets = self.brackets(arms, budget, horizon)
+        width = len(brackets[0].upto)
+        upto, keep = np.zeros((2, len(brackets), width), np.int64)
+        for b, bracket in enumerate(brackets):
+            upto[b, : len(bracket.upto)], keep[b, : len(bracket.keep)] = bracket
+        owner = np.repeat(np.arange(len(brackets)), [bracket.keep[0] for bracket in brackets])
+        return Numbers(owner, upto.ravel(), keep.ravel(), width)
+
+    def restricted(self, rule: Numbers, arms: Sequence[int]) -> Numbers:
+        return rule._replace(bracket=[rule.bracket[arm] for arm in arms])
+
+    @kernel
+    def update_rating(self: Any, ledger: Ledger, i: int, horizon: int) -> None:
+        ledger.rating[i] = ledger.last[i]
+
+    @kernel
+    def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
+        if pulled != ANY and lacking(self, ledger, pulled):
+            return pulled
+        due = first_lacking(self, ledger)
+        while due == OVER and promote_all(self, ledger):
+            due = first_lacking(self, ledger)
+        return due
+
+    def pick_batch(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
+        """Return other arms that have not reached their rung."""
+        others = [i for i in open_arms(ledger, held, game.horizon) if lacking(rule, ledger, i)]
+        return [*held, *others[: count - len(held)]]
+
+
+def deal(arms: int, longest: int, eta: int) -> list[int]:
+    """Return the sizes of brackets S, ..., 0 in Hyperband's proportions, by largest remainder."""
+    S = 0
+    while eta ** (S + 1) <= longest:
+        S += 1
+    wanted = [-(-(S + 1) * eta**s // (s + 1)) for s in range(S, -1, -1)]
+    shares = [arms * n / sum(wanted) for n in wanted]
+    sizes = [int(share) for share in shares]
+    by_remainder = sorted(range(len(sizes)), key=lambda b: (sizes[b] - shares[b], b))
+    for b in by_remainder[: arms - sum(sizes)]:
+        sizes[b] += 1
+    return sizes
+
+
+def ladder(sizes: list[int], R: int, eta: int) -> list[Bracket]:
+    """Return the brackets that have arms, with the last rung at R pulls."""
+    found = []
+    for b, size in enumerate(sizes):
+        if size:
+            s = len(sizes) - 1 - b
+            upto = tuple(max(1, R // eta ** (s - k)) for k in range(s + 1))
+            keep = tuple(max(1, size // eta**k) for k in range(s + 1))
+            found.append(Bracket(upto, keep))
+    return found
+
+
+# --- the rule; `Ledger.memo` holds the rung that an arm has reached or is trained to ---
+
+
+@kernel
+def lacking(self: Numbers, ledger: Ledger, i: int) -> bool:
+    """Return whether arm i has not had the pulls of its rung."""
+    return ledger.n[i] < self.upto[self.bracket[i] * self.width + int(ledger.memo[i])]
+
+
+@kernel
+def first_lacking(self: Numbers, ledger: Ledger) -> int:
+    """Return the first arm that has not had the pulls of its rung, or OVER."""
+    for place in range(ledger.cursor[RACERS]):
+        if lacking(self, ledger, ledger.racing[place]):
+            return ledger.racing[place]
+    return OVER
+
+
+@kernel
+def promote_all(self: Numbers, ledger: Ledger) -> bool:
+    """Promote the best arms of each bracket's highest rung; return False if there are none."""
+    moved = False
+    for b in range(len(self.upto) // self.width):
+        rung = highest_rung(self, ledger, b)
+        cell = b * self.width + rung + 1
+        if rung + 1 < self.width and self.upto[cell] > 0:
+            for _ in range(self.keep[cell]):
+                if promote_best(self, ledger, b, rung):
+                    moved = True
+    return moved
+
+
+@kernel
+def highest_rung(self: Numbers, ledger: Ledger, b: int) -> int:
+    """Return the highest rung that an arm of bracket b has."""
+    rung = 0
+    for i in range(len(ledger.n)):
+        if self.bracket[i] == b:
+            rung = max(rung, int(ledger.memo[i]))
+    return rung
+
+
+@kernel
+def promote_best(self: Numbers, ledger: Ledger, b: int, rung: int) -> bool:
+    """Promote the best racing arm at this rung of bracket b; the lowest index among equals."""
+    best = OVER
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if (self.bracket[i] == b and int(ledger.memo[i]) == rung
+                and (best == OVER or ledger.rating[i] > ledger.rating[best])):  # fmt: skip
+            best = i
+    if best == OVER:
+        return False
+    ledger.memo[best] += 1.0
+    return True

@@ -1,0 +1,161 @@
+"""The actors of a race and the call that each is making."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from latebloomer.racing.runners.contract import Order, Runner, RunnerContext
+from latebloomer.racing.runners.learner_host import SLICE, LearnerHost
+from latebloomer.racing.runners.limited_host import OUT_OF_TIME, took_longer
+from latebloomer.racing.runners.ray_slots import Slot, Slots
+from latebloomer.session.events import INTERRUPTED
+
+NONE, START, RESTORE, TRAIN, SAVE = "", "hello", "prepare", "pull", "save"  # kinds of call
+GRACE = 2.0  # seconds that a call may take in addition to training
+LATE = 10.0  # seconds after which a learner that is not built yet may be on a lost machine
+
+
+@dataclass(eq=False)
+class Worker:
+    """A learner in a process somewhere, and its call that is under way, one at a time."""
+
+    arm: int
+    actor: Any
+    slot: Slot
+    done: int  # pulls that it has had, as far as the race knows, or is brought to
+    ready: bool = False  # its learner is built
+    since: float = field(default_factory=monotonic)  # when its process was asked for
+    call: str = NONE
+    ref: Any = None  # what the call will return
+    sent: float = 0.0
+    pulls: int = 0  # to be made by the call
+    ends_phase: bool = False  # whether a phase ends with the last of them
+
+    def send(self, call: str, ref: Any, pulls: int = 0, ends_phase: bool = False) -> None:
+        """Note a call that was made."""
+        self.call, self.ref, self.sent = call, ref, monotonic()
+        self.pulls, self.ends_phase = pulls, ends_phase
+
+
+class ActorPool:
+    """Starts processes, calls them, and ends them."""
+
+    def __init__(
+        self, ray: Any, slots: Slots, context: RunnerContext, packed: Any, runner: Runner
+    ) -> None:
+        self._ray, self._slots, self._context, self._packed = ray, slots, context, packed
+        self._timeout, self._pickles = runner.timeout, runner.max_in_memory is not None
+        self.workers: dict[int, Worker] = {}
+        self._avoid: dict[int, Slot] = {}  # where one that was lost had been
+        self._careful: dict[int, int] = {}  # arm: up to which pull it makes one per call
+
+    # --- what is under way ---
+
+    @property
+    def calling(self) -> list[Worker]:
+        """The workers with a call under way."""
+        return [worker for worker in self.workers.values() if worker.call]
+
+    def idle(self, arm: int) -> bool:
+        """Return whether an arm has a process that can be called."""
+        return arm in self.workers and not self.workers[arm].call
+
+    def busy_slots(self) -> Iterator[Slot]:
+        """Return the slot of each call that takes a lane."""
+        return (worker.slot for worker in self.calling if worker.call != START)
+
+    def returned(self, timeout: float) -> list[Worker]:
+        """Return a worker whose call has ended; none after `timeout` seconds."""
+        refs = {worker.ref: worker for worker in self.calling}
+        ready, _ = self._ray.wait(list(refs), num_returns=1, timeout=timeout)
+        return [refs[ref] for ref in ready]
+
+    # --- calling ---
+
+    def start(self, arm: int, done: int) -> None:
+        """Start a process for a learner that has had `done` pulls, where there is a machine."""
+        slot = self._slots.assign(arm, self._avoid.pop(arm, None))
+        if slot is not None:
+            kind = self._ray.remote(max_restarts=0, max_task_retries=0)(LearnerHost)
+            actor = kind.options(**self._slots.options(slot)).remote(arm, self._packed)
+            worker = self.workers[arm] = Worker(arm, actor, slot, done)
+            worker.send(START, actor.hello.remote())
+
+    def prepare(self, worker: Worker) -> Any:
+        """Let a learner be built and brought to its pulls; return what will be answered."""
+        arm, done, states = worker.arm, worker.done, self._context.states
+        saved = states.newest(arm, done) if done else None
+        recorded = self._context.recorded(arm) if done else []
+        return worker.actor.prepare.remote(done, saved, recorded, states.storage)
+
+    def train(self, worker: Worker, order: Order) -> None:
+        """Let a learner make the pulls of an order, up to the next checkpoint."""
+        count, every = order.pulls, self._context.schedule.every
+        if worker.done < self._careful.get(worker.arm, 0):
+            count = 1
+        elif every is not None:
+            count = min(count, every - worker.done % every)
+        ref = worker.actor.train.remote(worker.done, count)
+        worker.send(TRAIN, ref, count, order.ends_phase and count == order.pulls)
+
+    def save(self, worker: Worker) -> Any:
+        """Let a learner save its state; return what will be answered."""
+        return worker.actor.save.remote(self._context.states.storage, self._pickles)
+
+    # --- ending ---
+
+    def end(self, arm: int) -> None:
+        """End a learner's process; what it was doing is not heard of any more."""
+        worker = self.workers.pop(arm, None)
+        if worker is not None:
+            self._slots.vacate(arm)
+            with suppress(Exception):  # it may be dead already, or its machine
+                self._ray.kill(worker.actor)
+
+    def end_all(self) -> None:
+        """End all processes."""
+        for arm in list(self.workers):
+            self.end(arm)
+
+    def end_and_retry(self, worker: Worker) -> None:
+        """End a process. Its pulls are made again one by one, to know in which it goes wrong."""
+        self.end(worker.arm)
+        self._avoid[worker.arm] = worker.slot
+        if worker.call == TRAIN:
+            self._careful[worker.arm] = worker.done + worker.pulls
+
+    def overdue(self) -> Iterator[tuple[Worker, str, str]]:
+        """Return workers whose call takes too long, with the kind of failure and why."""
+        out_of_time, timeout = self._context.seconds_left() < 0, self._timeout
+        for worker in self.calling:
+            if worker.call == START:
+                continue
+            took = monotonic() - worker.sent
+            own = 1 + (worker.done if worker.call == RESTORE else 0)  # each repeated pull has one
+            if timeout is not None and took > timeout * own + SLICE + GRACE:
+                yield worker, *took_longer(worker.call, timeout)
+            elif out_of_time and took > self._context.grace:
+                yield worker, INTERRUPTED, OUT_OF_TIME
+
+    def leave_lost_machines(self) -> None:
+        """End what is on machines that have left, unless it has a call that will say so.
+
+        An idle learner has none, and one that is to be built there would wait for ever.
+        """
+        for arm, worker in list(self.workers.items()):
+            waits = worker.call in (START, RESTORE) and monotonic() - worker.sent > LATE
+            if worker.slot.node is None and (waits or not worker.call):
+                self.end(arm)
+
+    def let_go(self, spare: Collection[Worker]) -> None:
+        """End processes that have nothing to do in this phase, once they are saved."""
+        for worker in spare:
+            saved = self._context.states.newest(worker.arm, worker.done)
+            if not worker.ready or (saved is not None and saved.n == worker.done):
+                self.end(worker.arm)
+            else:
+                worker.send(SAVE, self.save(worker))
