@@ -200,7 +200,7 @@ ALLOWED = {
         "path",
     ): "a learner's module is found where its race found it",
     (
-        "racing/watch_process.py",
+        "racing/run_race.py",
         "returncode",
     ): "the page outlives this process: no ResourceWarning",
 }

@@ -16,7 +16,7 @@ PACKAGES = (
 )  # fmt: skip
 NAMES = (  # what else users import, by its module
     "policies.registry.choose_policy", "policies.registry.make_policy",
-    "policies.registry.split_policies", "racing.learner_contract.LearnerCheck",
+    "policies.registry.split_policies", "racing.learner.LearnerCheck",
     "session.learner_view.LearnerView", "simulation.results.Comparison",
 )  # fmt: skip
 # What is made for a library, each in a module that can be imported without it.

@@ -27,8 +27,7 @@ from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
-from latebloomer.racing.live_display import table
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.pictures import page_data

@@ -14,7 +14,7 @@ from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.learner import Entry, trained
-from latebloomer.racing.live_display import print_aside
+from latebloomer.racing.progress import print_aside
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.learner_host import LearnerHost
 from latebloomer.racing.runners.own_state import OwnStates
