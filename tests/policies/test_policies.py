@@ -131,10 +131,11 @@ def on_cuda(cuda):
 
 PULL = """
 from latebloomer.core.kernel import cpu_jit
-from latebloomer.core.moves import arrays_for, game_arrays, moves_of, observe
+from latebloomer.core.moves import arrays_for, game_of, moves_of
+from latebloomer.core.ledger import observe
 
 def pull(policy):
-    game, ledger = game_arrays(policy, 2, 8, 8, 0), arrays_for(policy, 2, 8)
+    game, ledger = game_of(policy, 2, 8, 8, 0, compiled=True), arrays_for(policy, 2, 8)
     moves_of(type(policy), observe, cpu_jit())(game, ledger, 1, 0.5)
     assert ledger.rating.tolist() == [0.0, 0.5]
 """

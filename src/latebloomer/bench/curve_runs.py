@@ -19,11 +19,10 @@ import numpy.typing as npt
 from latebloomer.bench.curve_sets import Curves
 from latebloomer.core import moves
 from latebloomer.core.kernel import cpu_jit, kernel
-from latebloomer.core.ledger import ANY, OVER, Ledger, reset
-from latebloomer.core.moves import Game, advance, observe, recommend
+from latebloomer.core.ledger import ANY, OVER, Game, Ledger, advance, observe, recommend, reset
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
-from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.local_runs import progress_bar
 
 Ints = npt.NDArray[np.int64]
 Costs: TypeAlias = dict[str, Floats]  # by set: (policies, problems, budgets, columns of `cost`)
@@ -86,7 +85,7 @@ def playable(policy: Policy, arms: int, budget: int) -> int:
 
 def _run(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> tuple[Ints, Ints]:
     _, arms, horizon = tables.shape
-    game = moves.game_arrays(policy, arms, budget, horizon, moves.key(seed))
+    game = moves.game_of(policy, arms, budget, horizon, moves.key(seed), compiled=True)
     ledger = moves.arrays_for(policy, arms, min(budget, horizon))
     picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
     moves.moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
@@ -130,11 +129,11 @@ def play_all(
                 played = play(policy, tables, budget, draws, seed)
                 picks = order[np.arange(draws), played.picks]
                 found[label, trainings] = played._replace(picks=picks)
-        bar.advance(1)
+        done(1)
         return found
 
     with (
-        Progress(len(problems), "problems", shown=shown) as bar,
+        progress_bar(len(problems), "problems", shown) as done,
         ThreadPoolExecutor(threads) as pool,
     ):
         return list(pool.map(play_one, problems))  # an error cancels those that wait

@@ -22,7 +22,7 @@ from latebloomer._util.memory import need_memory
 from latebloomer.core.estimators import first_full
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import ANY, RACERS, Ledger, Plan, best_open, remember_slopes
-from latebloomer.core.phases import log_bar
+from latebloomer.core.moves import log_bar
 from latebloomer.errors import BudgetError, SettingError, need_in, need_whole, require
 
 if TYPE_CHECKING:
