@@ -14,7 +14,7 @@ from hosts import CURVES, killed, our_race, same_verdict, value
 from libraries import library
 
 from latebloomer import read_verdict
-from latebloomer.integrations.hosts.ray_tune import RaceScheduler
+from latebloomer.integrations.ray_tune import RaceScheduler
 
 ray = library("ray")
 library("tensorboardX", "tune")  # what Ray Tune needs beyond Ray

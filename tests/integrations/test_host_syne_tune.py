@@ -17,7 +17,7 @@ from libraries import library
 
 from latebloomer import read_verdict
 from latebloomer.errors import SettingError
-from latebloomer.integrations.hosts.syne_tune import RaceCallback, RaceScheduler
+from latebloomer.integrations.syne_tune import RaceCallback, RaceScheduler
 
 syne_tune = library("syne_tune", "syne-tune")
 NAMES = [f"trial {k}" for k in range(6)]

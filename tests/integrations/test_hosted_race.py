@@ -8,15 +8,7 @@ from hosts import BUDGET, CURVES, HORIZON, our_race, same_verdict, value
 
 from latebloomer import read_verdict
 from latebloomer.errors import AllFailed, BudgetError, JournalMismatch, LearnerError, SettingError
-from latebloomer.integrations.hosts.hosted_race import (
-    END,
-    GO_ON,
-    WAIT,
-    HostedRace,
-    need_count,
-    need_maximize,
-)
-from latebloomer.integrations.library_learner import need_reported
+from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace, need_count
 from latebloomer.session.events import FAILED, FINISHED
 
 NAMES = [f"trial {k}" for k in range(6)]
@@ -163,15 +155,13 @@ def test_a_budget_in_full_trainings(tmp_path):
     race.close()
 
 
-def test_what_a_trial_reports_is_checked():
-    assert need_count(3.0, "epoch") == 3 and need_maximize("max") and not need_maximize("min")
+def test_what_a_trial_reports_is_checked(tmp_path):
+    assert need_count(3.0, "epoch") == 3
     for wrong in (0, 1.5, "many", None, float("nan"), float("inf")):
         with pytest.raises(SettingError, match="but epoch must be an integer >= 1"):
             need_count(wrong, "epoch")
-    with pytest.raises(SettingError, match="mode='up', but mode must be 'max' or 'min'"):
-        need_maximize("up")
-    with pytest.raises(LearnerError, match=r"'acc' is not reported\. Reported are: loss"):
-        need_reported("acc", {"loss": 1})
+    with pytest.raises(LearnerError, match=r"'acc' is not reported\. Reported are: epoch"):
+        hosted(tmp_path).on_result(0, {"epoch": 1}, "epoch", "acc", 0.0)
 
 
 def test_what_cannot_be_is_said_in_words(tmp_path):

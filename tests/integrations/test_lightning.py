@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_in_one_line():
         LightningLearner(3, *loaders(), full_steps=3)
     with pytest.raises(SettingError, match="max_epochs follows from full_steps=20"):
         learner(max_epochs=3)
-    with pytest.raises(SettingError, match="full_steps=None, but Lightning's schedules need"):
+    with pytest.raises(SettingError, match="full_steps=None, but full_steps must be a whole"):
         learner(full_steps=None)
     with pytest.raises(LearnerError, match=r"'val_auc' is not reported. Reported are: val_loss"):
         learner(metric="val_auc").pull()

@@ -8,10 +8,12 @@ import pytest
 from libraries import told
 
 from latebloomer import LocalRunner, race, resume
-from latebloomer.integrations.loggers.mlflow import MLflowLogger
-from latebloomer.integrations.loggers.standard_logging import LoggingLogger
-from latebloomer.integrations.loggers.tensorboard import TensorBoardLogger
-from latebloomer.integrations.loggers.wandb import WandbLogger
+from latebloomer.integrations.loggers import (
+    LoggingLogger,
+    MLflowLogger,
+    TensorBoardLogger,
+    WandbLogger,
+)
 
 
 class Counting:

@@ -308,7 +308,7 @@ def test_it_races_as_an_object_too():
 
 def test_a_checkpoint_of_another_learner_is_refused(tmp_path):
     learner(schedule=cosine).save(tmp_path)
-    with pytest.raises(LearnerError, match=r"The checkpoint has parts=.*'scheduler'\], but this"):
+    with pytest.raises(LearnerError, match=r"settings: parts was \[.*'scheduler'\], is"):
         learner().load(tmp_path)
 
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,6 @@ class CatBoostLearner(BoosterLearner):
             )
         self.full_steps = self.full_steps or MOST
         self._settings = self._settings | {"iterations": self.full_steps}
-        self._train_rows = self._pool("train", self._given_train)
-        self._valid_rows = self._pool("valid", self._given_valid)
         self._folder = own_folder(self)
         quiet = {} if talks(self._params) else {"logging_level": "Silent"}
         self._params = quiet | {k: v for k, v in self._params.items() if k not in FEATURES}
@@ -105,6 +104,7 @@ class CatBoostLearner(BoosterLearner):
         if isinstance(self._metric, str):
             self._params["eval_metric"] = self._metric
         self._done: Any = None  # the model of the latest training that ended
+        self._values: Mapping[str, Any] = {}  # of all metrics after the latest round
         self._training: PausedTraining | None = None
 
     @property
@@ -115,7 +115,7 @@ class CatBoostLearner(BoosterLearner):
             self._done = training.end()
         return self._done
 
-    def _train(self, last: int) -> float:
+    def _round(self, number: int) -> None:
         if self._training is None:
             fit = partial(
                 self._library.CatBoost(self._params).fit, self._train_rows,
@@ -124,23 +124,16 @@ class CatBoostLearner(BoosterLearner):
             )  # fmt: skip
             self._training = PausedTraining(fit, self)
         try:
-            values = self._training.advance(last)
+            self._values = self._training.advance(number + 1)
         except KeyboardInterrupt:
             self.steps = self.model.tree_count_
             raise
-        self.steps = last
-        return self._last(values) if isinstance(self._metric, str) else self._value()
-
-    def _round(self, number: int) -> None:
-        raise NotImplementedError  # rounds are CatBoost's own
 
     def _named_value(self) -> float:
-        model, named = self.model, [self._metric]
-        return self._last(model.eval_metrics(self._valid_rows, named, eval_period=self.steps))
-
-    def _last(self, values: Mapping[str, Any]) -> float:
-        """Return the latest value of the metric, which CatBoost reports without its hints."""
-        name = re.sub(r"[:;]hints=[^;]*", "", str(self._metric))
+        values = self._values or self.model.eval_metrics(
+            self._valid_rows, [self._metric], eval_period=self.steps
+        )
+        name = re.sub(r"[:;]hints=[^;]*", "", str(self._metric))  # which CatBoost leaves out
         same = (key for key in values if key.partition(":")[0] == name.partition(":")[0])
         return float(values[name if name in values else next(same)][-1])
 
@@ -155,10 +148,7 @@ class CatBoostLearner(BoosterLearner):
             "'Logloss', 'RMSE'."
         ) from failed
 
-    def _pool(self, name: str, data: Any) -> Any:
-        if isinstance(data, self._library.Pool):
-            return data
-        X, y, weight = self._rows(name, data)
+    def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         features = {k: self._params[k] for k in FEATURES if k in self._params}
         if hasattr(X, "select_dtypes"):
             features.setdefault("cat_features", list(X.select_dtypes("category").columns))
@@ -172,7 +162,7 @@ class CatBoostLearner(BoosterLearner):
     def _read(self, folder: Path, steps: int) -> None:
         if self._training is not None:
             self._training.end()
-        self._training = self._done = None
+        self._training, self._done, self._values = None, None, {}
         (self._folder / SNAPSHOT).unlink(missing_ok=True)
         if steps:
             shutil.copy(folder / SNAPSHOT, self._folder / SNAPSHOT)
@@ -182,8 +172,8 @@ class CatBoostLearner(BoosterLearner):
 class PausedTraining:
     """A training of CatBoost's in a thread, which waits after the rounds that were requested.
 
-    `fit` can stop and continue only by a snapshot, which takes as long as several rounds on small
-    data. Of the two threads only one runs at a time.
+    `fit` can stop and continue only by a snapshot, and then it also reads all rows again: a pull
+    on 100,000 rows would take 350 ms in place of 50. Of the two threads only one runs at a time.
     """
 
     def __init__(self, fit: Callable[..., Any], learner: Any) -> None:
@@ -193,31 +183,25 @@ class PausedTraining:
         self._ending = False
         self._go, self._paused = threading.Semaphore(0), threading.Semaphore(0)
         self._values: Mapping[str, Any] = {}
-        self._result: Any = None
-        self._failed: BaseException | None = None
+        self._model: Future[Any] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="catboost")
+        self._thread.start()
 
     def advance(self, upto: int) -> Mapping[str, Any]:
         """Train until `upto` rounds are done and return the values of all metrics."""
         self._upto = upto
-        if self._thread.ident is None:
-            self._thread.start()
-        else:
-            self._go.release()
+        self._go.release()
         self._paused.acquire()
-        if self._failed is not None:
-            raise self._failed
-        if self._result is not None:  # CatBoost found nothing more to train
-            raise StopIteration
+        if self._model.done():
+            self._model.result()  # raises what `fit` raised
+            raise StopIteration  # CatBoost found nothing more to train
         return self._values
 
     def end(self) -> Any:
         """Have CatBoost write its snapshot and return the model."""
         self._finalizer.detach()
         self._stop()
-        if self._failed is not None:
-            raise self._failed
-        return self._result
+        return self._model.result()
 
     def _stop(self) -> None:
         self._upto, self._ending = 0, True
@@ -225,10 +209,11 @@ class PausedTraining:
         self._thread.join()
 
     def _run(self) -> None:
+        self._go.acquire()
         try:
-            self._result = self._fit(callbacks=[self])
+            self._model.set_result(self._fit(callbacks=[self]))
         except BaseException as error:
-            self._failed = error
+            self._model.set_exception(error)
         self._paused.release()
 
     def after_iteration(self, info: Any) -> bool:

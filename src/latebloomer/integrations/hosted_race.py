@@ -12,22 +12,29 @@ import os
 import re
 import uuid
 from collections.abc import Mapping
-from math import inf
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import EventLog
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
-from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.time_budget import Stopwatch
+from latebloomer.racing.race_state import RaceState, fresh_session
+from latebloomer.racing.settings import (
+    holds_race,
+    need_same,
+    need_same_settings,
+    process_name,
+    race_in,
+    settings_of,
+    versions,
+)
+from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -71,11 +78,8 @@ class HostedRace:
         units = units_of(
             dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
         )
-        self.settings = Settings(
-            policy=default_or_named(policy), auto=is_auto(policy), budget=units.budget,
-            horizon=units.horizon, seed=seed, maximize=maximize, min_pulls=min_pulls,
-            trainings=trainings, **units.settings,
-        )  # fmt: skip
+        own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
+        self.settings = settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
         self._journal: EventLog | None = None
@@ -83,10 +87,7 @@ class HostedRace:
         self._seen: set[int] = set()  # arms whose trials were met in this process
         self._crowded = False  # whether there were more trials than arms
         self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
-        need_phases(RaceState(self._created(), self.settings.policy).session)
-
-    def _created(self) -> events.Created:
-        return events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
+        need_phases(fresh_session(self.settings, self.names))
 
     # --- the journal ---
 
@@ -103,23 +104,19 @@ class HostedRace:
         return self._state
 
     def _taken_up(self) -> RaceState:
-        if not holds_race(self.place):
-            created = self._created()
+        if holds_race(self.place):
+            need_same_settings(self.place, self.settings, self._policy)
+            known, now = (
+                {"n_trials": len(race_in(self.place).names)},
+                {"n_trials": len(self.names)},
+            )
+            need_same(self.place, known, now, "Give the same to resume it, or another journal=.")
+            self._journal = files.reopen(self.place)
+        else:
             make_folder(self.place.parent)
+            created = events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
             self._journal = files.create(self.place, created)
-            state = RaceState(created, self.settings.policy)
-            state.started = next(self._journal.read()).at
-            return state
-        need_same_settings(self.place, self.settings, self._policy)
-        self._journal = files.reopen(self.place)
-        state = RaceState.replayed(self._journal.read(), self._policy)
-        try:
-            known, asked = {"n_trials": len(state.names)}, {"n_trials": len(self.names)}
-            need_same(self.place, known, asked, "Give the same to resume it, or another journal=.")
-        except BaseException:
-            self.close()
-            raise
-        return state
+        return RaceState.replayed(self._journal.read(), self._policy)
 
     @property
     def session(self) -> Session:
@@ -150,19 +147,25 @@ class HostedRace:
         """Return the arm of a trial: its arm before a kill, else the next, or None."""
         known, plain = self.state.trials, plain_config(config)
         same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
-        named = [arm for arm in same if known[arm].trial == trial]
-        free = (arm for arm in range(len(self.names)) if arm not in known)
-        arm = next(iter([*named, *same]), None)
-        if arm is None and (arm := next(free, None)) is not None:
-            self.record(events.Assigned(arm, trial, plain))
+        same.sort(key=lambda arm: known[arm].trial != trial)
+        free = [arm for arm in range(len(self.names)) if arm not in known]
+        arm = next(iter([*same, *free]), None)
         if arm is not None:
             self._seen.add(arm)
+            if arm not in known:
+                self.record(events.Assigned(arm, trial, plain))
         elif not self._crowded and not self.over:
             self._crowded = True
-            self.record(
-                events.WarningNoted(None, f"{trial} and other trials beyond n_trials did not race")
-            )
+            text = f"{trial} and other trials beyond n_trials did not race"
+            self.record(events.WarningNoted(None, text))
         return arm
+
+    def on_result(
+        self, arm: int, result: Mapping[str, Any], counter: str, metric: str, seconds: float
+    ) -> str:
+        """Take what a trial reports by the names of its counter and its metric."""
+        n = need_count(need_reported(counter, result), counter)
+        return self.on_event(arm, n, need_reported(metric, result), seconds)
 
     def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
         """Take the n-th result of a trial and return what the trial does next."""
@@ -174,7 +177,8 @@ class HostedRace:
             return END
         if n <= known:  # trained again after a kill
             self._compare(arm, n, value)
-            return GO_ON if n < known and self.next_of(arm) != END else self.next_of(arm)
+            now = self.next_of(arm)
+            return GO_ON if n < known and now != END else now
         if n > known + 1:
             raise LearnerError(
                 f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
@@ -200,7 +204,7 @@ class HostedRace:
 
     def leave(self, arm: int, how: str, why: str) -> None:
         """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
-        if self.session.over or self.session.departure(arm) is not None:
+        if self.next_of(arm) == END or self.session.departure(arm) is not None:
             return
         if how == events.FINISHED and not self.session.pulls_of(arm):
             how, why = events.FAILED, "it ended before its first result"
@@ -245,23 +249,11 @@ def need_phases(session: Session) -> None:
         )
 
 
-def need_maximize(mode: Any, name: str = "mode") -> bool:
-    """Return whether higher is better, from "max" or "min"."""
-    require(
-        mode in ("max", "min"), name, mode, "'max' or 'min'", "it says which scores are better"
-    )
-    return bool(mode == "max")
-
-
 def need_count(value: Any, name: str) -> int:
     """Return a trial's own counter as an integer."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = inf
-    require(number.is_integer() and number >= 1, name, value, "an integer >= 1",
-            "it counts a trial's results")  # fmt: skip
-    return int(number)
+    whole = isinstance(value, Real) and float(value).is_integer() and float(value) >= 1
+    require(whole, name, value, "an integer >= 1", "it counts a trial's results")
+    return int(value)
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +266,7 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # NumPy's numbers
+    if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
         return value.item()
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
