@@ -95,7 +95,7 @@ def test_a_bug_is_not_hidden(monkeypatch):
     def broken(what):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("latebloomer.cli.paper_commands.bibtex", broken)
+    monkeypatch.setattr("latebloomer.cli.simulation_commands.bibtex", broken)
     assert isinstance(run("cite").exception, RuntimeError)
 
 

@@ -69,7 +69,7 @@ def test_a_race_is_extended_with_a_new_learner(run):
 @pytest.mark.parametrize(
     "words, text",
     [
-        (["--budget", 10], "--budget 10 is below the 20 pulls already spent"),
+        (["--budget", 10], "--budget 10 is below the race's budget of 20 pulls"),
         (["--budget", 40, "--add", "none"], "--add none is not one of the learners given: slow"),
         (["--budget", 40, "--add", "slow"], "'slow' is in this race already"),
         (["--address", "auto"], "--address, --storage, --cpus and --gpus need --runner ray"),

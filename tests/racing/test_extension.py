@@ -233,8 +233,8 @@ def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
 @pytest.mark.parametrize(
     "more, error, text",
     [
-        ({"budget": 30}, BudgetError, "budget=30 is below the 60 pulls already spent"),
-        ({"budget": 0}, BudgetError, "budget=0 is below the 60 pulls already spent"),
+        ({"budget": 30}, BudgetError, "budget=30 is below the race's budget of 60 pulls"),
+        ({"budget": 0}, BudgetError, "budget=0 is below the race's budget of 60 pulls"),
         ({"budget": "90"}, SettingError, "budget='90'"),
         ({"budget": 90.5}, SettingError, "budget=90.5"),
         ({"budget": 90, "horizon": 3}, SettingError, "horizon=3, but horizon must be at least"),
@@ -244,7 +244,7 @@ def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
         ({"budget": 90, "add": {"new": 7}}, LearnerError, "learner 'new' is 7"),
         ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
         ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
-        ({"add": NEW}, SettingError, "also needs a larger budget, which pays for the new learner"),
+        ({"add": NEW}, SettingError, "also needs a larger budget, which pays for it"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, text):
@@ -261,7 +261,7 @@ def test_an_unfinished_race_is_not_cut(tmp_path, cut):
     path = tmp_path / "race.db"
     cut(20, lambda: run(path))
     with pytest.raises(
-        BudgetError, match="budget=40 is below the race's budget of 60, which cannot be cut"
+        BudgetError, match="budget=40 is below the race's budget of 60 pulls, which cannot be cut"
     ):
         resume(path, LEARNERS, budget=40, progress=False)
     assert resume(path, LEARNERS, progress=False).spent == 60
@@ -270,7 +270,7 @@ def test_an_unfinished_race_is_not_cut(tmp_path, cut):
 def test_a_race_by_the_clock_is_not_extended_in_pulls(tmp_path):
     path = tmp_path / "race.db"
     race(LEARNERS, seconds=0.05, journal=path, progress=False)
-    with pytest.raises(SettingError, match="cannot extend a time-based race"):
+    with pytest.raises(SettingError, match="cannot extend this race, whose budget is in seconds"):
         resume(path, LEARNERS, budget=10**9, progress=False)
 
 

@@ -253,7 +253,8 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
     with pytest.raises(
-        JournalMismatch, match=r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
+        JournalMismatch,
+        match=r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b",
     ):
         read_verdict(forged(path, swap))
 

@@ -8,7 +8,7 @@ import pytest
 
 from latebloomer import Session, race
 from latebloomer.policies.registry import REGISTRY
-from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, check_curves
+from latebloomer.racing.verdict.history import BENDS_UP, FALLS, check_curves
 from latebloomer.session.events import ScoreReported
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import SettingError
-from latebloomer.racing import run_race, time_budget
+from latebloomer.racing import run_race, stopping
 from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import ScoreReported
 
@@ -51,7 +51,7 @@ class SlowToBuild:
 class Clock:
     def __init__(self, monkeypatch):
         self.now = 0.0
-        for module in (time_budget, local, learner_host):
+        for module in (stopping, local, learner_host):
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
 
     def quick(self, best):

@@ -14,12 +14,11 @@ from latebloomer import LocalRunner, race
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing.brief_plan import plan_in_words
-from latebloomer.racing.live_display import WIDTH, Trace, table
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.driver import Interrupt
+from latebloomer.racing.progress import WIDTH, Progress, Trace, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.stopping import Interrupt
+from latebloomer.racing.training_share import plan_in_words
 from latebloomer.session.events import (
     FAILED,
     BudgetReplanned,

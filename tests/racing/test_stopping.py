@@ -15,7 +15,7 @@ from latebloomer.integrations.sklearn import RaceSearchCV
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import StopWhenSure, certificate_of, looks
-from latebloomer.racing.verdict.curve_tests import BENDS_UP, FALLS, PLATEAU, Finding
+from latebloomer.racing.verdict.history import BENDS_UP, FALLS, PLATEAU, Finding
 from latebloomer.session.events import Stopped
 from latebloomer.theory import certificate
 

@@ -7,11 +7,11 @@ import pytest
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
-from latebloomer.racing import time_budget
+from latebloomer.racing import stopping
 from latebloomer.racing.journal import journal
 from latebloomer.racing.runners import learner_host, local
 
-MODULES = (time_budget, local, learner_host)
+MODULES = (stopping, local, learner_host)
 
 
 class Time:
@@ -239,10 +239,13 @@ def test_an_unfinished_race_is_given_more_time_and_a_new_learner(time, tmp_path,
 @pytest.mark.parametrize(
     "more, text",
     [
-        ({"seconds": 200}, "seconds=200 is below the race's time of 300 s"),
-        ({"seconds": float("inf")}, "is below the race's time of 300 s, which cannot be cut"),
+        ({"seconds": 200}, "seconds=200 is below the race's budget of 300 seconds"),
+        (
+            {"seconds": float("inf")},
+            "is below the race's budget of 300 seconds",
+        ),
         ({"seconds": 900, "budget": 900}, "budget=900 and seconds=900: give only one of them"),
-        ({"budget": 900}, "cannot extend a time-based race"),
+        ({"budget": 900}, "cannot extend this race, whose budget is in seconds"),
     ],
 )
 def test_time_that_cannot_be_given_is_refused(time, tmp_path, more, text):
@@ -256,7 +259,7 @@ def test_time_that_cannot_be_given_is_refused(time, tmp_path, more, text):
 def test_a_race_with_a_budget_in_pulls_is_not_extended_by_time(time, tmp_path):
     learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(2)}
     race(learners, 20, journal=tmp_path / "race.db", progress=False)
-    with pytest.raises(LatebloomerError, match="seconds=60 cannot extend a race with a budget of"):
+    with pytest.raises(LatebloomerError, match="seconds=60 cannot extend this race"):
         resume(tmp_path / "race.db", learners, seconds=60, progress=False)
 
 
@@ -272,7 +275,7 @@ def test_the_verdict_says_which_local_pull_ran_over_and_by_how_much(time):
 
 
 def test_a_process_that_still_pulls_after_the_grace_period_is_interrupted(monkeypatch):
-    monkeypatch.setattr(time_budget, "LEAST_GRACE", 0.05)
+    monkeypatch.setattr(stopping, "LEAST_GRACE", 0.05)
 
     def quick():
         yield 0.1, 1

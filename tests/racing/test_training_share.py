@@ -14,9 +14,10 @@ from latebloomer.core.moves import lists_for
 from latebloomer.errors import SettingError
 from latebloomer.policies.adaptive_rejects import late_noise
 from latebloomer.policies.rising_ucbe import SIGMA, watch_noise
+from latebloomer.racing.learner import Share
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.training_share import Share, shares_of, units_of
-from latebloomer.racing.verdict.verdict_text import unequal_costs
+from latebloomer.racing.training_share import shares_of, units_of
+from latebloomer.racing.verdict.build import unequal_costs
 from latebloomer.session.events import Created, ScoreReported
 from latebloomer.session.session import Session
 
@@ -237,8 +238,13 @@ def test_bad_units_are_said_before_anything_is_made(tmp_path, settings, text):
 def test_a_budget_in_pulls_and_a_race_by_the_clock_can_have_shares_too():
     learners = {"a": rising(1), "b": rising(2)}
     units = units_of(learners, 30, None, None, 20, None)
-    assert (units.budget, units.horizon, units.shares["a"]) == (30, 20, Share(20, 20))
-    assert units_of(learners, None, None, None, 20, None).horizon == 20
+    assert units == {
+        "budget": 30,
+        "horizon": 20,
+        "full_steps": dict.fromkeys(learners, 20),
+        "pulls_per_training": 20,
+    }
+    assert units_of(learners, None, None, None, 20, None)["horizon"] == 20
 
 
 # --- what repeats is no new measurement ---
@@ -362,7 +368,9 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
 def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
     path, learners = tmp_path / "race.db", {"a": rising(1), "b": rising(2)}
     quiet(learners, budget=20, journal=path)
-    with pytest.raises(SettingError, match="in this race a pull is one step: give budget= in"):
+    with pytest.raises(
+        SettingError, match=r"trainings=3 cannot extend this race, .* Give budget="
+    ):
         resume(path, learners, trainings=3, progress=False)
     with pytest.raises(SettingError, match="budget=30 and trainings=3: give only one of them"):
         resume(path, learners, trainings=3, budget=30, progress=False)

@@ -23,15 +23,14 @@ from latebloomer.errors import (
     SettingError,
     TellError,
 )
-from latebloomer.page import race_html
+from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files
-from latebloomer.racing.live_display import table
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session.events import (
     FAILED,
     FINISHED,

@@ -72,6 +72,15 @@ def shortened(text: str, most: int) -> str:
     return f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
+def as_sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop.
+
+    >>> as_sentence("the budget is spent")
+    'The budget is spent.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
 def short_name(name: str) -> str:
     """Return a learner's name for a narrow column."""
     return shortened(one_line(name), NAME)

@@ -25,10 +25,16 @@ from latebloomer.racing.journal.journal import EventLog
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState, fresh_session
-from latebloomer.racing.run_race import settings_of
-from latebloomer.racing.same_race import holds_race, need_same, need_same_settings, race_in
-from latebloomer.racing.settings import process_name, versions
-from latebloomer.racing.time_budget import Stopwatch
+from latebloomer.racing.settings import (
+    holds_race,
+    need_same,
+    need_same_settings,
+    process_name,
+    race_in,
+    settings_of,
+    versions,
+)
+from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -70,7 +76,7 @@ class HostedRace:
         arms = dict.fromkeys(self.names)
         units = units_of(arms, budget, horizon, trainings, full_steps, full_steps)
         own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
-        self.settings = settings_of(policy, units, **own)
+        self.settings = settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
         self._journal: EventLog | None = None

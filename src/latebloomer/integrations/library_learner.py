@@ -19,7 +19,7 @@ import numpy as np
 
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, need_whole, require
-from latebloomer.racing.same_race import differences
+from latebloomer.racing.settings import differences
 
 LABEL = "learner.json"
 LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")

@@ -31,7 +31,7 @@ from latebloomer.racing.journal import RACES, RESUME, Place, files
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import holds_race, need_same, race_in
+from latebloomer.racing.settings import holds_race, need_same, race_in
 from latebloomer.racing.training_share import declared
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session import events

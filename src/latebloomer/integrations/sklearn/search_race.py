@@ -36,10 +36,10 @@ from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.journal import JournalFile
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import seed_of
-from latebloomer.racing.live_display import print_aside
+from latebloomer.racing.progress import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import need_same, race_in
+from latebloomer.racing.settings import need_same, race_in
 from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported

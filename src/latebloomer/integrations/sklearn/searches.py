@@ -20,7 +20,7 @@ from latebloomer.integrations.sklearn import candidates, scoring, splits
 from latebloomer.integrations.sklearn.scoring import Table
 from latebloomer.integrations.sklearn.search_race import SearchRace
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
-from latebloomer.racing.live_display import print_aside
+from latebloomer.racing.progress import print_aside
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
 
