@@ -473,7 +473,7 @@ class LatebloomerPruner(Pruner):  # type: ignore[misc]
         """Return how many curves have a better estimate than the first."""
         count, level = len(curves), len(curves[0])
         # A race that ends at this level, where the policy rates all that are in it.
-        own = {"maximize": maximize, "min_pulls": level}
+        own: dict[str, Any] = {"maximize": maximize, "min_pulls": level}
         session = Session(self._policy, count, count * level, self._full, **own)
         for step in range(level):
             for arm, curve in enumerate(curves):
