@@ -83,7 +83,7 @@ def test_a_trial_waits_at_its_level_and_reports_every_result(tmp_path):
     said = [race.on_event(0, n, value(*CURVES[0], n)) for n in range(1, level + 1)]
     assert said == [GO_ON] * (level - 1) + [WAIT] and race.level(0) == level
     assert race.on_event(0, level + 1, 0.9) == WAIT and race.session.spent == level  # not counted
-    with pytest.raises(LearnerError, match="trial 1 reports its result 2 after 0, but a race"):
+    with pytest.raises(LearnerError, match="trial 1 reports its result 2 after 0: report 1, 2"):
         race.on_event(1, 2, 0.5)
 
 
