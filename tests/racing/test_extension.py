@@ -172,10 +172,9 @@ def test_policies_that_decide_every_pull_go_on_with_all_arms(tmp_path):
     assert more.spent == 120 and more.pulls["new"] >= 4
 
 
-@pytest.mark.parametrize("isolate", [False, True])
-def test_it_works_with_a_process_for_each_learner(tmp_path, isolate):
+def test_it_works_with_a_process_for_each_learner(tmp_path):
     path = tmp_path / "race.db"
-    run(path, runner=LocalRunner(isolate=isolate))
+    run(path, runner="isolated")
     more = resume(path, LEARNERS, budget=90, progress=False)
     assert more.spent == 90 and more.learner.n == more.pulls[more.name]
 
