@@ -22,7 +22,7 @@ from latebloomer.errors import (
     SettingError,
     TellError,
 )
-from latebloomer.page import race_html
+from latebloomer.page.race_html import race_html
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy
 from latebloomer.racing import progress as progress_module
 from latebloomer.racing.journal import files

@@ -116,8 +116,8 @@ def bench(
     """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench import COMPARED
     from latebloomer.bench import bench as compare
+    from latebloomer.bench.benchmark import TIMED_POLICIES, bench_times
     from latebloomer.bench.curve_sets import names_of
-    from latebloomer.bench.training_times import POLICIES, bench_times
 
     if out is not None:
         need_folder(out)
@@ -126,7 +126,7 @@ def bench(
     trainings = o.comma_separated("--budgets", budgets, float)
     names = None if policies is None else split_policies(policies)
     if costs:
-        found = bench_times(names or POLICIES, trainings, draws, seed)
+        found = bench_times(names or TIMED_POLICIES, trainings, draws, seed)
     else:
         found = compare(
             folder if folder is not None else sets.split(","), names or COMPARED, trainings,

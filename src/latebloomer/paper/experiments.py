@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from latebloomer.core.kernel import lower
-from latebloomer.core.phases import phase_lengths
+from latebloomer.core.moves import phase_lengths
 from latebloomer.core.statistics import mean
 from latebloomer.errors import extra
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, WINDOW
@@ -180,7 +180,7 @@ def simulated_rows(
     for series, policy in policies.items():
         cell = results.cell(label_of(policy), budget)
         often = cell.recommendations.index(max(cell.recommendations))
-        counts = cell.pulls[best].pairs()
+        counts = cell.pulls[best].items()
         total, squares = (sum(n**power * runs for n, runs in counts) for power in (1, 2))
         pulls, low, high = mean(total, squares, cell.runs)
         measured = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)

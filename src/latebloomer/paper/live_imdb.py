@@ -24,8 +24,8 @@ from latebloomer.paper.experiments import IMDB
 from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.paper_settings import DATA
+from latebloomer.simulation.local_runs import progress_bar
 from latebloomer.simulation.plots import plain_ticks, side_legend
-from latebloomer.simulation.progress_bar import Progress
 
 FILE = Path("data", "imdb", "imdb_bow10k.npz")
 SOURCE = (
@@ -160,12 +160,12 @@ def live_curve(name: str, reviews: Reviews, runs: int, steps: int) -> list[Bin]:
     """Return the learner's accuracy by bins of steps, over runs, next to the recorded curve."""
     recorded = IMDB.problem().means(steps)[IMDB.problem().names.index(name)]
     train, right = train_linear if name in RATES else train_network, np.zeros(steps)
-    with Progress(runs, f"runs of {name}") as bar:
+    with progress_bar(runs, f"runs of {name}") as advance:
         for first in range(0, runs, MOST_TOGETHER):
             batch = range(first, min(first + MOST_TOGETHER, runs))
             for t, (p, y) in enumerate(train(name, reviews, batch, steps)):
                 right[t] += ((p > 0.5) == y).sum()
-            bar.advance(len(batch))
+            advance(len(batch))
     rows = []
     for end in range(BIN_STEPS, steps + 1, BIN_STEPS):
         at = slice(end - BIN_STEPS, end)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
 from latebloomer._util.atomic_files import make_folder, write_csv
 from latebloomer._util.text import printable
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
-from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.local_runs import progress_bar
 
 Key = TypeVar("Key", bound=Hashable)
 PARTS = "parts"  # subfolder of the output folder with the rows that need not be played again
@@ -102,11 +102,11 @@ class Workbench:
             found.setdefault(key_of(row), []).append(row)
         missing = [key for key in keys if key not in found]
         workers = self.jobs if AS_PUBLISHED in name else 1  # `simulate` has its own threads
-        with Progress(len(missing), f"parts of {name}", shown=self.shown) as bar:
+        with progress_bar(len(missing), f"parts of {name}", self.shown) as advance:
             for key, rows in _played(play, missing, workers):
                 found[key] = rows
                 write_rows(path, [row for part in found.values() for row in part])
-                bar.advance(1)
+                advance(1)
         return [row for key in keys for row in found[key]]
 
 
