@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def test_bad_files_do_not_keep_the_others_from_being_listed(tmp_path):
     (tmp_path / "cut-off.db").write_bytes(whole[:5000])
     with sqlite3.connect(tmp_path / "rows.db") as db:
         db.execute("UPDATE events SET data = 'no json' WHERE kind = 'Decided'")
-    with sqlite3.connect(tmp_path / "newer.db") as db:
+    with closing(sqlite3.connect(tmp_path / "newer.db")) as db:
         db.execute("PRAGMA user_version = 99")
     with sqlite3.connect(tmp_path / "nothing.db") as db:
         db.execute("DELETE FROM events")
