@@ -26,14 +26,8 @@ from typing import Any
 from latebloomer.racing.checkpoints.storage import Storage
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.learner_host import LearnerHost, PackedLearners, PullReport, Ready
-from latebloomer.session.events import (
-    INTERRUPTED,
-    TIMEOUT,
-    PullFailed,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-)
+from latebloomer.session import events
+from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 DOES = {"prepare": "building it", "pull": "a pull", "save": "saving it"}
 OUT_OF_TIME = "it was still running when the race's time and its grace period were over"
@@ -48,7 +42,7 @@ class NoAnswer(Exception):
 
 def took_longer(method: str, timeout: float | None) -> tuple[str, str]:
     """Return the kind of failure that a call is that takes longer than `timeout`, and why."""
-    return TIMEOUT, f"{DOES[method]} took longer than timeout={timeout:g} s"
+    return events.TIMEOUT, f"{DOES[method]} took longer than timeout={timeout:g} s"
 
 
 class LimitedHost(ABC):
@@ -75,7 +69,11 @@ class LimitedHost(ABC):
             return PullFailed(self.arm, self.done + 1, kind, why, seconds=took)
 
     def prepare(
-        self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
+        self,
+        done: int,
+        saved: Saved | None,
+        recorded: Sequence[float],
+        storage: Storage | None,
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls; each repeated pull has its own time."""
         self.done = done
@@ -230,7 +228,11 @@ class ChildProcess(LimitedHost):
             if may_take < inf and not self._line.poll(min(may_take, 1e9)):
                 late = left == may_take
                 raise NoAnswer(
-                    *((INTERRUPTED, OUT_OF_TIME) if late else took_longer(method, self._timeout))
+                    *(
+                        (events.INTERRUPTED, OUT_OF_TIME)
+                        if late
+                        else took_longer(method, self._timeout)
+                    )
                 )
             return self._line.recv()
         except (EOFError, OSError):
