@@ -56,16 +56,13 @@ class Batch(NamedTuple):
 
 
 class LearnerHost:
-    """Builds a learner, trains it and saves it.
-
-    With `packed` learners it is in its own process, where Ctrl-C does not arrive.
-    """
+    """Builds a learner, trains it and saves it; packed learners, in its own process."""
 
     def __init__(
         self, arm: int, given: Entry | PackedLearners, states: OwnStates | None = None
     ) -> None:
         self.arm, self._given = arm, given
-        self._apart = isinstance(given, PackedLearners)
+        self.apart = isinstance(given, PackedLearners)  # Ctrl-C does not arrive here
         self._states = OwnStates() if states is None else states
         self.learner: Any = None
         self.seed = 0
@@ -144,7 +141,7 @@ class LearnerHost:
 
     def _failure(self, n: int, error: BaseException, kind: str) -> PullFailed:
         """Return the failure that an exception in the learner's code is; Ctrl-C is none."""
-        if isinstance(error, KeyboardInterrupt) and not self._apart:
+        if isinstance(error, KeyboardInterrupt) and not self.apart:
             raise error
         details = shortened("".join(traceback.format_exception(error)), LONGEST)
         return PullFailed(self.arm, n, kind, reason_of(error), printable(details))

@@ -116,6 +116,7 @@ class ThreadHost(LimitedHost):
     ) -> None:
         super().__init__(host.arm, timeout)
         self._host, self._thread, self._rebuilds = host, thread, rebuilds
+        host.apart = True  # Ctrl-C does not arrive in the thread, and no call may raise there
 
     @property
     def learner(self) -> Any:
@@ -166,17 +167,11 @@ class CallThread:
         answer: SimpleQueue[Any] = SimpleQueue()
         self._jobs.put((call, answer))
         try:
-            value, error = answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+            return answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
         except Empty:
             self._jobs.put(None)  # the thread ends when the abandoned call does
             self._thread = None
             raise
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error, call  # a cycle that would keep the learner in memory
-        return value
 
     def close(self) -> None:
         """End the thread."""
@@ -189,10 +184,7 @@ class CallThread:
 def _make_calls(jobs: SimpleQueue[Any]) -> None:
     while (job := jobs.get()) is not None:
         call, answer = job
-        try:
-            answer.put((call(), None))
-        except BaseException as error:  # raised again in the thread that waits
-            answer.put((None, error))
+        answer.put(call())
         del job, call, answer  # else the learner stays in memory until the next call
 
 
