@@ -73,7 +73,8 @@ def look(self, stage):
     start(self, stage)
     cluster, token = self._cluster, os.path.expanduser("~/.ray/auth_token")
     seen.update(
-        loopback=[node["NodeManagerAddress"] for node in cluster.nodes()] == ["127.0.0.1"], auth=os.environ["RAY_AUTH_MODE"], written=written,
+        addresses=[node["NodeManagerAddress"] for node in cluster.nodes()],
+        auth=os.environ["RAY_AUTH_MODE"], written=written,
         folder=str(cluster._folder.path), modes=[os.stat(path).st_mode & 0o777
                                                  for path in (cluster._folder.path, token)])
 
@@ -100,7 +101,7 @@ seen["left"] = [ray.is_initialized(), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" in os.
                 os.path.exists(seen["folder"])]
 print(json.dumps(seen))
 """
-PRIVATE = {"loopback": True, "auth": "token", "modes": [0o700, 0o600], "written": []}
+PRIVATE = {"addresses": ["127.0.0.1"], "auth": "token", "modes": [0o700, 0o600], "written": []}
 
 
 def started(home, script, *words):
