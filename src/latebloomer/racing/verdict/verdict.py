@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer._util.atomic_files import File, need_different, write_file
-from latebloomer._util.tables import data_frame
-from latebloomer._util.text import reason_of
+from latebloomer._util.text import data_frame, reason_of
 from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.settings import rule_in, varying_settings
 from latebloomer.racing.verdict.history import Finding, Hindsight, History
