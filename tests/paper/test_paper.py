@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError
+from latebloomer.page.svg import spread
 from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
 from latebloomer.paper import reproduction as made
 from latebloomer.paper import theory_figures as theory
@@ -278,7 +279,7 @@ def test_every_series_is_named_where_its_line_ends_and_none_hides_another(axes):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_names_keep_their_order_and_stay_in_the_axes(wanted):
-    places = drawing.spread(wanted, 0.08)
+    places = spread(wanted, 0.08)
     assert min(places) >= -1e-9 and max(places) <= 1 + 1e-9
     order = np.argsort(wanted, kind="stable")
     assert (np.diff(np.array(places)[order]) >= 0.08 - 1e-9).all()

@@ -8,10 +8,10 @@ from counted import results_of, tally_of
 mpl.use("Agg")
 
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex
 
 from latebloomer import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.errors import SettingError
+from latebloomer.page.figures import COLORS
 from latebloomer.problems import paper_a
 from latebloomer.simulation.plots import MORE_STYLES, STYLES, styles_of
 
@@ -64,9 +64,10 @@ def test_errors_are_drawn_against_the_budget():
     assert lines["R-SR"].get_xdata().tolist() == [100, 200, 400]
     assert lines["R-SR"].get_ydata().tolist() == [0.2] * 3
     assert lines["SH"].get_ydata().tolist() == [0.0] * 3
-    assert to_hex(lines["R-UCBE"].get_color()) == STYLES["r-ucbe"].color == "#d62728"
+    assert [line.get_color() for line in lines.values()][:3] == list(COLORS[:3])
     assert len(ax.collections) == 3  # a band each
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["R-UCBE", "R-SR", "SH"]
+    named = [(text.get_text(), text.get_color()) for text in ax.texts]  # where lines end
+    assert named == [("SH", COLORS[2]), ("R-SR", COLORS[1]), ("R-UCBE", COLORS[0])]
     band, row = ax.collections[1].get_paths()[0].get_extents(), found.rows()[3]
     assert (row["policy"], row["budget"]) == ("r-sr", 100)
     assert (band.y0, band.y1) == pytest.approx((row["error_low"], row["error_high"]))
@@ -88,7 +89,7 @@ def test_both_are_two_panels():
     found = made([100, 200])
     error, regret = found.plot(what="both")
     assert regret.get_ylabel() == "simple regret"
-    assert error.get_legend() is None and regret.get_legend() is not None
+    assert len(error.texts) == len(regret.texts) == 3
     values = lines_by_label(regret)["R-SR"].get_ydata()
     assert values.tolist() == [row["regret"] for row in found.rows() if row["policy"] == "r-sr"]
     own = plt.subplots(1, 2)[1]
@@ -101,7 +102,7 @@ def test_one_budget_is_a_point_for_each_policy():
     ax = made([200]).plot(log=True)
     assert ax.get_xscale() == "log" and ax.get_xlabel() == "error probability"
     assert [text.get_text() for text in ax.get_yticklabels()] == ["R-UCBE", "R-SR", "SH"]
-    assert ax.get_title() == "paper-a, T = 200"
+    assert ax.get_title(loc="left") == "paper-a, T = 200"
     assert [line.get_marker() for line in ax.get_lines()].count("<") == 1  # SH, which never errs
 
 
@@ -128,9 +129,9 @@ def test_the_picture_says_what_its_open_markers_mean():
     said = "open: none seen, at the end of the 95 % interval"
     for budgets in ([100, 200], [200]):
         ax = made(budgets).plot(log=True)
-        assert [text.get_text() for text in ax.texts] == [said]
+        assert [text.get_text() for text in ax.texts].count(said) == 1
         assert min(text.get_fontsize() for text in ax.texts) >= 9
-    assert len(made([100, 200]).plot().texts) == 0
+    assert said not in [text.get_text() for text in made([100, 200]).plot().texts]
 
 
 def test_what_cannot_be_drawn_is_named():

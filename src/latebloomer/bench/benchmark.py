@@ -18,6 +18,7 @@ from latebloomer.bench import curve_runs, curve_sets
 from latebloomer.bench.curve_runs import ALL, Line, Played, Player
 from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped
 from latebloomer.errors import extra, need_whole, require
+from latebloomer.page.figures import TEXT
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import AUTO, REGISTRY, default_or_named, is_auto, label_of
 from latebloomer.problems.curves import Floats
@@ -25,7 +26,7 @@ from latebloomer.racing.stopping import PROVISIONAL, TimeBudget
 from latebloomer.session import events
 from latebloomer.session.session import Session
 from latebloomer.simulation.local_runs import cores
-from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
+from latebloomer.simulation.plots import Style, styles_of, write_figure
 
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 # The best on the public sets of the 13 settings in docs/research-log.md.

@@ -296,12 +296,11 @@ def _facts(page: RacePage) -> Iterable[str]:
         yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
-    sure = page.certainty
-    if sure is not None and page.final:
-        late = sure.half_time not in (None, page.best)
+    if page.assessed_at and page.final:
+        late = page.half_time not in (None, page.best)
         bloom = f"led at half-time{': a late bloomer won' if late else ' too'}"
-        yield f"<b>{escape(shortened(sure.half_time or '–', 24))}</b><span>{bloom}</span>"
-        if sure.certified:
+        yield f"<b>{escape(shortened(page.half_time or '–', 24))}</b><span>{bloom}</span>"
+        if page.certified:
             yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
 
 
@@ -399,8 +398,7 @@ def _events(page: RacePage) -> str:
 
 def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
     """Return the certificate, its intervals, and whether the curves meet its assumptions."""
-    sure = page.certainty
-    if sure is None:
+    if not page.assessed_at:
         return ""
     shape = "rise and are concave" if page.higher_is_better else "fall and are convex"
     note = (
@@ -409,16 +407,16 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
         "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
         "the scores contradict the assumption."
     )
-    so_far = f"<p class='soft small'>After {sure.assessed_at:,} pulls.</p>"
-    against = sure.contradictions
-    text = _sentences(against) if against else "<p>No curve contradicts them.</p>"
+    so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
+    found = "<p>No curve contradicts them.</p>" if not page.contradictions else ""
+    found += "".join(map(_sentences, filter(None, (page.contradictions, page.plateaus))))
     return (
         f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
-        f'<p>{escape(as_sentence(sure.certificate))}</p><p class="soft small">{escape(note)}</p>'
+        f'<p>{escape(as_sentence(page.certificate))}</p><p class="soft small">{escape(note)}</p>'
         f"{_intervals(page, looks, shape)}"
         "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
-        f'<p class="soft small">Tested with a false-alarm rate of at most {sure.false_alarm:.0%} '
-        f"per race.</p>{text}{_sentences(sure.plateaus) if sure.plateaus else ''}</section>"
+        f'<p class="soft small">Tested with a false-alarm rate of at most {page.false_alarm:.0%} '
+        f"per race.</p>{found}</section>"
     )
 
 
@@ -439,12 +437,12 @@ def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
 
 def _others(page: RacePage) -> str:
     """Return what other methods would have kept."""
-    if page.certainty is None:
+    if not page.assessed_at:
         return ""
     return _section(
         "What would other methods have kept?",
         "Each is replayed on the recorded curves, with the largest budget they cover.",
-        _sentences(page.certainty.hindsight),
+        _sentences(page.hindsight),
     )
 
 

@@ -20,20 +20,6 @@ class PageEvent(NamedTuple):
     bad: bool = False
 
 
-@dataclass(frozen=True)
-class Certainty:
-    """How certain the result is, and what else follows from the recorded curves."""
-
-    certified: bool
-    certificate: str  # what is certified, or what is missing
-    contradictions: tuple[str, ...]  # curves that contradict the assumptions
-    plateaus: tuple[str, ...]
-    false_alarm: float  # how often a contradiction is reported if there is none
-    hindsight: tuple[str, ...]  # what other methods would have kept
-    half_time: str | None  # learner that led when half of the pulls were spent
-    assessed_at: int  # pulls that were known
-
-
 @dataclass(frozen=True, eq=False)
 class RacePage:
     """Everything that a race's page shows."""
@@ -55,7 +41,14 @@ class RacePage:
     selected: tuple[float, int] | None = None  # estimate at the selection, and the winner's pulls
     trained_further: bool = False  # whether the winner was trained after its selection
     levels: Sequence[tuple[int, int]] = ()  # phases to come: learners, and pulls of each
-    certainty: Certainty | None = None  # None if it is not known yet
+    assessed_at: int = 0  # pulls that what follows is based on; 0: it is not known yet
+    certified: bool = False
+    certificate: str = ""  # what is certified, or what is missing
+    contradictions: Sequence[str] = ()  # curves that contradict the assumptions
+    plateaus: Sequence[str] = ()
+    false_alarm: float = 0.0  # how often a contradiction is reported if there is none
+    hindsight: Sequence[str] = ()  # what other methods would have kept
+    half_time: str | None = None  # learner that led when half of the pulls were spent
     events: Sequence[PageEvent] = ()  # the latest first
     warnings: Sequence[str] = ()
     record: Sequence[str] = ()  # selection and final score, with all digits

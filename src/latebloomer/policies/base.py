@@ -54,15 +54,15 @@ class NumbersOf:
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         names = [field.name for field in fields if field.type in NUMERIC]
         made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
-        made.__qualname__ = f"{cls.__qualname__}.Numbers"
-        cls.Numbers = made
+        made.__qualname__ = f"{cls.__qualname__}._Numbers"
+        cls._Numbers = made
         return made
 
 
 class Policy(ABC):
     """A rule that spends a budget over arms and recommends one of them."""
 
-    Numbers: ClassVar[Any] = NumbersOf()
+    _Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
     cites: ClassVar[tuple[str, ...]] = ()  # its sources: keys of src/latebloomer/refs.bib
 
@@ -156,8 +156,14 @@ class Policy(ABC):
         return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
-        """Return the numbers that `self` is inside kernels, as a named tuple."""
-        return numbers_of(self)
+        """Return the numbers that `self` is inside kernels: its numeric fields as a named tuple.
+
+        An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then
+        the same type to a compiler, and are compiled once.
+        """
+        types = {field.name: field.type for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        values = ((getattr(self, name), types[name]) for name in self._Numbers._fields)
+        return self._Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
     def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
         """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
@@ -251,17 +257,6 @@ def open_arms(ledger: Ledger, held: Collection[int], horizon: int) -> list[int]:
     """Return the racing arms below the horizon whose pulls are not under way."""
     racing = ledger.racing[: ledger.cursor[RACERS]]
     return [i for i in racing if i not in held and ledger.n[i] < horizon]
-
-
-def numbers_of(policy: Policy) -> Any:
-    """Return the numeric fields of a policy as a named tuple.
-
-    An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then the
-    same type to a compiler, and are compiled once.
-    """
-    types = {field.name: field.type for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    values = ((getattr(policy, name), types[name]) for name in type(policy).Numbers._fields)
-    return type(policy).Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:

@@ -276,7 +276,7 @@ class Results:
     def plot(
         self, path: File | None = None, what: str = "error", log: bool = False, ax: Any = None
     ) -> Axes | tuple[Axes, ...]:
-        """Draw "error", "regret" or "both" against the budget, as in the paper's figures.
+        """Draw "error", "regret" or "both" against the budget; names stand where lines end.
 
         With one budget only, each policy is a point with its interval. `log` makes the error
         logarithmic; where no error occurred an open marker shows the upper end of the interval.

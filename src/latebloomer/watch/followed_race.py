@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import perf_counter, time
+from typing import Any
 
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
@@ -17,7 +18,7 @@ from latebloomer.racing.following import JournalFollower
 from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.journal.listing import running_or_interrupted
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
+from latebloomer.racing.verdict.build import assess, build_verdict
 from latebloomer.racing.verdict.pictures import page_data, resume_code, shown_settings
 from latebloomer.session import events
 
@@ -70,7 +71,7 @@ class FollowedRace:
         )
         self._events: list[PageEvent] = []
         self._failures: dict[int, PageEvent] = {}  # the latest of each arm
-        self._assessment: Assessment = NOT_ASSESSED
+        self._assessment: dict[str, Any] = {}
         self._next_assessment = inf  # not before this time; the first page does not wait for one
         self._finished: tuple[events.Decided, RacePage] | None = None
         self._racing = set(state.session.racing)
@@ -160,7 +161,7 @@ class FollowedRace:
         if self._next_assessment == inf:
             self._next_assessment = 0.0
             return
-        grown = spent >= GROWN * self._assessment.assessed_at + 1
+        grown = spent >= GROWN * self._assessment.get("assessed_at", 0) + 1
         if self.caught_up and now >= self._next_assessment and grown:
             self._assessment = assess(state)
             self._next_assessment = now + (1 + SHARE) * (perf_counter() - now)

@@ -42,25 +42,11 @@ class LivePage:
         self._lock = RLock()
         self._due = 0.0  # when to look again
 
-    def is_due(self) -> bool:
-        """Return whether it is time to look for changes; True for one caller only."""
-        now = perf_counter()
-        if now < self._due:
-            return False
-        self._due = now + INTERVAL
-        return True
-
-    @property
-    def seen(self) -> str:
-        """Number of the last change, with the name of this server."""
-        return f"{self._server}-{self._number}"
-
     def update(self) -> None:
         """Look for changes."""
         with self._lock:
             changes = self.content.changes()
-            if self.content.hurries:
-                self._due = 0.0
+            self._due = 0.0 if self.content.hurries else perf_counter() + INTERVAL
             if changes is not None:
                 self._number += 1
                 self._messages.append((self._number, json.dumps(changes, separators=(",", ":"))))
@@ -69,11 +55,13 @@ class LivePage:
         """Return the page and the number of the last change in it."""
         with self._lock:
             self.update()
-            return self.content.body(), self.seen
+            return self.content.body(), f"{self._server}-{self._number}"
 
     def since(self, seen: str) -> tuple[list[str], str]:
         """Return the messages that a tab has not received, and the number of the last one."""
         with self._lock:
+            if perf_counter() > self._due:
+                self.update()
             server, _, number = seen.partition("-")
             last = int(number) if server == self._server and number.isdigit() else -1
             if last == self._number:
@@ -81,7 +69,7 @@ class LivePage:
             missing = [text for k, text in self._messages if k > last]
             if last < 0 or len(missing) != self._number - last:
                 missing = [json.dumps({"whole": self.content.body()})]
-            return missing, self.seen
+            return missing, f"{self._server}-{self._number}"
 
 
 # --- one race ---
@@ -246,7 +234,7 @@ class RaceFolder:
         if not pages:
             return "<p>Select races with a score in the list.</p>"
         whole = replace(
-            pages[0], state=FINISHED, learners=views, certainty=None, levels=(),
+            pages[0], state=FINISHED, learners=views, assessed_at=0, levels=(),
             curves={k: page.curves[page.learners[0].arm] for k, page in enumerate(pages)},
             horizon=max(page.horizon for page in pages), trained_further=False,
         )  # fmt: skip

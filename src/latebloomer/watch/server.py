@@ -138,8 +138,6 @@ class Watch:
         try:
             yield "retry: 1000\n\n"
             while True:
-                if page.is_due():
-                    await asyncio.to_thread(page.update)
                 messages, seen = await asyncio.to_thread(page.since, seen)
                 for text in messages:
                     yield f"id: {seen}\ndata: {text}\n\n"

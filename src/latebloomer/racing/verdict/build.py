@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from math import inf, isfinite, isinf, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.errors import LearnerError
@@ -31,31 +32,14 @@ from latebloomer.theory.certificate import Certificate, shape_of
 Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
 
 
-class Assessment(NamedTuple):
-    """The part of a verdict that needs every pull: slow, so a live page reuses it for a while."""
-
-    intervals: Intervals
-    certified: bool = False
-    certificate: str = ""
-    missing: str = ""
-    findings: tuple[history.Finding, ...] = ()
-    hindsight: tuple[history.Hindsight, ...] = ()
-    half_time: str | None = None
-    assessed_at: int = 0  # pulls that were known; 0: nothing was assessed
-
-
-NOT_ASSESSED = Assessment({})
-
-
 def build_verdict(
-    race: RaceState, journal: Path | None, assessment: Assessment | None = None
+    race: RaceState, journal: Path | None, assessment: Mapping[str, Any] | None = None
 ) -> Verdict:
-    """Return the verdict by what is known now; an assessment of earlier pulls can be reused."""
+    """Return the verdict by what is known now; what `assess` returned earlier can be reused."""
     race.need_one_learner()
     session = race.session
-    known = assess(race) if assessment is None else assessment
-    shared = known._asdict()
-    intervals = shared.pop("intervals")
+    known = dict(assess(race) if assessment is None else assessment)
+    intervals = known.pop("intervals", {})
     views = [
         replace(one, lower=ends[0], upper=ends[1])
         for one in race.learners()
@@ -64,7 +48,7 @@ def build_verdict(
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
     verdict = Verdict(
-        **shared,
+        **known,
         name=best.name,
         score=best.score,
         estimate=best.estimate,
@@ -78,7 +62,7 @@ def build_verdict(
         horizon=session.horizon,
         over=over,
         reason=_reason(session, race.settings),
-        warnings=(*warnings_of(race), *map(str, known.findings)),
+        warnings=(*warnings_of(race), *map(str, known.get("findings", ()))),
         settings=race.settings.as_dict(),
         versions=versions(),
         journal=None if journal is None else str(journal),
@@ -93,8 +77,12 @@ def build_verdict(
     return replace(verdict, advice=advice, warnings=warnings)
 
 
-def assess(race: RaceState) -> Assessment:
-    """Certify, test and replay the curves of a race as they are now."""
+def assess(race: RaceState) -> dict[str, Any]:
+    """Certify, test and replay the curves of a race as they are now.
+
+    Return the intervals and the fields of a verdict that need every pull. That is slow, so a live
+    page reuses them for a while.
+    """
     session, settings, seen = race.session, race.settings, history.History.of(race.session)
     naming = session.selection
     decided = seen.upto(naming.at)  # half-time and hindsight are about the selection
@@ -107,16 +95,16 @@ def assess(race: RaceState) -> Assessment:
     leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
     certified = proof is not None and proof.certified(naming.arm)
     finding, conditions = _certificate(session, proof, naming.arm, intervals)
-    return Assessment(
-        intervals,
-        certified,
-        f"{finding} ({conditions})" if conditions else finding,
-        "" if certified else finding,
-        history.check_curves(session.names, curves, session.maximize),
-        history.hindsight(session.names, decided.rewards(), naming.at, departed),
-        None if leader is None else session.names[leader],
-        session.spent,
-    )
+    return {
+        "intervals": intervals,
+        "certified": certified,
+        "certificate": f"{finding} ({conditions})" if conditions else finding,
+        "missing": "" if certified else finding,
+        "findings": history.check_curves(session.names, curves, session.maximize),
+        "hindsight": history.hindsight(session.names, decided.rewards(), naming.at, departed),
+        "half_time": None if leader is None else session.names[leader],
+        "assessed_at": session.spent,
+    }
 
 
 def _reason(session: Session, settings: Settings) -> str:

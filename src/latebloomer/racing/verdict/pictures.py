@@ -12,7 +12,7 @@ from latebloomer.errors import extra, require
 from latebloomer.page import race_page
 from latebloomer.page.figures import COLORS, GRAY, TEXT, finish, label_ends
 from latebloomer.page.race_html import COLORED, TOP
-from latebloomer.page.race_page import Certainty, PageEvent, RacePage, ThinnedCurve, points_for
+from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
 from latebloomer.page.svg import fan_of
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.history import ALARM
@@ -49,7 +49,14 @@ def page_data(
         seconds=verdict.seconds,
         selected=(selected.estimate, selected.pulls) if selected.final else None,
         trained_further=verdict.trained.pulls_after_selection > 0,
-        certainty=_certainty(verdict) if verdict.assessed_at else None,
+        assessed_at=verdict.assessed_at,
+        certified=verdict.certified,
+        certificate=verdict.certificate,
+        contradictions=[str(one) for one in verdict.findings if one.contradicts],
+        plateaus=[str(one) for one in verdict.findings if not one.contradicts],
+        false_alarm=ALARM,
+        hindsight=list(map(str, verdict.hindsight)),
+        half_time=verdict.half_time,
         events=_departures(verdict),
         warnings=[text for text in verdict.warnings if text not in findings],
         record=(f"{selected}.", f"{verdict.trained}.", f"{verdict.reason}."),
@@ -76,19 +83,6 @@ def _why(verdict: Verdict) -> str:
     if verdict.late_bloomer:
         told.append(f"Late bloomer: {verdict.half_time} led at half-time.")
     return " ".join([*told, *explanation(verdict)])
-
-
-def _certainty(verdict: Verdict) -> Certainty:
-    return Certainty(
-        certified=verdict.certified,
-        certificate=verdict.certificate,
-        contradictions=tuple(str(f) for f in verdict.findings if f.contradicts),
-        plateaus=tuple(str(f) for f in verdict.findings if not f.contradicts),
-        false_alarm=ALARM,
-        hindsight=tuple(map(str, verdict.hindsight)),
-        half_time=verdict.half_time,
-        assessed_at=verdict.assessed_at,
-    )
 
 
 def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:

@@ -134,12 +134,12 @@ class Verdict:
     horizon: int
     over: bool
     reason: str
-    certified: bool
-    certificate: str
-    missing: str
-    half_time: str | None
-    hindsight: tuple[Hindsight, ...]
-    findings: tuple[Finding, ...]
+    certified: bool = False
+    certificate: str = ""
+    missing: str = ""
+    half_time: str | None = None
+    hindsight: tuple[Hindsight, ...] = ()
+    findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...]
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
@@ -147,7 +147,7 @@ class Verdict:
     started: float | None
     seconds: float
     history: History = field(repr=False)
-    assessed_at: int
+    assessed_at: int = 0
     advice: str = ""
     loader: Callable[[str], Any] | None = field(default=None, repr=False)
 
