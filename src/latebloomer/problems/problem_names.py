@@ -230,6 +230,7 @@ def _split(name: str) -> tuple[str, list[str]]:
 
 
 def _make(kind: str, settings: dict[str, Any]) -> Problem:
+    make: Callable[..., Problem]
     first, _, family = kind.partition(":")
     if first == "random" and family:
         make, keys = partial(random_problem, family), {"K": "arms", "seed": "seed"}
