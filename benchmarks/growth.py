@@ -10,10 +10,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from benchmarks.simulator import cost, experiment_with
+from latebloomer.page.figures import TEXT
 from latebloomer.problems import problem
 from latebloomer.simulation import plots
 from latebloomer.simulation.cpu import compiled_player
-from latebloomer.simulation.plots import TEXT
 
 INDEX = "r-ucbe:exploration=20,noise=0.01"
 STYLES = {

@@ -17,7 +17,8 @@ from time import perf_counter
 from latebloomer import simulate
 from latebloomer.cluster import Cluster
 from latebloomer.simulation import ray_tasks as remote
-from latebloomer.simulation.counts import Counts
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.tally import Counts
 
 PROBLEM, BUDGET = "paper-a", 3200
 POLICIES = ["r-ucbe:exploration=151.05,noise=0.01", "r-sr"]
@@ -29,11 +30,9 @@ def note_tasks() -> None:
     """Let `IN_TASKS` have the seconds of each task that comes in."""
     real = remote.TaskQueue._answer
 
-    def noted(
-        queue: remote.TaskQueue, ref: object, task: remote.Task
-    ) -> tuple[Counts, float] | None:
-        answer = real(queue, ref, task)
-        IN_TASKS.extend([] if answer is None else [answer[1]])
+    def noted(queue: remote.TaskQueue, ref: object, part: Experiment) -> tuple[Counts, float]:
+        answer = real(queue, ref, part)
+        IN_TASKS.append(answer[1])
         return answer
 
     remote.TaskQueue._answer = noted  # type: ignore[method-assign]

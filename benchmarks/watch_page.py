@@ -20,7 +20,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from latebloomer.page.html_document import page_file
+from latebloomer.page.race_html import page_file
 from latebloomer.policies.registry import make_policy
 from latebloomer.racing.journal.files import create
 from latebloomer.racing.race_state import RaceState

@@ -7,8 +7,9 @@ import matplotlib.pyplot as plt
 
 from latebloomer import simulate
 from latebloomer._util.atomic_files import write_csv
+from latebloomer.page.figures import TEXT
 from latebloomer.problems import Problem, problem
-from latebloomer.simulation.plots import MORE_STYLES, STYLES, TEXT, Style
+from latebloomer.simulation.plots import MORE_STYLES, STYLES, Style
 
 HERE = Path(__file__).parent
 SHARES = HERE / "results" / "kept-by-budget.csv"  # made anew where it is missing

@@ -32,8 +32,7 @@ FIRST = ("race", "resume", "read_verdict", "full_steps")
 
 INTEGRATIONS = (  # each can be imported without its library, which is loaded when it is used
     "xgboost", "lightgbm", "catboost", "torch", "lightning", "transformers", "keras",
-    "optuna_study", "ray_tune", "syne_tune", "standard_logging", "tensorboard", "mlflow", "wandb",
-    "race_logger",
+    "ray_tune", "syne_tune", "loggers",
 )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from latebloomer.racing.api import race, read_verdict, resume
     from latebloomer.racing.callbacks import RaceView
     from latebloomer.racing.journal import JournalFile
-    from latebloomer.racing.learner_contract import check_learner
+    from latebloomer.racing.learner import check_learner
     from latebloomer.racing.runners.contract import Runner
     from latebloomer.racing.runners.local import LocalRunner
     from latebloomer.racing.runners.ray_runner import RayRunner
@@ -75,7 +75,7 @@ _HOMES = {
     "racing.api": "race read_verdict resume",
     "racing.callbacks": "RaceView",
     "racing.journal": "JournalFile",
-    "racing.learner_contract": "check_learner",
+    "racing.learner": "check_learner",
     "racing.runners.contract": "Runner",
     "racing.runners.local": "LocalRunner",
     "racing.runners.ray_runner": "RayRunner",

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from latebloomer import LocalRunner, race, resume
 from latebloomer.bench import bench, curve_sets
 from latebloomer.bench.benchmark import what_is_drawn
-from latebloomer.bench.curve_files import read_folder
-from latebloomer.bench.curve_sets import read_sets
+from latebloomer.bench.curve_sets import read_folder, read_sets
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from latebloomer import RisingSR
-from latebloomer.bench import Curves, curve_sets, training_times
-from latebloomer.bench.training_times import (
+from latebloomer.bench import Curves, benchmark, curve_sets
+from latebloomer.bench.benchmark import (
     bench_times,
     race_in_time,
     same_share,
     same_time,
     without_start,
 )
-from latebloomer.problems.paper_settings import DATA
+from latebloomer.problems.recorded import DATA
 
 LENGTH = 100
 
@@ -72,9 +72,9 @@ def test_both_units_are_policies_of_one_report(monkeypatch):
         scores, seconds = curves([0.9, 0.6, 0.5], [1.0, 2.0 + k, 0.5])
         runs = np.stack([scores, scores], axis=1)
         made.append(Curves("lcdb10", f"set-{k}", scores, runs=runs, seconds=seconds))
-    monkeypatch.setattr(training_times, "lcdb10", lambda: iter(made))
+    monkeypatch.setattr(curve_sets, "lcdb10", lambda: iter(made))
     report = bench_times(("r-sr", "sh"), budgets=(1.0, 2.0), draws=2)
-    labels = {f"{policy}, {unit}" for policy in ("r-sr", "sh") for unit in training_times.UNITS}
+    labels = {f"{policy}, {unit}" for policy in ("r-sr", "sh") for unit in benchmark.UNITS}
     assert {line.policy for line in report.lines} == labels
     by_share = [line for line in report.lines if line.policy.endswith("same share")]
     assert {line.rank_loss for line in by_share} == {0.0}  # straight rises keep their order

@@ -12,6 +12,9 @@ from pathlib import Path
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 PATIENCE = 30  # seconds, at most, for whatever is waited for
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+         "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
+         "--remote-debugging-pipe", "about:blank")  # fmt: skip
 
 
 class Chromium:
@@ -21,19 +24,13 @@ class Chromium:
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        flags = [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
-            "--remote-debugging-pipe", f"--user-data-dir={self._profile}", "about:blank",
-        ]  # fmt: skip
         # The protocol is read from file 3 and written to file 4.
         moved = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        self._process = subprocess.Popen(
-            ["bash", "-c", moved, CHROMIUM, *flags],
-            pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(theirs_in)
-        os.close(theirs_out)
+        words = ["bash", "-c", moved, CHROMIUM, f"--user-data-dir={self._profile}", *FLAGS]
+        both = (theirs_in, theirs_out)
+        self._process = subprocess.Popen(words, pass_fds=both, stderr=subprocess.DEVNULL)
+        for file in both:
+            os.close(file)
         self._out, self._in = ours_out, os.fdopen(ours_in, "rb", buffering=0)
         self._buffer, self._number = b"", 0
         self.events = []
@@ -42,15 +39,12 @@ class Chromium:
         """One command, and what it returns; events that come before are kept."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
-        if session is not None:
-            message["sessionId"] = session
+        message |= {"sessionId": session} if session else {}
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._read()
-            if answer.get("id") == self._number:
-                assert "error" not in answer, f"{method}: {answer['error']}"
-                return answer["result"]
+        while (answer := self._read()).get("id") != self._number:
             self.events.append(answer)
+        assert "error" not in answer, f"{method}: {answer['error']}"
+        return answer["result"]
 
     def _read(self):
         while b"\0" not in self._buffer:
@@ -60,9 +54,9 @@ class Chromium:
         message, _, self._buffer = self._buffer.partition(b"\0")
         return json.loads(message)
 
-    def page(self, width=1400, height=900, scripts=True, dark=False):
+    def page(self, **settings):
         """A new tab."""
-        return Page(self, width, height, scripts, dark)
+        return Page(self, **settings)
 
     def close(self):
         self._process.terminate()
@@ -75,39 +69,34 @@ class Chromium:
 class Page:
     """A tab: what it shows, what it asked the network for, and what it complained about."""
 
-    def __init__(self, browser, width, height, scripts, dark):
+    def __init__(self, browser, width=1400, height=900, scripts=True, dark=False):
         self._browser = browser
-        made = browser.call("Target.createTarget", url="about:blank")
-        self._target = made["targetId"]
+        self._target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=self._target, flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
-            self._call(f"{domain}.enable")
+            self.call(f"{domain}.enable")
         self.resize(width, height)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
 
-    def _call(self, method, **params):
+    def call(self, method, **params):
         return self._browser.call(method, self._session, **params)
 
     def resize(self, width, height=900):
-        self._call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)  # fmt: skip
 
-    def open(self, address):
-        self._call("Page.navigate", url=address)
-        self.wait_for("document.readyState === 'complete'")
-
-    def reload(self):
-        self._call("Page.reload")
+    def open(self, address=None):
+        """Open an address, or load the page again."""
+        how = {"method": "Page.navigate", "url": address} if address else {"method": "Page.reload"}
+        self.call(**how)
         self.wait_for("document.readyState === 'complete'")
 
     def value(self, expression):
         """What a script finds; it runs also where the page's own may not."""
-        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -118,16 +107,15 @@ class Page:
             assert time.monotonic() < end, f"never came true: {expression}"
             time.sleep(0.05)
 
-    def press(self, key, code=0):
+    def press(self, key):
         for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+            self.call("Input.dispatchKeyEvent", type=kind, key=key)
 
     def _events(self, method):
-        self._call("Runtime.evaluate", expression="0")  # all that came before is there now
-        return [
-            event["params"] for event in self._browser.events
-            if event.get("method") == method and event.get("sessionId") == self._session
-        ]  # fmt: skip
+        self.call("Runtime.evaluate", expression="0")  # all that came before is there now
+        return [event["params"] for event in self._browser.events
+                if event.get("method") == method and event["sessionId"] == self._session
+                ]  # fmt: skip
 
     def requests(self):
         """The addresses it asked for."""
@@ -135,22 +123,14 @@ class Page:
 
     def complaints(self):
         """Errors and warnings on its console."""
-        logged = [event["entry"]["text"] for event in self._events("Log.entryAdded")]
-        thrown = [
-            str(event["exceptionDetails"]) for event in self._events("Runtime.exceptionThrown")
-        ]
-        said = [str(event["args"]) for event in self._events("Runtime.consoleAPICalled")]
-        return logged + thrown + said
+        kinds = ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
+        return [event for kind in kinds for event in self._events(kind)]
 
     def screenshot(self, file, whole=True):
         """A picture of the whole page, or of what is in sight."""
-        made = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        made = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_bytes(base64.b64decode(made["data"]))
-
-    def printed(self):
-        """The page as a PDF."""
-        return base64.b64decode(self._call("Page.printToPDF", printBackground=True)["data"])
 
     def close(self):
         self._browser.call("Target.closeTarget", targetId=self._target)

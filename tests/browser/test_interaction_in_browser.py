@@ -3,8 +3,8 @@
 import pytest
 from page_checks import check_page
 
-from latebloomer.page import RacePage, race_html
-from latebloomer.page.thinned_curve import ThinnedCurve, points_for
+from latebloomer.page.race_html import race_html
+from latebloomer.page.race_page import RacePage, ThinnedCurve, points_for
 from latebloomer.session.learner_view import ForecastView, LearnerView
 
 SIZES = {"desk": (1400, 900), "phone": (390, 844)}
@@ -32,20 +32,22 @@ def drawn(count):
     )  # fmt: skip
 
 
-@pytest.fixture(params=[9, 40, 200])
-def many(request, tmp_path):
-    file = tmp_path / f"{request.param}.html"
-    file.write_text(race_html(drawn(request.param)), encoding="utf-8")
-    return request.param, file.as_uri()
+@pytest.fixture
+def opened(new_page, tmp_path):
+    """A function that opens the page of a race of so many learners."""
+
+    def open_page(count=40, **settings):
+        file, page = tmp_path / "race.html", new_page(**settings)
+        file.write_text(race_html(drawn(count)), encoding="utf-8")
+        page.open(file.as_uri())
+        return page
+
+    return open_page
 
 
 @pytest.fixture
-def page(new_page, tmp_path):
-    file = tmp_path / "race.html"
-    file.write_text(race_html(drawn(40)), encoding="utf-8")
-    opened = new_page()
-    opened.open(file.as_uri())
-    return opened
+def page(opened):
+    return opened()
 
 
 BOXES = """[...document.querySelectorAll('#marks text')]
@@ -64,11 +66,10 @@ def overlaps(boxes):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_labels_never_overlap_and_the_page_can_be_read(new_page, many, size, dark, picture):
-    count, address = many
+@pytest.mark.parametrize("count", [9, 40, 200])
+def test_labels_never_overlap_and_the_page_can_be_read(opened, count, size, dark, picture):
     width, height = SIZES[size]
-    page = new_page(width=width, height=height, dark=dark)
-    page.open(address)
+    page = opened(count, width=width, height=height, dark=dark)
     boxes = page.value(BOXES)
     assert overlaps(boxes) == []
     names = [box[0] for box in boxes if "learner" in box[0] or "…" in box[0]]
@@ -87,23 +88,22 @@ def test_the_horizon_is_marked_and_forecasts_reach_it(page):
     ends = "[...document.querySelectorAll('#fans .fan path:not(.area)')]"
     assert page.value(f"{ends}.length") == 10
     assert page.value(f"{ends}.every((one) => one.getBoundingClientRect().right > {right} - 2)")
-    assert (
-        page.value("document.querySelectorAll('#fans .area').length") == 3
-    )  # not of dropped ones
-
-
-def frame(page):
-    box = "document.querySelector('.frame').getBoundingClientRect()"
-    return [page.value(f"{box}.{side}") for side in ("left", "top", "width", "height")]
+    dropped_have_none = page.value("document.querySelectorAll('#fans .area').length") == 3
+    assert dropped_have_none
 
 
 def mouse(page, kind, x, y, **more):
-    left, top, width, height = frame(page)
-    page._call(
+    """Move or press at a place of the plot, from 0 to 1."""
+    box = "document.querySelector('.frame').getBoundingClientRect()"
+    left, top, width, height = (
+        page.value(f"{box}.{side}") for side in ("left", "top", "width", "height")
+    )
+    page.call(
         "Input.dispatchMouseEvent", type=kind, x=left + x * width, y=top + y * height, **more
     )
 
 
+TICKS = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
 TIP = "document.querySelector('.tooltip:not([hidden])')?.innerText ?? ''"
 
 
@@ -118,23 +118,21 @@ def test_pointing_at_a_curve_says_learner_pull_score_and_forecast(page):
 
 
 def test_a_drag_zooms_and_a_double_click_resets(page):
-    ticks = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
     box = "document.querySelector('#curves').getAttribute('viewBox')"
-    whole, before = page.value(ticks), page.value(box)
+    whole, before = page.value(TICKS), page.value(box)
     mouse(page, "mousePressed", 0.1, 0.5, button="left", clickCount=1)
-    mouse(page, "mouseMoved", 0.2, 0.5, buttons=1)
-    mouse(page, "mouseMoved", 0.3, 0.5, buttons=1)
+    for x in (0.2, 0.3):
+        mouse(page, "mouseMoved", x, 0.5, buttons=1)
     mouse(page, "mouseReleased", 0.3, 0.5, button="left", clickCount=1)
-    zoomed = page.value(ticks)
+    zoomed = page.value(TICKS)
     assert min(zoomed) >= 10 and max(zoomed) <= 30 and max(whole) == 100
     assert overlaps(page.value(BOXES)) == []
     for clicks in (1, 2):
         mouse(page, "mousePressed", 0.5, 0.5, button="left", clickCount=clicks)
         mouse(page, "mouseReleased", 0.5, 0.5, button="left", clickCount=clicks)
-    assert page.value(ticks) == whole
-    assert [float(x) for x in page.value(box).split()] == pytest.approx(
-        [float(x) for x in before.split()]
-    )
+    assert page.value(TICKS) == whole
+    after, before = ([float(x) for x in text.split()] for text in (page.value(box), before))
+    assert after == pytest.approx(before)
 
 
 def test_a_click_highlights_a_learner_everywhere(page):
@@ -157,19 +155,19 @@ def test_everything_can_be_reached_by_keyboard(page):
     page.press("Enter")
     assert page.value("document.querySelector('#c1').classList.contains('lit')")
     page.press("+")
-    ticks = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
-    assert max(page.value(ticks)) <= 75
+    assert max(page.value(TICKS)) <= 75
     page.press("0")
-    assert max(page.value(ticks)) == 100
+    assert max(page.value(TICKS)) == 100
     page.value("document.querySelector('#r5').focus()")
     page.press("Enter")
     assert page.value("document.querySelector('#c5').classList.contains('lit')")
 
 
 def test_tables_are_sorted_by_their_heads(page):
-    numbers = "].map((one) => parseFloat(one.children[1].textContent))"
-    column, rates = (f"[...document.querySelectorAll('{rows}'){numbers}"
-                     for rows in ("#rows tr", "[data-row]"))  # fmt: skip
+    column, rates = (
+        f"[...document.querySelectorAll('{rows}')].map((one) => +one.children[1].textContent)"
+        for rows in ("#rows tr", "[data-row]")
+    )
     score = "document.querySelector('.learners thead th:nth-child(2)')"
     page.value(f"{score}.click()")
     assert page.value(column) == sorted(page.value(column), reverse=True)
@@ -177,10 +175,6 @@ def test_tables_are_sorted_by_their_heads(page):
     page.press("Enter")
     assert page.value(column) == sorted(page.value(column))
     assert page.value(f"{score}.getAttribute('aria-sort')") == "ascending"
-    rates = (
-        "[...document.querySelectorAll('[data-row]')].map((one) => +one.children[1].textContent)"
-    )
-    page.value(
-        "[...document.querySelectorAll('th')].find((one) => one.textContent === 'rate').click()"
-    )
+    heads = "[...document.querySelectorAll('th')]"
+    page.value(f"{heads}.find((one) => one.textContent === 'rate').click()")
     assert page.value(rates) == sorted(page.value(rates), reverse=True)

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import pytest
 from typer.models import OptionInfo
@@ -51,11 +51,8 @@ RIGHT = [  # although it looks like the others
 def options():
     """Each option that takes a value, with values that it cannot have."""
     for command in COMMANDS:
-        hints = get_type_hints(command, include_extras=True)
-        for name in inspect.signature(command).parameters:
-            kind, *described = get_args(hints[name])
-            if not described:  # `X | None` around the description
-                kind, *described = get_args(get_args(hints[name])[0])
+        for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+            kind, *described = get_args(parameter.annotation)
             (kind, *_) = [one for one in get_args(kind) if one is not type(None)] or [kind]
             if isinstance(described[0], OptionInfo) and kind is not bool:
                 for value in WRONG[kind]:

@@ -20,14 +20,15 @@ NEEDS = {  # a class or function of ours, by its module, and the libraries of it
     "lightning.LightningLearner": ["lightning"],
     "transformers.HuggingFaceLearner": ["transformers"],
     "keras.KerasLearner": ["keras"],
-    "loggers.mlflow.MLflowLogger": ["mlflow"],
-    "loggers.wandb.WandbLogger": ["wandb"],
-    "loggers.tensorboard.TensorBoardLogger": ["tensorboard"],
-    "hosts.optuna_study.race_study": ["optuna"],
-    "hosts.optuna_pruner.LatebloomerPruner": ["optuna"],
-    "hosts.ray_tune.RaceScheduler": ["ray", "tensorboardX", "ray.tune"],
-    "hosts.syne_tune.RaceScheduler": ["syne_tune"],
-    "hosts.syne_tune.RaceCallback": ["syne_tune"],
+    "loggers.MLflowLogger": ["mlflow"],
+    "loggers.WandbLogger": ["wandb"],
+    "loggers.TensorBoardLogger": ["tensorboard"],
+    "optuna.TunerLearner": ["optuna"],
+    "optuna.race_study": ["optuna"],
+    "optuna.LatebloomerPruner": ["optuna"],
+    "ray_tune.RaceScheduler": ["ray", "tensorboardX", "ray.tune"],
+    "syne_tune.RaceScheduler": ["syne_tune"],
+    "syne_tune.RaceCallback": ["syne_tune"],
 }
 
 

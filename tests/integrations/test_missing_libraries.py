@@ -19,29 +19,30 @@ CALLS = {  # of each adapter, and the module that it imports
     "keras.KerasLearner": lambda make: make(None, DATA, DATA),
     "lightning.LightningLearner": lambda make: make(None, DATA, DATA, full_steps=3),
     "transformers.HuggingFaceLearner": lambda make: make(None),
-    "loggers.mlflow.MLflowLogger": lambda make: make(),
-    "loggers.wandb.WandbLogger": lambda make: make(),
-    "loggers.tensorboard.TensorBoardLogger": lambda make: make(),
-    "hosts.syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
-    "hosts.ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
-    "hosts.optuna_study.race_study": lambda make: make(None, None),
-    "hosts.optuna_pruner.LatebloomerPruner": lambda make: make(9, 2, 9),
+    "loggers.MLflowLogger": lambda make: make(),
+    "loggers.WandbLogger": lambda make: make(),
+    "loggers.TensorBoardLogger": lambda make: make(),
+    "syne_tune.RaceScheduler": lambda make: make({}, 2, "race.db", metric="loss", budget=9),
+    "ray_tune.RaceScheduler": lambda make: make(2, "race.db", budget=9),
+    "optuna.race_study": lambda make: make(None, None),
+    "optuna.LatebloomerPruner": lambda make: make(9, 2, 9),
+    "optuna.TunerLearner": lambda make: make(print),
 }
 
 
-HOSTS = {  # the library and the extra of those that are not named after either
+OTHERS = {  # the library and the extra where the module is not named after both
     "syne_tune": ("syne_tune", "syne-tune"),
     "ray_tune": ("ray", "tune"),
-    "optuna_study": ("optuna", "optuna"),
-    "optuna_pruner": ("optuna", "optuna"),
+    "MLflowLogger": ("mlflow", "mlflow"),
+    "WandbLogger": ("wandb", "wandb"),
+    "TensorBoardLogger": ("tensorboard", "tensorboard"),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_missing_library_is_one_line(name, monkeypatch):
     module, _, what = name.rpartition(".")
-    own = module.rpartition(".")[2]
-    library, extra = HOSTS.get(own, (own, own))
+    library, extra = OTHERS.get(what, OTHERS.get(module, (module, module)))
     make = getattr(import_module(f"latebloomer.integrations.{module}"), what)
     for loaded in [name for name in sys.modules if name.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, loaded)
@@ -52,14 +53,8 @@ def test_a_missing_library_is_one_line(name, monkeypatch):
     assert f"need {library}: pip install 'latebloomer[{extra}]'" in said and "\n" not in said
 
 
-def test_a_requirement_is_found_however_its_name_is_written():
-    assert (
-        library_learner._bound("syne_tune", "syne-tune>=0.14; extra == 'syne-tune'")[1] == "0.14"
-    )
-
-
 def test_a_library_that_is_too_old_is_one_line(monkeypatch):
-    asked = ["rich>=13.7", "numpy[all]>=1.26; extra == 'numbers'"]
+    asked = ["rich>=13.7", "numpy[all]>=1.26; extra == 'numbers'", "typing-extensions>=9"]
     monkeypatch.setattr(library_learner.metadata, "requires", lambda _: asked)
     for version in ("1.26", "1.26.0+cpu", "2.4.6", "10.0"):
         monkeypatch.setattr(library_learner.metadata, "version", lambda _, has=version: has)
@@ -71,10 +66,11 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
     with pytest.raises(MissingExtra) as caught:
         library_learner.library("numpy.linalg", "numbers", "numbers")
     assert str(caught.value) == (
-        "numbers need numpy 1.26 or newer, but 1.9.3 is installed: "
-        "pip install --upgrade 'latebloomer[numbers]'"
+        "numbers need numpy 1.26 or newer, not 1.9.3: pip install --upgrade 'latebloomer[numbers]'"
     )
     assert library_learner.library("json", "texts", "texts").__name__ == "json"
+    with pytest.raises(MissingExtra, match="types need typing_extensions 9 or newer"):
+        library_learner.library("typing_extensions", "types", "types")
 
 
 # --- objects of the libraries are no learners, but there is one for them ---

@@ -1,38 +1,43 @@
-"""`TunerLearner`: one pull is one trial, the score is the best so far."""
+"""Optuna: studies as learners, races inside a study, and unchanged objectives under our pruner.
 
+Run as a script it is the victim: it races a study of a file and is ended by SIGKILL.
+"""
+
+import re
+import runpy
+import shutil
 import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, value
+from libraries import is_exact, kill_after, library, refuses
 
-from latebloomer import check_learner, race
-from latebloomer.errors import LearnerError, MissingExtra, SettingError
-from latebloomer.integrations.optuna import TunerLearner
+from latebloomer.errors import BudgetError, JournalMismatch, SettingError
+from latebloomer.integrations.optuna import LatebloomerPruner, TunerLearner, race_study
+from latebloomer.policies.registry import make_policy
 
-try:
-    import optuna
-except ImportError:
-    optuna = None
-
-needs_optuna = pytest.mark.skipif(
-    optuna is None, reason="optuna is not installed: pip install 'latebloomer[optuna]'"
-)
+optuna = library("optuna")
+HUB = Path(__file__).parents[2] / "contrib" / "optunahub" / "package" / "pruners"
+ASKED = {"budget": BUDGET, "horizon": HORIZON, "progress": False}
+ORDER, TRIALS = [1, 0, 2, 3, 4, 5], 12  # of the pruner's study
+TOTAL = 240  # reports that its plan is made for
 
 
 @pytest.fixture(autouse=True)
-def quiet():
-    if optuna is not None:
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+def elsewhere(tmp_path, monkeypatch):
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    monkeypatch.chdir(tmp_path)
+
+
+# --- a study as a learner ---
 
 
 def hill(trial):
     return -((trial.suggest_float("x", -10, 10) - 2) ** 2)
 
 
-def bowl(trial):
-    return -hill(trial)
-
-
-@needs_optuna
 def test_a_pull_is_a_trial_and_the_score_is_the_best_so_far():
     values = []
     learner = TunerLearner(lambda trial: values.append(hill(trial)) or values[-1], seed=0)
@@ -42,27 +47,22 @@ def test_a_pull_is_a_trial_and_the_score_is_the_best_so_far():
     assert hill(optuna.trial.FixedTrial(learner.model)) == max(values)
 
 
-@needs_optuna
 def test_smaller_is_better_when_minimizing():
-    down = TunerLearner(bowl, direction="minimize", seed=0)
+    down = TunerLearner(lambda trial: -hill(trial), direction="minimize", seed=0)
     up = TunerLearner(hill, seed=0)
     assert [down.pull() for _ in range(12)] == [up.pull() for _ in range(12)]
 
 
-@needs_optuna
 @pytest.mark.parametrize("sampler", ["TPESampler", "RandomSampler"])
 def test_a_resumed_tuner_is_the_same_bit_for_bit(sampler):
     def build():
         return TunerLearner(hill, sampler=getattr(optuna.samplers, sampler)(seed=3))
 
-    check = check_learner(build, pulls=15)
-    assert check.saves and check.exact, str(check)
+    is_exact(build, pulls=15)
 
 
-@needs_optuna
 def test_a_study_with_a_storage_keeps_its_trials_there(tmp_path):
-    journal = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
-    storage = optuna.storages.JournalStorage(journal)
+    storage = storage_in(tmp_path / "study.log")
     study = optuna.create_study(storage=storage, study_name="s", direction="maximize")
     learner = TunerLearner(hill, study=study)
     best = [learner.pull() for _ in range(3)][-1]
@@ -72,71 +72,256 @@ def test_a_study_with_a_storage_keeps_its_trials_there(tmp_path):
     assert again.pull() >= best and len(again.study.trials) == 4
     lost = TunerLearner(hill, study=optuna.create_study(direction="maximize"))
     lost.load(tmp_path)  # a study in memory, or a storage that is gone
-    assert [trial.value for trial in lost.study.trials] == [
-        trial.value for trial in again.study.trials[:3]
-    ]
+    values = [trial.value for trial in again.study.trials]
+    assert [trial.value for trial in lost.study.trials] == values[:3]
 
 
-@needs_optuna
-def test_a_pruned_trial_is_a_pull():
+def test_trials_may_be_pruned_or_fail():
+    pruned = optuna.TrialPruned()
+    ends = iter([pruned, None, pruned, ZeroDivisionError("by nought")])
+
     def objective(trial):
-        if trial.number % 2:
-            raise optuna.TrialPruned
+        if (end := next(ends)) is not None:
+            raise end
         return hill(trial)
 
     learner = TunerLearner(objective, seed=0)
-    first = learner.pull()
-    assert learner.pull() == first
-    assert [trial.state.name for trial in learner.study.trials] == ["COMPLETE", "PRUNED"]
+    refuses(ValueError, "No trials are completed yet", learner.pull)
+    assert learner.pull() == learner.pull()  # the second is pruned, and is a pull
+    refuses(ZeroDivisionError, "by nought", learner.pull)
+    states = [trial.state.name for trial in learner.study.trials]
+    assert states == ["PRUNED", "COMPLETE", "PRUNED", "FAIL"]
 
 
-@needs_optuna
-def test_a_trial_that_raises_fails_and_says_so():
-    def objective(trial):
-        raise ZeroDivisionError("by nought")
-
-    learner = TunerLearner(objective)
-    with pytest.raises(ZeroDivisionError):
-        learner.pull()
-    assert learner.study.trials[0].state.name == "FAIL"
-
-
-@needs_optuna
-def test_without_a_complete_trial_there_is_no_score():
-    def objective(trial):
-        raise optuna.TrialPruned
-
-    with pytest.raises(LearnerError, match="no trial is complete yet"):
-        TunerLearner(objective).pull()
-
-
-@needs_optuna
-def test_tuners_race():
-    def low(trial):
-        return hill(trial) - 5
-
-    tuners = {
-        "high": lambda seed: TunerLearner(hill, seed=seed),
-        "low": lambda seed: TunerLearner(low, seed=seed),
-    }
-    verdict = race(tuners, budget=40, journal=None, progress=False)
-    assert verdict.name == "high" and abs(verdict.learner.model["x"] - 2) < 3
-
-
-@needs_optuna
-def test_wrong_settings_are_named():
-    with pytest.raises(SettingError, match="direction='up'"):
-        TunerLearner(hill, direction="up")
-    with pytest.raises(SettingError, match="objective=3, but objective must be a function"):
-        TunerLearner(3)
-    with pytest.raises(SettingError, match="study and sampler are both given"):
-        TunerLearner(hill, study=optuna.create_study(), sampler=optuna.samplers.RandomSampler())
+def test_wrong_settings_of_a_tuner_are_named():
+    own, random = optuna.create_study(), optuna.samplers.RandomSampler()
     two = optuna.create_study(directions=["minimize", "maximize"])
-    with pytest.raises(SettingError, match="the study has 2 directions"):
-        TunerLearner(hill, study=two)
+    refuses(ValueError, ".minimize. or .maximize.", TunerLearner, hill, direction="up")
+    refuses(SettingError, "objective=3, but objective must be a function", TunerLearner, 3)
+    refuses(SettingError, "study and sampler", TunerLearner, hill, study=own, sampler=random)
+    refuses(SettingError, "the study has 2 directions", TunerLearner, hill, study=two)
 
 
-def test_without_optuna_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtra, match=r"tuners need optuna: .* 'latebloomer\[optuna\]'"):
-        TunerLearner(hill)
+# --- a race inside a study ---
+
+
+def objective(trial, sign=1.0):
+    b, c = CURVES[trial.suggest_categorical("curve", range(len(CURVES)))]
+    for n in range(1, 10_000):
+        yield sign * value(b, c, n)
+
+
+def storage_in(file):
+    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(file)))
+
+
+def make_study(file=None, direction="maximize", curves=tuple(range(6))):
+    kept = {} if file is None else {"storage": storage_in(file), "study_name": "s"}
+    study = optuna.create_study(direction=direction, load_if_exists=True, **kept)
+    if not study.trials:
+        for curve in curves:
+            study.enqueue_trial({"curve": curve})
+    return study
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("maximize", 1.0), ("minimize", -1.0)])
+def test_the_verdict_is_that_of_our_own_race(direction, sign):
+    study = make_study(direction=direction)
+    verdict = race_study(study, lambda trial: objective(trial, sign), 6, journal=None, **ASKED)
+    same_verdict(our_race(NAMES, sign=sign), verdict, ordered=True)
+    assert verdict.name == "trial 1"
+    assert study.best_trial.number == 1 and study.best_value == verdict.score
+
+
+def test_losers_end_as_pruned_with_their_curves():
+    study = make_study()
+    seen = {}
+
+    def watch(event, view):
+        states = [trial.state.name for trial in study.trials]
+        seen.setdefault(states.count("PRUNED"), view.spent)
+
+    verdict = race_study(study, objective, 6, callbacks=[watch], **ASKED)
+    for trial, arm in zip(study.trials, verdict.learners, strict=True):
+        won = arm.name == verdict.name
+        assert trial.state.name == ("COMPLETE" if won else "PRUNED")
+        curve = verdict.curve(arm.name)
+        assert trial.intermediate_values == dict(enumerate(curve, 1))
+        assert trial.value == curve[-1]
+    assert seen[1] < BUDGET  # as they are dropped, not at the end
+    assert sum(len(trial.intermediate_values) for trial in study.trials) == verdict.spent
+
+
+def test_a_step_function_is_trained_on():
+    class Steps:
+        def __init__(self, trial):
+            self.n, self.scores = 0, objective(trial)
+
+        def pull(self):
+            self.n += 1
+            return next(self.scores)
+
+    verdict = race_study(make_study(), Steps, 6, 2.5, full_steps=HORIZON, progress=False)
+    assert verdict.budget == BUDGET and verdict.horizon == HORIZON and verdict.unspent < 6
+    assert verdict.name == "trial 1" and verdict.learner.n == verdict.trained.pulls
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_race_that_was_killed_goes_on_to_the_same_verdict(tmp_path, lost):
+    killed(__file__, tmp_path / "study.log", 70)
+    study = make_study(tmp_path / "study.log")
+    assert {trial.state.name for trial in study.trials} == {"RUNNING", "PRUNED"}
+    if lost:  # another machine, that has the storage alone
+        shutil.rmtree(tmp_path / "races")
+    verdict = race_study(study, objective, 6, **ASKED)
+    same_verdict(our_race(NAMES), verdict, ordered=True)
+    told = [len(trial.intermediate_values) for trial in study.trials]
+    assert told == [arm.pulls for arm in verdict.learners] and study.best_trial.number == 1
+    again = race_study(study, objective, 6, **ASKED)  # a race that is over says the same again
+    assert again.summary() == verdict.summary() and len(study.trials) == 6
+
+
+def test_a_trial_that_fails_is_out_and_the_others_have_its_pulls(tmp_path):
+    def fails(trial):
+        for n, score in enumerate(objective(trial), 1):
+            if trial.number == 4 and n == 6:
+                raise ZeroDivisionError("by nought")
+            yield score
+
+    study = make_study(tmp_path / "study.log")
+    verdict = race_study(study, fails, 6, **ASKED)
+    assert study.trials[4].state.name == "FAIL" and verdict.unspent == 0
+    assert verdict.learners[4].state == "failed" and verdict.spent == BUDGET
+    shutil.rmtree(tmp_path / "races")
+    rebuilt = race_study(study, fails, 6, **ASKED)
+    assert rebuilt.pulls == verdict.pulls and rebuilt.name == verdict.name
+
+
+def test_trials_that_a_killed_process_had_asked_for_are_used():
+    study = make_study()
+    trial = study.ask()
+    trial.set_user_attr("latebloomer", "latebloomer:race")
+    race_study(study, objective, 6, **ASKED)
+    assert len(study.trials) == 6
+
+
+def test_several_races_of_one_study():
+    study = make_study(curves=[*range(6), *range(6)])
+    first = race_study(study, objective, 6, **ASKED)
+    second = race_study(study, objective, 6, name="second", **ASKED)
+    assert [arm.name for arm in second.learners] == [f"trial {k}" for k in range(6, 12)]
+    assert second.score == first.score
+
+
+def test_what_cannot_race_is_said_in_words():
+    for given, said in [
+        ({"n_configs": 1}, "n_configs=1, but n_configs must be at least 2"),
+        ({"objective": 3}, "objective=3, but objective must be a function"),
+        ({"maximize": True}, "maximize is given, but it follows from the study"),
+        ({"runner": "ray"}, "runner is given, but trials must run in this process"),
+        ({"objective": lambda trial: 0.5}, r"returned 0\.5, but race_study .* `yield value`"),
+    ]:
+        study, asked = make_study(), {"objective": objective, "n_configs": 6} | ASKED | given
+        refuses(SettingError, said, race_study, study, **asked)
+        done = [trial.state.name for trial in study.trials if trial.state.is_finished()]
+        assert done == (["FAIL"] if "returned" in said else [])
+
+
+def test_a_race_goes_on_only_as_it_was(tmp_path):
+    a, b = {"journal": tmp_path / "a.db"} | ASKED, {"journal": tmp_path / "b.db"} | ASKED
+    study, other = make_study(), make_study()
+    race_study(study, objective, 6, **a)
+    race_study(other, objective, 6, **b)
+    for error, said, one, n, given in [
+        (SettingError, "n_configs=5, but this race of the study has 6", study, 5, a),
+        (SettingError, "journal=None, but the study's race", study, 6, a | {"journal": None}),
+        (JournalMismatch, r"b\.db holds another race: race was '", study, 6, b),
+        (JournalMismatch, "budget was 150, is 151", other, 6, b | {"budget": 151}),
+    ]:
+        refuses(error, said, race_study, one, objective, n, **given)
+
+
+def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch, capsys):
+    package = HUB / "latebloomer"
+    files = {path.name for path in package.glob("*.*")}
+    assert files == {"README.md", "__init__.py", "example.py"}
+    assert (package / "LICENSE").read_text().startswith("MIT License")
+    _, front, text = (package / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    keys = [line.partition(":")[0] for line in front.splitlines()]
+    assert keys == ["author", "title", "description", "tags", "optuna_versions", "license"]
+    assert "tags: [pruner, " in front
+    hub = ModuleType("optunahub")  # the registry itself is elsewhere
+    made = runpy.run_path(str(package / "__init__.py"))
+    hub.load_module = lambda name: SimpleNamespace(**made)
+    monkeypatch.setitem(sys.modules, "optunahub", hub)
+    runpy.run_path(str(package / "example.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("Keep trial")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(example, {})
+
+
+# --- a pruner ---
+
+
+def optimized(order, direction="maximize", policy="auto", broken=None):
+    """Run a study whose trials follow the curves in an order, twice each."""
+    sign = 1.0 if direction == "maximize" else -1.0
+
+    def objective(trial):
+        b, c = CURVES[trial.suggest_categorical("curve", range(len(CURVES)))]
+        for step in range(1, HORIZON + 1):
+            now = float("nan") if trial.number == broken and step == 3 else value(b, c, step)
+            trial.report(sign * now, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return sign * value(b, c, HORIZON)
+
+    pruner = LatebloomerPruner(TOTAL, TRIALS, HORIZON, policy)
+    study = optuna.create_study(direction=direction, pruner=pruner)
+    for curve in [*order, *order]:
+        study.enqueue_trial({"curve": curve})
+    study.optimize(objective, n_trials=TRIALS)
+    return study
+
+
+def reports(study):
+    return [len(trial.intermediate_values) for trial in study.trials]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_curve_is_found_with_less_training(direction):
+    study = optimized([4, 0, 3, 5, 2, 1], direction)
+    assert study.best_trial.params["curve"] == 1  # not the leader of the first steps
+    assert sum(reports(study)) < TRIALS * HORIZON / 2
+    first, later = reports(study)[:6], reports(study)[6:]
+    assert sum(later) < sum(first)  # the first trials meet few others
+
+
+def test_trials_end_at_levels_of_the_plan():
+    study = optimized(ORDER, policy="sh")
+    levels = make_policy("sh").plan(TRIALS, TOTAL, HORIZON).upto.tolist()
+    states = {trial.state.name for trial in study.trials}
+    assert set(reports(study)) <= {*levels, HORIZON} and states == {"COMPLETE", "PRUNED"}
+
+
+@pytest.mark.parametrize(("policy", "rank"), [("auto", 0), ("sh", 1)])
+def test_trials_are_ranked_by_the_estimate_of_the_policy(policy, rank):
+    late, early = ([value(*CURVES[k], n) for n in range(1, 31)] for k in (1, 4))
+    assert late[-1] < early[-1] and value(*CURVES[1], HORIZON) > value(*CURVES[4], HORIZON)
+    pruner = LatebloomerPruner(TOTAL, TRIALS, HORIZON, policy)
+    assert pruner._rank([late, early], maximize=True) == rank
+
+
+def test_a_value_that_is_not_a_number_prunes_the_trial():
+    assert reports(optimized(ORDER, broken=2))[2] == 3
+
+
+def test_what_a_pruner_cannot_do_is_said_in_words():
+    said, asked = "policy='asha' decides after every pull or sweep", (TRIALS, HORIZON)
+    refuses(SettingError, said, LatebloomerPruner, TOTAL, *asked, "asha")
+    refuses(BudgetError, "budget=3", LatebloomerPruner, 3, *asked)
+
+
+if __name__ == "__main__":
+    file, pulls = sys.argv[1:]
+    race_study(make_study(file), objective, 6, callbacks=[kill_after(pulls)], **ASKED)

@@ -10,16 +10,11 @@ import numpy as np
 import pytest
 
 from latebloomer import race, read_verdict
-from latebloomer.page import RacePage, race_html
-from latebloomer.page.parallel_coordinates import varying
-from latebloomer.page.race_html import RaceDrawing
-from latebloomer.page.race_page import RUNNING, Certainty, PageEvent
-from latebloomer.page.svg import ticks
-from latebloomer.page.thinned_curve import POINTS, Point, ThinnedCurve, points_for
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.page.race_html import RaceDrawing, race_html
+from latebloomer.page.race_page import PageEvent, Point, RacePage, ThinnedCurve, points_for
+from latebloomer.page.svg import ticks, varying
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session.learner_view import ForecastView, LearnerView
-
-VOID = {"meta", "link", "br", "input"}
 
 
 def curve(slow, best, end=None, fail=None):
@@ -55,32 +50,31 @@ def page(verdict):
 class Balance(HTMLParser):
     """Raises on a tag that is not closed in order."""
 
-    def __init__(self):
+    def __init__(self, html):
         super().__init__()
-        self.stack, self.tags = [], []
+        self.open, self.tags = [], []
+        self.feed(html)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        if tag not in VOID:
-            self.stack.append(tag)
+        if tag not in ("meta", "link", "br", "input"):
+            self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
 
     def handle_endtag(self, tag):
-        assert self.stack.pop() == tag
+        assert self.open.pop() == tag
 
 
 def test_it_is_one_file_that_loads_nothing(verdict):
     html = page(verdict)
-    balance = Balance()
-    balance.feed(html)
-    assert not balance.stack and balance.tags.count("svg") > 2
-    assert balance.tags.count("script") == 1 and "img" not in balance.tags
+    found = Balance(html)
+    assert not found.open and found.tags.count("svg") > 2
+    assert found.tags.count("script") == 1 and "img" not in found.tags
     assert not re.search(r"(src|href)=\"(?!data:,)", html) and "@import" not in html
-    assert not re.search(
-        r"url\(|fetch\(|https?://(?!www.w3.org/2000/svg)", html.partition("@inproceedings")[0]
-    )
+    loads = r"url\(|fetch\(|https?://(?!www.w3.org/2000/svg)"
+    assert not re.search(loads, html.partition("@inproceedings")[0])
 
 
 def test_it_says_all_that_a_reader_needs(verdict):
@@ -93,26 +87,31 @@ def test_it_says_all_that_a_reader_needs(verdict):
         "&lt;script&gt;alert(1)&lt;/script&gt;", "early &amp; loud", "out of &lt;memory&gt;",
     ):  # fmt: skip
         assert part in html, part
+    # A verdict without a certificate does not open with that.
+    assert not verdict.certified
+    assert html.index("Not certified:") > html.index("How certain is the result?")
+    assert page(read_verdict(verdict.journal)) == html  # the journal alone says the same
 
 
-def test_the_report_of_a_journal_is_the_report_of_the_race(verdict):
-    assert page(read_verdict(verdict.journal)) == page(verdict)
+FLAT = {"a": lambda: iter([0.5] * 99), "b": lambda: iter([0.5] * 99)}
+OUTLIER = {"a": lambda: iter([1e9, *[0.5] * 99]), "b": lambda: iter([0.4] * 99)}
+MANY = {f"arm {k}": curve(3, 0.5 + k / 100) for k in range(30)}
 
 
-def test_odd_races_have_reports_too():
-    flat = {"a": lambda: iter([0.5] * 99), "b": lambda: iter([0.5] * 99)}
-    assert "<svg" in page(race(flat, 20, journal=None, progress=False))
-    few = race({"a": curve(1, 1), "b": curve(1, 2)}, 3, journal=None, progress=False)
-    assert "kept no journal" in page(few)
-    losses = race(flat, 30, journal=None, progress=False, maximize=False)
-    assert "lower is better" in page(losses)
-    many = {f"arm {k}": curve(3, 0.5 + k / 100) for k in range(30)}
-    assert "The 20 learners that are ranked lower are gray" in page(
-        race(many, 400, journal=None, progress=False)
-    )
-    outlier = {"a": lambda: iter([1e9, *[0.5] * 99]), "b": lambda: iter([0.4] * 99)}
-    html = page(race(outlier, 100, journal=None, progress=False))
-    assert ">0.5<" in html and ">1e+09<" not in html  # the first score does not set the axis
+@pytest.mark.parametrize(
+    "learners, budget, maximize, said",
+    [
+        (FLAT, 20, True, "<svg"),
+        ({"a": curve(1, 1), "b": curve(1, 2)}, 3, True, "kept no journal"),
+        (FLAT, 30, False, "lower is better"),
+        (MANY, 400, True, "The 20 learners that are ranked lower are gray"),
+        (OUTLIER, 100, True, ">0.5<"),
+    ],
+)
+def test_odd_races_have_reports_too(learners, budget, maximize, said):
+    html = page(race(learners, budget, journal=None, progress=False, maximize=maximize))
+    assert said in html
+    assert ">1e+09<" not in html  # the first score does not set the axis
 
 
 def test_plain_data_are_enough_for_a_page():
@@ -128,23 +127,13 @@ def test_plain_data_are_enough_for_a_page():
 
 def plain_page():
     """A race as plain data, with everything that a page can show."""
-    ahead = LearnerView(
-        0,
-        "a",
-        "leading",
-        3,
-        0.9,
-        ForecastView(1.2, 12, 0.5, 0.8, 1, 3),
-        1.0,
-        seconds=2.0,
-        lower=0.7,
-    )
+    made = ForecastView(1.2, 12, 0.5, 0.8, 1, 3)
+    ahead = LearnerView(0, "a", "leading", 3, 0.9, made, 1.0, seconds=2.0, lower=0.7)
     behind = LearnerView(1, "b", "failed", 0, np.nan, None, np.nan, left_why="x")
-    sure = Certainty(False, "not certified", (), (), 0.01, (), None, False, 3)
     return RacePage(
-        state=RUNNING, best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
+        state="running", best="a", final=False, why="It runs.", learners=[ahead, behind], spent=3,
         curves={0: ThinnedCurve(scores=[0.0, 1.0, 2.0]), 1: ThinnedCurve()}, budget=50, horizon=50,
-        higher_is_better=True, started=0.0, seconds=1.0, certainty=sure, warnings=["a <warning>"],
+        higher_is_better=True, started=0.0, seconds=1.0, assessed_at=3, warnings=["a <warning>"],
         time_left="1 min left", selected=(0.8, 2), trained_further=True,
         levels=[(2, 6), (1, 9)], events=[PageEvent(2, "b fell", True)],
     )  # fmt: skip
@@ -158,15 +147,14 @@ def searched(count):
         view = LearnerView(arm, f"#{arm}", state, 4, 1.0 - arm / count, None, 0.5)
         learners.append(replace(view, settings=settings | {"same": 3}))
     curves = {arm: ThinnedCurve(scores=[0.1, 0.2, 0.3, 0.4]) for arm in range(count)}
-    return replace(plain_page(), learners=learners, curves=curves, certainty=None, selected=None)
+    return replace(plain_page(), learners=learners, curves=curves, assessed_at=0, selected=None)
 
 
 def test_settings_that_differ_have_a_column_and_an_axis():
     page = searched(5)
     assert varying(page.learners) == ["x", "kind"]
     html = race_html(page)
-    for name in ("x", "kind"):
-        assert f'<th scope="col">{name}</th>' in html
+    assert '<th scope="col">x</th><th scope="col">kind</th>' in html
     lines = dict(re.findall(r'<polyline class="q(\d)" data-arm="(\d)"', html))
     assert lines == {"4": "0", "3": "1", "2": "2", "1": "3", "0": "4"}  # the best is darkest
     (points,) = re.findall(r'data-arm="1" points="([^"]*)"', html)
@@ -193,34 +181,21 @@ def test_the_horizon_and_forecasts_are_in_the_picture():
     assert far.view.longest < 12 and "horizon 1,000 →" in far.marks()["marks"]
 
 
-def test_a_verdict_without_a_certificate_does_not_open_with_that(verdict):
-    html = page(verdict)
-    assert not verdict.certified
-    assert html.index("Not certified:") > html.index("How certain is the result?")
-
-
-def test_a_thinned_curve_is_the_means_of_even_bins(rng):
+def test_a_thinned_curve_is_the_means_of_even_bins_however_it_grew(rng):
     scores = rng.normal(size=10_007)
-    curve = ThinnedCurve(scores=scores.tolist())
-    assert POINTS <= len(curve) <= 2 * POINTS and curve.pulls == 10_007
+    curve, drawn = ThinnedCurve(), 0
+    for score in scores.tolist():
+        curve.add(score)
+        if curve.width == 1:
+            drawn += len(curve.smoothed(drawn))  # only what is new is asked for
+    assert drawn == 479 and curve.raw() == ThinnedCurve(scores=scores.tolist()).raw()
+    assert 240 <= len(curve) <= 480 and curve.pulls == 10_007
     width, bins = curve.width, len(curve)
     means = scores[: width * bins].reshape(bins, width).mean(axis=1)
-    raw = curve.raw()
-    assert [point.score for point in raw] == pytest.approx(means.tolist())
-    assert raw[0].pull == (1 + width) / 2 and 10_007 - curve.end.pull < width
+    assert [point.score for point in curve.raw()] == pytest.approx(means.tolist())
+    assert curve.raw()[0].pull == (1 + width) / 2 and 10_007 - curve.end.pull < width
     newest = means[-(bins // 16) :].mean()
     assert curve.end == (width * bins, pytest.approx(newest)) == curve.smoothed()[-1]
-
-
-def test_a_curve_that_grew_is_the_curve_drawn_at_once(rng):
-    scores = rng.normal(size=700).tolist()
-    grown, drawn = ThinnedCurve(), 0
-    for score in scores[:400]:
-        grown.add(score)
-        drawn += len(grown.smoothed(drawn))  # only what is new is asked for
-    assert drawn == 400
-    grown.extend(scores[400:])
-    assert grown.raw() == ThinnedCurve(scores=scores).raw()
     assert all(points_for(n) * n <= 2 * 6000 for n in (1, 10, 100)) and points_for(10**6) == 24
 
 

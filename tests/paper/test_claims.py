@@ -3,8 +3,8 @@
 import pytest
 
 from latebloomer.core.statistics import share
-from latebloomer.paper import AS_WRITTEN, claim_results, evidence, series
-from latebloomer.paper.claim_results import CLAIMS
+from latebloomer.paper import AS_WRITTEN, evidence, experiments, reproduction
+from latebloomer.paper.claims import CLAIMS
 from latebloomer.paper.evidence import Claim, Evidence, Finding, Passage, measured
 from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A
 from latebloomer.paper.reproduction import FIGURES
@@ -41,7 +41,7 @@ def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
 )
 def test_verdicts(written, published, verdict):
     said = (Evidence(Finding(holds), "") for holds in (written, published))
-    assert claim_results.result_of(CLAIMS[0], *said).verdict == verdict
+    assert reproduction.result_of(CLAIMS[0], *said).verdict == verdict
 
 
 def claim_on(words: str) -> Claim:
@@ -75,14 +75,14 @@ def repeated(monkeypatch):
         }
         return [share_row(round(wrong[name]), runs, algorithm=name) for name in wrong]
 
-    monkeypatch.setattr(series, "more_runs", more)
+    monkeypatch.setattr(experiments, "more_runs", more)
     return found
 
 
 def test_a_claim_that_the_interval_leaves_open_gets_more_runs(repeated, tmp_path):
     """20 wrong of 100 says nothing of .2, nor 224 of 1000 [.199, .251]; 2242 of 10,000 does."""
     bench = Workbench(tmp_path, shown=False)
-    found = claim_results.decide(bench, ABOVE_A_FIFTH, [share_row(20, 100)])
+    found = reproduction.decide(bench, ABOVE_A_FIFTH, [share_row(20, 100)])
     assert found.finding.holds is True and repeated == [("RR", 1000), ("RR", 10_000)]
     assert found.finding.runs() == "10,000 runs" and found.numbers == ".224 [.216, .232]"
 
@@ -95,7 +95,7 @@ def test_what_is_not_random_is_not_repeated(repeated, tmp_path):
         lambda rows: Evidence(measured(rows[1]) < measured(rows[0]), ""),
     )  # fmt: skip
     rows = [exact, share_row(0, 100, algorithm="Prob-1")]
-    found = claim_results.decide(Workbench(tmp_path, shown=False), claim, rows)
+    found = reproduction.decide(Workbench(tmp_path, shown=False), claim, rows)
     assert found.finding.holds is True and repeated == [("Prob-1", 1000)]
 
 
@@ -103,9 +103,9 @@ def test_what_is_not_random_is_not_repeated(repeated, tmp_path):
 def test_a_claim_stays_open_if_the_allowed_runs_or_pulls_do_not_decide_it(
     monkeypatch, tmp_path, limit
 ):
-    monkeypatch.setattr(claim_results, limit, 100)
+    monkeypatch.setattr(reproduction, limit, 100)
     bench, first = Workbench(tmp_path, shown=False), [share_row(20, 100, algorithm="R-UCBE")]
-    found = claim_results.decide(bench, ABOVE_A_FIFTH, first)
+    found = reproduction.decide(bench, ABOVE_A_FIFTH, first)
     assert found.finding.holds is None and found.finding.rows == tuple(first)
 
 
@@ -116,12 +116,12 @@ def test_two_claims_that_100_runs_cannot_decide_hold_with_more(tmp_path):
     rows = [
         found
         for budget in (100, 150)
-        for found in series.play(bench, SETTING_A, ALGORITHMS, budget, 100)
+        for found in experiments.play(bench, SETTING_A, ALGORITHMS, 100, budget)
     ]
     for words, runs in (("large errors", "100 to 10,000"), ("large margin", "100 to 1,000")):
         claim = claim_on(words)
         assert claim.check(rows).finding.holds is None
-        found = claim_results.decide(bench, claim, rows)
+        found = reproduction.decide(bench, claim, rows)
         assert found.finding.holds is True and found.finding.runs() == f"{runs} runs"
         if words == "large errors":
             assert ".224 [.216, .232] (R-UCBE, T = 100)" in found.numbers
@@ -155,10 +155,10 @@ def test_rest_sure_is_unreliable_only_if_more_than_one_large_budget_is_wrong(wro
 
 def test_published_rows_are_judged_by_wilsons_interval():
     """The printed interval of 0 wrong in 100 has no width, and would decide anything."""
-    (found,) = claim_results.with_wilson([row(error=0.0, error_low=0.0, error_high=0.0)])
+    (found,) = reproduction.with_wilson([row(error=0.0, error_low=0.0, error_high=0.0)])
     assert found.error_high == pytest.approx(1 - 0.05 ** (1 / 100))
     exact = row(error=0.0, error_low=0.0, error_high=0.0, runs=1)  # nothing is random
-    assert claim_results.with_wilson([exact]) == [exact]
+    assert reproduction.with_wilson([exact]) == [exact]
 
 
 def test_the_largest_beta_of_setting_a_is_not_the_papers():

@@ -18,19 +18,14 @@ from typer.testing import CliRunner
 from latebloomer import RoundRobin
 from latebloomer.cli import app
 from latebloomer.errors import CurveError, SettingError
-from latebloomer.paper import (
-    AS_WRITTEN,
-    drawing,
-    experiments,
-    live_imdb,
-    published_algorithms,
-    series,
-)
+from latebloomer.page.svg import spread
+from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
+from latebloomer.paper import reproduction as made
 from latebloomer.paper import theory_figures as theory
-from latebloomer.paper.claim_results import CLAIMS, VERDICTS, result_of
+from latebloomer.paper.claims import CLAIMS
 from latebloomer.paper.evidence import Evidence, Finding
 from latebloomer.paper.experiments import ALGORITHMS, SETTING_A, THEORY
-from latebloomer.paper.reproduction import FIGURES, chosen, reproduce, write_page
+from latebloomer.paper.reproduction import FIGURES, VERDICTS, chosen, reproduce
 from latebloomer.paper.workbench import Row, Workbench, read_rows, write_rows
 from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit_polynomial
@@ -57,7 +52,7 @@ def run():
 @pytest.fixture
 def in_python(monkeypatch):
     """Simulate in plain Python, so that nothing is compiled, at few budgets."""
-    monkeypatch.setattr(series, "simulate", partial(simulate, target="python"))
+    monkeypatch.setattr(experiments, "simulate", partial(simulate, target="python"))
     monkeypatch.setattr(theory, "CONCAVITY_BUDGETS", (10, 30))
 
 
@@ -104,14 +99,14 @@ def test_as_written_a_setting_has_the_theorys_a_too(in_python, tmp_path, monkeyp
     """At one budget, since Rest-Sure takes seconds in plain Python at the large ones."""
     bench = Workbench(tmp_path, runs=1, shown=False)
     monkeypatch.setattr(Workbench, "parts", lambda bench, name, keys, key_of, play: play(100))
-    assert [row.algorithm for row in series.errors(bench, SETTING_A)] == [*ALGORITHMS, THEORY]
+    assert [row.algorithm for row in experiments.errors(bench, SETTING_A)] == [*ALGORITHMS, THEORY]
 
 
 def test_the_page_has_every_claim_with_its_verdict(tmp_path):
     found = [Evidence(Finding(holds), "<numbers>") for holds in (True, False, None)]
-    results = [result_of(CLAIMS[0], ours, theirs) for ours in found for theirs in found]
+    results = [made.result_of(CLAIMS[0], ours, theirs) for ours in found for theirs in found]
     assert {result.verdict for result in results} == set(VERDICTS)
-    write_page(Workbench(tmp_path, shown=False), results)
+    made.write_page(Workbench(tmp_path, shown=False), results)
     page = (tmp_path / "index.html").read_text()
     assert "3 reproduced, 1 only as published, 1 not reproduced, 4 undecided." in page
     assert page.count("<td class='not'>not reproduced") == 1
@@ -138,9 +133,9 @@ def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
     def half(problem, policies, budget, runs, **more):
         return simulate(problem, policies, budget, runs // 2, target="python", **more)
 
-    monkeypatch.setattr(series, "simulate", half)
+    monkeypatch.setattr(experiments, "simulate", half)
     with pytest.raises(KeyboardInterrupt):
-        series.simulated_rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
+        experiments.simulated_rows(SETTING_A.problem(), {"RR": RoundRobin()}, 100, 10, jobs=1)
 
 
 def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path, monkeypatch):
@@ -225,14 +220,14 @@ def test_the_faulty_window_keeps_the_first_three_rewards(rng, pulls):
     ],
 )  # fmt: skip
 def test_published_kernels_do_the_same_compiled_and_in_plain_python(name):
-    recommended, pulls = series.play_published(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
-    setup = series.setup_of(SETTING_A, name, 1.0, 120)
-    noise, seeded, ours = series.random_draws(SETTING_A, 120, range(3))
+    recommended, pulls = experiments.play_published(SETTING_A, {name: (name, 1.0)}, 120, 3)[name]
+    setup = experiments.setup_of(SETTING_A, name, 1.0, 120)
+    noise, seeded, ours = experiments.random_draws(SETTING_A, 120, range(3))
     uniforms = seeded if name == "Prob-1" else ours
     with np.errstate(divide="ignore"):
         for trial in range(3):
             n = np.zeros(5, np.int64)
-            arm = series.KERNELS[name](setup, noise[trial], uniforms[trial], n)
+            arm = experiments.KERNELS[name](setup, noise[trial], uniforms[trial], n)
             assert arm == recommended[trial] and n.tolist() == pulls[trial].tolist()
             assert n.sum() == 120
 
@@ -249,7 +244,7 @@ def test_prob_one_draws_as_numpy_does(rng):
 def test_the_power_law_fit_is_exact_for_losses_that_follow_it():
     rho, alpha, beta = 0.8, 0.6, 0.2
     losses = beta + alpha * np.arange(1.0, 41) ** -rho
-    fit, decay = np.zeros((1, 6)), series.decays(40, rho)
+    fit, decay = np.zeros((1, 6)), experiments.decays(40, rho)
     for n in range(1, 41):
         published_algorithms.refit(decay, fit, losses[None, :], 0, n)
     assert fit[0, 4:] == pytest.approx([alpha, beta])
@@ -284,7 +279,7 @@ def test_every_series_is_named_where_its_line_ends_and_none_hides_another(axes):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_names_keep_their_order_and_stay_in_the_axes(wanted):
-    places = drawing.spread(wanted, 0.08)
+    places = spread(wanted, 0.08)
     assert min(places) >= -1e-9 and max(places) <= 1 + 1e-9
     order = np.argsort(wanted, kind="stable")
     assert (np.diff(np.array(places)[order]) >= 0.08 - 1e-9).all()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer.paper import AS_PUBLISHED, series, setting_figures
+from latebloomer.paper import AS_PUBLISHED, experiments, setting_figures
 from latebloomer.paper.experiments import ALGORITHMS, IMDB, IMDB_BUDGETS, SETTING_A, SETTING_B
 from latebloomer.paper.workbench import Row, Workbench
 
@@ -67,7 +67,7 @@ def bench(tmp_path_factory):
     ],
 )
 def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting, name):
-    rows = series.errors(bench, setting)
+    rows = experiments.errors(bench, setting)
     played = {(row.algorithm, row.T): row for row in rows}
     compare(capsys, setting.name, series_of(name), played)
 
@@ -77,7 +77,7 @@ def test_errors_against_the_budget_are_the_published_ones(bench, capsys, setting
     ("panel", "name"), [("budgets", "exp_a_results"), ("detail", "exp_a_det")]
 )
 def test_errors_at_multiples_of_a_are_the_published_ones(bench, capsys, panel, name):
-    rows = [row for row in series.multiples(bench) if row.panel == panel]
+    rows = [row for row in experiments.multiples(bench) if row.panel == panel]
     played = {(f"{row.factor:g}", row.T): row for row in rows}
     compare(capsys, f"exploration ({panel})", series_of(name), played)
 
@@ -93,8 +93,10 @@ def test_recommendations_on_imdb_are_those_of_table_2(capsys):
     for budget in IMDB_BUDGETS:
         drawn = {"Prob-1"} | ({"Rest-Sure"} if budget == 500 else set())
         fixed = {name: (name, 1.0) for name in ALGORITHMS if name not in drawn}
-        found = series.play_published(IMDB, fixed, budget, 1)
-        found |= series.play_published(IMDB, {name: (name, 1.0) for name in drawn}, budget, 100)
+        found = experiments.play_published(IMDB, fixed, budget, 1)
+        found |= experiments.play_published(
+            IMDB, {name: (name, 1.0) for name in drawn}, budget, 100
+        )
         for name in ALGORITHMS:
             theirs = int(published[name][f"T={budget}"])
             assert theirs in found[name][0], f"{name} at T = {budget}"
@@ -114,7 +116,7 @@ def test_simple_regrets_are_those_of_the_authors_code():
     ]  # fmt: skip
     assert len(lines) == 4 * 14
     for budget in {int(line["T"]) for line in lines}:
-        rows = series.published_rows(
+        rows = experiments.published_rows(
             SETTING_A, {name: (name, 1.0) for name in wanted}, budget, 100
         )
         ours = {row.algorithm: row for row in rows}

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from plays import play, rated
 from scipy import stats
 
-from latebloomer.core.ledger import SWEEPS
-from latebloomer.core.moves import game_of, lists_for, plain_moves
-from latebloomer.errors import BudgetError, SettingError
+from latebloomer.errors import BudgetError
 from latebloomer.policies.adaptive_rejects import (
     WINDOW,
     AdaptiveRejects,
@@ -18,26 +17,9 @@ from latebloomer.policies.adaptive_rejects import (
     windows_at,
 )
 from latebloomer.problems import Exponential, Problem
-from latebloomer.session.events import FINISHED, LearnerLeft
-from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
 OURS = AdaptiveRejects()
-
-
-def weighed(rewards, policy=OURS):
-    """The ledger after all arms have had their rewards and were judged."""
-    arms, n = np.shape(rewards)
-    ledger, game = lists_for(arms), game_of(policy, arms, arms * n, n, 0)
-    observe = plain_moves(AdaptiveRejects)[0]
-    for i, row in enumerate(rewards):
-        for x in row:
-            ledger.S[i].append(0.0)
-            ledger.Q[i].append(0.0)
-            observe(game, ledger, i, float(x))
-    ledger.cursor[SWEEPS] = n
-    AdaptiveRejects.rate_jointly(policy, ledger, n)
-    return ledger
 
 
 def test_a_whole_number_for_a_setting_is_no_other_type_to_the_compiler():
@@ -60,16 +42,6 @@ def test_levels_worked_by_hand():
     assert power_levels(4, 37, 10, 1.5) == [7, 10, 10]
 
 
-def test_power_one_is_the_plan_of_successive_rejects_without_a_lone_last_phase():
-    # C K / m: 12 / m for m = 4, 3, 2 costs 3 + 4 + 2 * 6 = 19
-    assert power_levels(4, 19, 19, 1.0) == [3, 4, 6]
-
-
-def test_a_budget_for_all_trains_all_to_the_horizon():
-    plan = OURS.plan(5, 5 * 30, 30)
-    assert plan.keep.tolist() == [5, 1] and plan.upto.tolist() == [30, 30]
-
-
 def test_the_least_budget_is_one_pull_each():
     assert OURS.plan(6, 6).upto.tolist() == [1, 1]
     with pytest.raises(BudgetError, match=r"needs at least 6 \(one pull of each learner\)"):
@@ -87,35 +59,7 @@ def test_the_plan_never_overspends_and_hardly_underspends(arms, more, horizon, p
     assert (levels[0] == horizon) == (budget >= arms * horizon)
 
 
-@given(st.integers(2, 12), st.integers(0, 300), st.integers(1, 80))
-def test_the_plan_costs_what_it_says(arms, more, horizon):
-    told = OURS.describe(arms, arms + more, horizon)
-    assert sum(phase.pulls for phase in told.phases) == cost(
-        power_levels(arms, arms + more, horizon, 1.5)
-    )
-
-
-@pytest.mark.parametrize(
-    "bad", [{"power": -1}, {"power": "x"}, {"power": 11}, {"shortest": 0.6}, {"shortest": None}]
-)
-def test_settings_outside_their_range_are_errors(bad):
-    with pytest.raises(SettingError, match=next(iter(bad))):
-        AdaptiveRejects(**bad)
-
-
 # --- the rating ---
-
-
-def test_without_noise_the_newest_reward_decides():
-    ledger = weighed([[0, 1, 2, 3, 4, 5], [0] * 6])
-    assert ledger.pool[WINDOW] == 1 and ledger.rating == [5.0, 0.0]
-
-
-def test_noise_alone_calls_for_the_whole_later_half():
-    # slopes of the last three: (-1 + 1)/2 = 0 and 0, so V = 0 and h = 3
-    ledger = weighed([[1, -1, 1, -1, 1, -1], [-1, 1, -1, 1, -1, 1]])
-    assert ledger.pool[WINDOW] == 3
-    assert ledger.rating == pytest.approx([-1 / 3, 1 / 3])
 
 
 def test_a_window_between_worked_by_hand():
@@ -123,18 +67,13 @@ def test_a_window_between_worked_by_hand():
     # sigma^2 = 4/6. The zigzag tilts both slopes alike: Var = 1/4, V = 1/4 - (4/6)/5 = .11667,
     # (2 * (4/6) / V)^(1/3) = 11.43^(1/3) = 2.25: h = 2, of at most 4
     zigzag = 0.5 * np.array([1, -1] * 4)
-    ledger = weighed([np.arange(8) + zigzag, zigzag])
+    ledger = rated(OURS, [np.arange(8) + zigzag, zigzag])
     assert ledger.pool[WINDOW] == 2
     assert ledger.rating == pytest.approx([6.5, 0.0])
 
 
-def test_with_fewer_than_three_pulls_the_mean_decides():
-    assert weighed([[1, 2], [5, 0]]).rating == [1.5, 2.5]
-    assert weighed([[1], [5]]).rating == [1, 5]
-
-
 def test_the_window_is_never_shorter_than_asked():
-    ledger = weighed([np.arange(12), np.zeros(12)], AdaptiveRejects(shortest=0.25))
+    ledger = rated(AdaptiveRejects(shortest=0.25), [np.arange(12), np.zeros(12)])
     assert ledger.pool[WINDOW] == 3 and ledger.rating[0] == 10.0
 
 
@@ -166,14 +105,14 @@ def test_the_score_is_its_definition(seed, arms, n, noise, slope):
     rating, exact = by_definition(X)
     if exact is not None and exact < n:  # not where rounding decides between two windows
         assume(abs(exact % 1 - 0.5) > 1e-6 and (noise > 0 or slope > 0))
-    assert weighed(X).rating == pytest.approx(rating, rel=1e-9, abs=1e-9)
+    assert rated(OURS, X).rating == pytest.approx(rating, rel=1e-9, abs=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-1e3, 1e3), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_the_verdict_does_not_change_with_the_unit_of_the_reward(seed, level, unit):
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 0.1, (5, 1)) * np.arange(16) + rng.standard_normal((5, 16))
-    assert weighed(level + unit * X).pool[WINDOW] == weighed(X).pool[WINDOW]
+    assert rated(OURS, level + unit * X).pool[WINDOW] == rated(OURS, X).pool[WINDOW]
 
 
 def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
@@ -181,10 +120,7 @@ def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
     X = rng.uniform(0, 1, (arms, 1)) * (1 - 0.95 ** np.arange(1, 61)) + 0.02 * rng.standard_normal(
         (arms, 60)
     )
-    session = Session(OURS, arms, budget, horizon)
-    while not session.over:
-        arm = session.ask()
-        session.tell(arm, float(X[arm, session.pulls[arm]]))
+    session = play(OURS, X, budget, horizon)
     plan, racing, pulls = OURS.plan(arms, budget, horizon), list(range(arms)), [0] * arms
     for keep, upto in zip(plan.keep, plan.upto, strict=True):
         if keep < arms:
@@ -193,18 +129,6 @@ def test_arms_dropped_and_kept_agree_with_a_plain_program(rng):
         for i in racing:
             pulls[i] = upto
     assert session.pulls == tuple(pulls) and session.recommend().arm == racing[0]
-
-
-def test_a_learner_that_ends_early_is_passed_by_and_does_not_stop_the_race():
-    session = Session(OURS, 4, 120, 40)
-    for pull in range(8):
-        arm = session.ask()
-        session.tell(arm, 0.1 * arm + 0.01 * pull)
-    session.apply(LearnerLeft(2, FINISHED))
-    while not session.over:
-        arm = session.ask()
-        session.tell(arm, 0.1 * arm + 0.01 * session.pulls[arm])
-    assert session.pulls[2] == 2 and session.recommend().arm in (2, 3)
 
 
 # --- the guarantee ---
@@ -233,12 +157,6 @@ def test_it_errs_no_more_often_than_the_bound_says():
     wrong = round(found.rows()[0]["error"] * runs)
     limit = stats.binom.isf(1e-6, runs, claim)  # a true claim fails this once in a million
     assert wrong <= limit, f"{wrong} wrong of {runs}; the bound allows {claim:.0%}"
-
-
-def test_the_bound_of_single_rewards_does_not_shrink_with_the_budget():
-    """Why nothing is claimed for shortest = 0."""
-    small, large = (OURS.error_bound([0, 0.5], T, T, noise=0.5) for T in (100, 100_000))
-    assert large >= small
 
 
 @given(

@@ -4,17 +4,14 @@ import json
 import sqlite3
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from latebloomer import AdaptiveRejects, Foresight, Session, race, read_verdict, resume, simulate
-from latebloomer.bench import bench
 from latebloomer.cli import app
 from latebloomer.errors import BudgetError, JournalMismatch, SettingError
 from latebloomer.policies.registry import choose_policy, label_of, make_policy
 from latebloomer.racing.journal import files as journals
-from latebloomer.session.events import BudgetReplanned
 
 DEFAULT = Foresight()
 STEEP, EVEN = AdaptiveRejects(), AdaptiveRejects(power=1.0)
@@ -52,17 +49,6 @@ def test_the_plan_is_steep_from_one_full_training_on(budget, policy):
     assert Session("auto", 8, budget, horizon=100).policy == DEFAULT
     assert run(budget=budget, horizon=100).settings["policy"]["repr"] == repr(DEFAULT)
     assert same_plan(DEFAULT, policy, 8, budget, 100)
-
-
-def test_without_a_horizon_the_budget_is_one_full_training():
-    assert Session("auto", 8, 400).policy == DEFAULT
-    assert same_plan(DEFAULT, EVEN, 8, 400)
-
-
-def test_with_few_pulls_for_each_of_many_arms_the_plan_is_flat():
-    # T = 2 K: .6 log2 2 = .6; T = K: the least, .5
-    assert same_plan(DEFAULT, AdaptiveRejects(power=0.6), 64, 128, 50)
-    assert same_plan(DEFAULT, AdaptiveRejects(power=0.5), 64, 64, 50)
 
 
 def test_a_budget_too_small_says_what_is_needed():
@@ -133,17 +119,6 @@ def test_a_policy_that_was_named_is_not_taken_for_auto(tmp_path):
         resume(tmp_path / "race.db", LEARNERS, policy="auto")
 
 
-@pytest.mark.parametrize("horizon", [None, 30])
-def test_with_another_budget_it_is_the_same_policy_and_the_plan_follows_its_rule(horizon):
-    session = Session("auto", 5, 40, horizon)
-    for budget in (60, 25, 200):
-        session.apply(BudgetReplanned(budget, budget))
-        plan = DEFAULT.plan(5, budget, horizon)
-        phases = list(zip(plan.keep.tolist(), plan.upto.tolist(), strict=True))
-        assert session.levels_to_come == [(k, n) for k, n in phases if k > 1]
-    assert session.policy == DEFAULT
-
-
 # --- everywhere else ---
 
 
@@ -166,14 +141,3 @@ def test_the_simulator_chooses_for_each_budget():
         same = Foresight(power=power)
         played = simulate("paper-a", same, budget, 20, **plain)
         assert found.cell("auto", budget).pulls == played.cell(same, budget).pulls
-
-
-def test_the_bench_chooses_for_each_problem_and_budget(tmp_path, rng):
-    for k in range(3):
-        curves = np.sort(rng.normal(size=(5, 30)), axis=1)
-        np.savez(tmp_path / f"{k}.npz", curves=curves)
-    names = ["auto", "foresight:power=1.5", "foresight:power=1"]
-    found = bench(tmp_path, names, [1.0, 4.0], draws=4, sigma=0.2)
-    loss = {(line.policy, line.budget): line.rank_loss for line in found.lines}
-    for budget, same in (("1", names[2]), ("4", names[1])):
-        assert loss["auto", budget] == loss[same, budget]

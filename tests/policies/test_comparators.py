@@ -4,36 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plays import asked, play
 
-from latebloomer.errors import BudgetError, SettingError
+from latebloomer.core.ledger import PULLS, RACERS
+from latebloomer.core.moves import lists_for
+from latebloomer.errors import BudgetError
+from latebloomer.policies.power_law import drop_dominated
 from latebloomer.policies.registry import label_of, make_policy, title
 from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
 from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
+from latebloomer.policies.rungs import ASHA, Hyperband, deal
 from latebloomer.problems import problem
-from latebloomer.session.session import Session
-
-
-def play(policy, rewards, budget, horizon=None, seed=0, batch=1):
-    session = Session(policy, len(rewards), budget, horizon, seed)
-    while not session.over:
-        for arm in session.ask_phase(batch) if batch > 1 else [session.ask()]:
-            session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    return session
-
-
-def asked(session):
-    return [arm for arm, _ in session.history]
-
-
-@pytest.mark.parametrize(
-    ("make", "bad"),
-    [(IEpoch, {"i": 0}), (IEpoch, {"i": 1.5}), (RisingBandits, {"span": 0}),
-     (MaxUCB, {"alpha": -1}), (PTRR, {"alpha": 0}), (PTRR, {"alpha": 1.5}), (PTRR, {"best": 0}),
-     (Hybrid, {"best": float("inf")}), (Hybrid, {"alpha": "x"})],
-)  # fmt: skip
-def test_settings_outside_their_range_are_errors(make, bad):
-    with pytest.raises(SettingError, match=next(iter(bad))):
-        make(**bad)
+from latebloomer.racing.verdict.history import Curve, _asha, _cuts, _rungs_below
 
 
 def test_they_are_asked_for_by_the_names_of_their_papers():
@@ -83,12 +65,6 @@ def test_of_equal_arms_the_first_stays():
     assert session.pulls == (20, 2, 2)  # u = l after the second sweep
 
 
-def test_rising_bandits_waits_until_a_slope_is_known():
-    rewards = [[0.9] * 10, [0.0] * 10]
-    assert play(RisingBandits(), rewards, 14, 10).pulls == (7, 7)  # C = 7 needs 8 pulls
-    assert play(RisingBandits(), rewards, 18, 10).pulls == (10, 8)
-
-
 # --- MaxUCB ---
 
 
@@ -98,9 +74,7 @@ def test_max_ucb_by_hand():
     # bonuses are log(5)^2 = 2.59, (log(5)/2)^2 = .65, 2.59: arm 2 with 3.09. It shows .5: .75 +
     # (log(6)/2)^2 = 1.55, arm 1 1 + .80 = 1.80, arm 0 0 + log(6)^2 = 3.21: arm 0.
     rewards = [[0.2] * 9, [0.6, 0.2, 0.2, 0.2], [0.4, 0.5, 0.5, 0.5]]
-    session = Session(MaxUCB(alpha=1.0), 3, 50)
-    for _ in range(6):
-        session.tell(session.ask(), rewards[session.ask()][session.pulls[session.ask()]])
+    session = play(MaxUCB(alpha=1.0), rewards, 50, pulls=6)
     assert asked(session) == [0, 1, 2, 1, 2, 0]
     assert session.recommend().estimates == pytest.approx((0.2, 0.6, 0.5))  # the maxima
 
@@ -127,10 +101,7 @@ def test_ptrr_by_hand():
 
 def test_a_smaller_alpha_is_stricter_early():
     # f(n) >= (n/20)^(1/2): .2 holds to n = .04 * 20 = .8, .3 to 1.8, .35 to 2.45
-    session = Session(PTRR(alpha=0.5), 3, 23)
-    while session.spent < 6:
-        arm = session.ask()
-        session.tell(arm, (0.2, 0.3, 0.35)[arm])
+    session = play(PTRR(alpha=0.5), [[0.2] * 9, [0.3] * 9, [0.35] * 9], 23, pulls=6)
     assert session.pulls == (1, 2, 3)
 
 
@@ -139,11 +110,6 @@ def test_ptrr_draws_the_order_at_random():
     assert set(first) == {0, 1, 2, 3}  # misses one of four in 60 draws once in 10^7
     rewards = np.tile([0.4, 0.5, 0.6], (12, 1)).T
     assert play(PTRR(), rewards, 12, seed=3).history == play(PTRR(), rewards, 12, seed=3).history
-
-
-def test_ptrr_may_end_before_every_arm_had_a_turn():
-    # tau = 25: a reward of 1 is below n/25 at pull 26
-    assert sorted(play(PTRR(), np.ones((5, 30)), 30).pulls) == [0, 0, 0, 4, 26]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
@@ -212,3 +178,111 @@ def test_ptrr_delivers_a_share_that_does_not_fall_with_the_arms():
     # its sd .33. The mean of 100 draws is 4.5 of its sd below that, below .1, once in 3 * 10^5.
     found = [delivered("ptrr:best=0.5", 16, seed) for seed in range(100)]
     assert np.mean(found) > 0.1 > delivered("r-ucbe:exploration=1,noise=0.01", 16)
+
+
+# --- ASHA ---
+
+
+def test_asha_by_hand():
+    # eta 4, rungs 1 and 4, horizon 6. Arm 0 is the first at both rungs and goes to 6. Arm 1 is
+    # worse at pull 1: out. Arm 2 is better at 1, worse at 4: out. Arm 3 ties at both and goes on.
+    flat = [[0.5] * 6, [0.4] * 6, [0.6, 0.6, 0.6, 0.3, 1, 1], [0.6, 0, 0, 0.5, 0.7, 0.9]]
+    session = play(ASHA(), flat, 50, 6)
+    assert session.pulls == (6, 1, 4, 6)
+    assert session.recommend().arm == 3 and session.spent == 17  # 33 pulls are not used
+
+
+def test_asha_lets_one_in_eta_go_on():
+    # with 8 arms at a rung max(1, 8 // 4) = 2 may go on: the last arm is second best and does
+    rewards = [[x] * 3 for x in (0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)]
+    assert play(ASHA(), rewards, 99, 3).pulls == (3, 1, 1, 1, 1, 1, 1, 3)
+
+
+def test_asha_with_workers_trains_arms_in_turns():
+    session = play(ASHA(workers=2), np.full((3, 12), 0.5), 12, 12, pulls=6)
+    assert asked(session) == [0, 1, 0, 1, 0, 1]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 70))
+def test_asha_is_what_a_race_reports_in_hindsight(seed, arms, horizon):
+    rewards = np.random.default_rng(seed).integers(0, 6, (arms, horizon)) / 5.0
+    known = [Curve(row, None) for row in rewards]
+    pick, pulls = _asha(known, _cuts(known, _rungs_below(horizon)), horizon)
+    session = play(ASHA(), rewards, arms * horizon, horizon)
+    assert (session.recommend().arm, session.spent) == (pick, pulls)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
+def test_several_at_once_stop_nothing_that_leads(seed, batch):
+    rewards = np.random.default_rng(seed).uniform(0, 1, (6, 20))
+    session = play(ASHA(), rewards, 120, 20, batch=batch)
+    assert max(session.pulls) == 20 and min(session.pulls) >= 1
+
+
+# --- Hyperband ---
+
+
+def test_arms_are_dealt_out_in_the_proportions_of_hyperband():
+    # R = 81, eta 3: ceil(5 * 3^s / (s + 1)) for s = 4, ..., 0
+    assert deal(143, 81, 3) == [81, 34, 15, 8, 5]
+    assert deal(2, 81, 3) == [1, 1, 0, 0, 0]
+
+
+def test_hyperband_by_hand():
+    # H = 9, 13 arms: s = 2, 1, 0 would have 9, 5 and 3; largest remainders give 7, 4 and 2.
+    assert deal(13, 9, 3) == [7, 4, 2]
+    # 7 to 1, 2 to 3, 1 to 9; 4 to 3, 1 to 9; 2 to 9
+    rewards = [[arm / 20] * 9 for arm in range(13)]
+    session = play(Hyperband(), rewards, 13 * 9, 9)
+    assert session.pulls == (1, 1, 1, 1, 1, 3, 9, 3, 3, 3, 9, 9, 9)
+    assert session.recommend().arm == 12
+
+
+@given(st.integers(2, 30), st.integers(0, 300), st.integers(1, 100), st.integers(2, 4))
+def test_hyperband_fits_the_budget_and_would_not_with_more(arms, more, horizon, eta):
+    budget, policy = arms + more, Hyperband(eta=eta)
+    brackets = policy.brackets(arms, budget, horizon)
+    assert sum(bracket.keep[0] for bracket in brackets) == arms
+    assert sum(bracket.cost for bracket in brackets) <= budget
+    (last,) = {bracket.upto[-1] for bracket in brackets}
+    assert last <= horizon
+    again = policy.brackets(arms, budget + arms * horizon, horizon)
+    assert max(bracket.upto[-1] for bracket in again) == min(horizon, budget + arms * horizon)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
+def test_hyperband_in_parallel_pulls_the_same(seed, batch):
+    rewards = np.random.default_rng(seed).uniform(0, 1, (7, 30))
+    one, many = play(Hyperband(), rewards, 90, 30), play(Hyperband(), rewards, 90, 30, batch=batch)
+    assert one.pulls == many.pulls and one.recommend().arm == many.recommend().arm
+
+
+# --- Rest-Sure drops the arms that a comparison of all pairs would, without making it ---
+
+# Few values, so that ties and differences of exactly `sure` occur, or any.
+VALUES = st.sampled_from([-0.3, 0.0, 0.1, 0.2, 0.3, 0.5, 1.0]) | st.floats(-1e6, 1e6)
+ENDS = st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=40)
+
+
+def dropped_by_definition(ends, sure):
+    """Every arm whose values another beats at both ends by more than `sure`."""
+    return {
+        i
+        for i, (rating, memo) in enumerate(ends)
+        if any(other[0] - rating > sure and other[1] - memo > sure for other in ends)
+    }
+
+
+@given(ends=ENDS, sure=st.sampled_from([0.0, 0.1, 0.2, 0.5]) | st.floats(0, 1e6), data=st.data())
+def test_one_walk_drops_whom_all_pairs_would_drop(ends, sure, data):
+    absent = data.draw(st.sets(st.integers(0, len(ends) - 1), max_size=len(ends) - 2))
+    ledger = lists_for(len(ends))
+    ledger.rating[:], ledger.memo[:] = zip(*ends, strict=True)
+    racing = [i for i in range(len(ends)) if i not in absent]
+    ledger.racing[: len(racing)], ledger.cursor[RACERS] = racing, len(racing)
+    ledger.cursor[PULLS] = 99
+    drop_dominated(ledger, sure)
+    dropped = dropped_by_definition([ends[i] for i in racing], sure)
+    stay = [i for place, i in enumerate(racing) if place not in dropped]
+    assert ledger.racing[: ledger.cursor[RACERS]] == stay
+    assert [i for i, at in enumerate(ledger.out) if at] == [racing[p] for p in sorted(dropped)]

@@ -6,32 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plays import play, rated
 from scipy import stats
 
 from latebloomer import AdaptiveRejects, Foresight
-from latebloomer.core.ledger import SWEEPS
-from latebloomer.core.moves import game_of, lists_for, plain_moves
-from latebloomer.errors import SettingError
 from latebloomer.policies.adaptive_rejects import WINDOW, late_noise
-from latebloomer.policies.foresight import BELIEF, advised_power, exponent, gain
-from latebloomer.session.events import FINISHED, LearnerLeft
+from latebloomer.policies.foresight import BELIEF, advised_power
 from latebloomer.session.session import Session
 from latebloomer.simulation.simulate import simulate
 
-
-def rated(rewards, horizon, policy=Foresight()):  # noqa: B008
-    """The ledger after all arms have had their rewards and were rated."""
-    arms, n = np.shape(rewards)
-    ledger, game = lists_for(arms), game_of(policy, arms, arms * n, horizon, 0)
-    observe = plain_moves(type(policy))[0]
-    for i, row in enumerate(rewards):
-        for x in row:
-            ledger.S[i].append(0.0)
-            ledger.Q[i].append(0.0)
-            observe(game, ledger, i, float(x))
-    ledger.cursor[SWEEPS] = n
-    type(policy).rate_jointly(policy, ledger, horizon)
-    return ledger
+OURS = Foresight()
 
 
 # --- the plan ---
@@ -46,48 +30,25 @@ def test_the_power_follows_the_budget_unless_it_is_given():
         assert ours.levels(6, 300, 80) == theirs.levels(6, 300, 80)
 
 
-@pytest.mark.parametrize("bad", [-1, 11, "steep", float("nan")])
-def test_a_power_outside_its_range_is_an_error(bad):
-    with pytest.raises(SettingError, match="power"):
-        Foresight(power=bad)
-
-
 # --- the forecast ---
-
-
-def test_exponents_by_hand():
-    assert exponent(4.0, 1.0, log(2)) == pytest.approx(2.0)  # (1/2)^2 = 1/4
-    assert exponent(1.0, 2.0, log(2)) == 0.0  # a slope that grows is taken as constant
-    assert exponent(1.0, 1e-300, log(2)) == 4.0
-    assert exponent(1.0, 0.0, 1.0) == 4.0 and exponent(-1.0, -1.0, 1.0) == 0.0
 
 
 def test_lines_are_carried_on_as_lines():
     # Without noise the window is one reward and all that happened was forecast: belief is 1, and
     # the ratings are the lines' values at the horizon.
     n = np.arange(1, 17)
-    ledger = rated([0.5 * n, 0.25 * n, np.zeros(16)], horizon=40)
+    ledger = rated(OURS, [0.5 * n, 0.25 * n, np.zeros(16)], horizon=40)
     assert ledger.pool[BELIEF] == pytest.approx(1.0) and ledger.pool[WINDOW] == 1
     assert ledger.rating == pytest.approx([20.0, 10.0, 0.0])
     # 100 is beyond four times the pulls: forecasts end at 64
-    assert rated([0.5 * n, np.zeros(16)], 100).rating == pytest.approx([32.0, 0.0])
-
-
-def test_a_gain_worked_by_hand():
-    # A slope of 3 at t = 12 that falls as 1/t is 36/t: from 16 to 32 that is 36 log 2.
-    near, far = log(16 / 12), log(2)
-    assert gain(12 * 3.0, 1.0, near, far) == pytest.approx(36 * log(2))
-    # as 1/t^2 it is 432/t^2: 432 (1/16 - 1/32); constant, 3 x 16; and a falling arm gains nothing
-    assert gain(12 * 3.0, 2.0, near, far) == pytest.approx(432 / 32)
-    assert gain(12 * 3.0, 0.0, near, far) == pytest.approx(48.0)
-    assert gain(-1.0, 0.0, near, far) == 0.0
+    assert rated(OURS, [0.5 * n, np.zeros(16)], 100).rating == pytest.approx([32.0, 0.0])
 
 
 def test_a_rating_with_two_slopes_worked_by_hand():
     # n = 16, a = 4. Rewards 2, 4, ..., 16, then 17, ..., 24: slopes 2 at 4 and 1 at 12, so
     # kappa_i = kappa = log 2 / log 3 = .6309 = k. With H = 32, G from c to 32 is
     # 12^k (32^(1-k) - c^(1-k)) / (1 - k).
-    ledger = rated([[*range(2, 17, 2), *range(17, 25)], [0] * 16], 32)
+    ledger = rated(OURS, [[*range(2, 17, 2), *range(17, 25)], [0] * 16], 32)
     h, k = ledger.pool[WINDOW], log(2) / log(3)
     c = 16 - (h - 1) / 2
     more = 12**k * (32 ** (1 - k) - c ** (1 - k)) / (1 - k)
@@ -95,16 +56,11 @@ def test_a_rating_with_two_slopes_worked_by_hand():
     assert ledger.rating[0] == pytest.approx(24 - (h - 1) / 2 + ledger.pool[BELIEF] * more)
 
 
-def test_where_nothing_happened_nothing_is_believed():
-    ledger = rated([[0.1] * 24, [0.3] * 24, [0.2] * 24], horizon=100)
-    assert ledger.pool[BELIEF] == 0.0 and ledger.rating == [0.1, 0.3, 0.2]
-
-
 def test_few_pulls_and_the_horizon_leave_the_rating_to_the_window():
     rise = np.outer([0.5, 0.25], np.arange(1, 25))
     for n, horizon in ((10, 100), (24, 24)):
-        theirs = rated(rise[:, :n], horizon, AdaptiveRejects())
-        assert rated(rise[:, :n], horizon).rating == theirs.rating
+        theirs = rated(AdaptiveRejects(), rise[:, :n], horizon)
+        assert rated(OURS, rise[:, :n], horizon).rating == theirs.rating
 
 
 # --- by definition: a program in NumPy that shares nothing with the kernels ---
@@ -173,7 +129,7 @@ def test_the_rating_is_its_definition(seed, arms, n, sd, share):
     X = rng.uniform(0.3, 1, (arms, 1)) * (1 - np.exp(-speed * np.arange(1, n + 1)))
     X = X + sd * rng.standard_normal((arms, n))
     horizon = int(share * n)
-    ledger = rated(X, horizon)
+    ledger = rated(OURS, X, horizon)
     m = n if n < 6 else n // 2
     noise = np.mean(np.diff(X[:, -m:], 2) ** 2) / 6
     trust = believed(X, noise) if horizon > n else 0.0
@@ -201,7 +157,7 @@ def test_neither_unit_nor_level_of_the_rewards_matters(seed, level, unit):
         1 - np.exp(-rng.uniform(0.5, 3, (5, 1)) * np.arange(40) / 40)
     )
     X = X + 0.01 * rng.standard_normal((5, 40))
-    plain, moved = rated(X, 120), rated(unit * (level + X), 120)
+    plain, moved = rated(OURS, X, 120), rated(OURS, unit * (level + X), 120)
     assert moved.pool[BELIEF] == pytest.approx(plain.pool[BELIEF], abs=1e-6)
     assert moved.pool[WINDOW] == plain.pool[WINDOW]
     assert np.array(moved.rating) / unit - level == pytest.approx(np.array(plain.rating), abs=1e-6)
@@ -211,18 +167,11 @@ def test_neither_unit_nor_level_of_the_rewards_matters(seed, level, unit):
 def test_the_noise_keeps_its_digits_far_from_zero(policy, rng):
     """From sums of the rewards themselves it was 2.9e-6 where 1.8e-11 is true."""
     X = 4e-6 * rng.standard_normal((3, 200))
-    near, far = (late_noise(rated(X + level, 400, policy), 200) for level in (0.0, 1e6))
+    near, far = (late_noise(rated(policy, X + level, 400), 200) for level in (0.0, 1e6))
     assert far == pytest.approx(near, rel=1e-3) and near == pytest.approx(1.6e-11, rel=0.3)
 
 
 # --- races ---
-
-
-def play(session, rewards):
-    while not session.over:
-        arm = session.ask()
-        session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    return session
 
 
 def late_and_early(length):
@@ -257,21 +206,6 @@ def test_where_nothing_is_believed_that_is_said(rng):
     assert "explained 0 % of the change" in str(session.explain(session.recommend().arm))
     short = play(Session("foresight", 3, 20), rng.standard_normal((3, 200)))
     assert short.explain(0).remark == ""  # nothing was forecast
-
-
-def test_a_learner_that_ended_gains_no_more_and_does_not_count():
-    session = Session("foresight", 3, 200)
-    rewards = late_and_early(200)
-    for _ in range(3 * 20):
-        arm = session.ask()
-        session.tell(arm, float(rewards[arm][session.pulls[arm]]))
-    session.apply(LearnerLeft(0, FINISHED))
-    play(session, rewards)
-    # the late one has stopped at its twentieth pull, where others are better
-    assert session.recommend().arm == 1
-    # and has no more than it had shown, by a mean that lags
-    assert rewards[0][9] <= session.explain(0).estimate <= rewards[0][19]
-    assert session.explain(0).remark == ""
 
 
 @pytest.mark.parametrize(("budget", "share"), [(300, 0.05), (400, 0.02), (600, 0.02)])

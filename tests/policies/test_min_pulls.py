@@ -66,12 +66,6 @@ def test_plans_made_anew_keep_it(rng):
     assert session.spent <= 250 and session.replay(session.history) == session
 
 
-def test_one_is_no_grace_at_all():
-    for policy in PHASED:
-        with_one, without = policy.plan(5, 120, 50, 1), policy.plan(5, 120, 50)
-        assert with_one.upto.tolist() == without.upto.tolist()
-
-
 def test_what_cannot_be_is_said():
     with pytest.raises(
         BudgetError, match=r"4 learners with min_pulls=9: at least 36 are needed \(9 pulls"

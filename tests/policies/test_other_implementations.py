@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from latebloomer import RisingSR, SuccessiveHalving
-from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.core.moves import log_bar, phase_lengths
 from latebloomer.session.session import Session
 
 NAMES = ["late", "second", "early", "weak", "slow"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from latebloomer.racing.verdict.curve_tests import (
+from latebloomer.racing.verdict.history import (
     ALARM,
     BENDS_UP,
     FALLS,

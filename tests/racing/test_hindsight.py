@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from latebloomer.racing.verdict.hindsight import Curve, asha, halving
+from latebloomer.racing.verdict.history import Curve, asha, halving
 from latebloomer.session.events import FAILED, FINISHED
 from latebloomer.session.session import Session
 

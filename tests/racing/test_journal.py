@@ -215,7 +215,7 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
         return events
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
-    said = r"pull 30 of the journal is of 'c', but Foresight.* for 'b'"
+    said = r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b"
     with pytest.raises(JournalMismatch, match=said):
         read_verdict(forged(path, swap))
 

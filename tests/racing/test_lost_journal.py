@@ -11,7 +11,7 @@ from fuzz import fuzz_journals
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError
-from latebloomer.racing import time_budget
+from latebloomer.racing import stopping
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal import journal as journal_module
 from latebloomer.racing.journal.journal import SqliteLog, checksum
@@ -98,7 +98,7 @@ def test_checkpoints_move_along(tmp_path):
 def ticking(monkeypatch):
     """A clock that advances by 1 ms whenever it is read."""
     ticks = count()
-    for module in (time_budget, local, learner_host):
+    for module in (stopping, local, learner_host):
         monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
 
 

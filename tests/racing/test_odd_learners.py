@@ -11,8 +11,7 @@ from rich.console import Console
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import RewardError
 from latebloomer.policies.registry import make_policy
-from latebloomer.racing.live_display import table
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created

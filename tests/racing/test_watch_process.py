@@ -1,5 +1,7 @@
 """`race(..., watch=True)`: a page beside the race, never in its way."""
 
+import os
+import signal
 import subprocess
 import sys
 from urllib.request import urlopen
@@ -8,8 +10,8 @@ import pytest
 
 from latebloomer import race
 from latebloomer.errors import SettingError
-from latebloomer.racing import watch_process
-from latebloomer.racing.watch_process import start_watching
+from latebloomer.racing import run_race
+from latebloomer.racing.run_race import start_watching
 
 LEARNERS = {
     "slow": lambda: (n / (n + 9) for n in range(1, 99)),
@@ -28,13 +30,13 @@ def saying(monkeypatch):
             assert words[1:4] == ["-m", "latebloomer", "watch"] and "--exit-after-idle" in words
             return real([sys.executable, "-c", f"print({line!r})"], **settings)
 
-        monkeypatch.setattr(watch_process.subprocess, "Popen", start)
+        monkeypatch.setattr(run_race.subprocess, "Popen", start)
 
     return use
 
 
 def test_its_address_is_printed_once(tmp_path, saying, capsys):
-    saying("watch at http://127.0.0.1:1/secret/race/race.db (Ctrl-C ends it)")
+    saying("http://127.0.0.1:1/secret/race/race.db")
     race(LEARNERS, 40, journal=tmp_path / "race.db", progress=False, watch=True)
     said = capsys.readouterr()
     assert (
@@ -65,5 +67,5 @@ def test_the_page_is_there_and_outlives_the_race(tmp_path, capsys):
         with urlopen(address, timeout=20) as answer:
             assert b"Keep slow" in answer.read()
     finally:
-        child.kill()
-        child.wait()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

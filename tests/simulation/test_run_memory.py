@@ -99,7 +99,7 @@ def test_what_is_reckoned_is_what_is_taken(policy, target, peak_bytes):
 
     local_runs.players_of(made(500), 1)  # what is loaded once
     large = made(20_000)
-    needed = local_runs.shared_bytes(large) + local_runs.thread_bytes(large)
+    needed = sum(local_runs.bytes_of(large)[:2])
     taken = peak_bytes(lambda: local_runs.players_of(large, 1))
     assert needed / 4 < taken < 1.2 * needed + 100_000
 
@@ -112,14 +112,11 @@ def test_a_chunk_that_will_not_fit_is_refused_and_one_that_is_not_filled_is_not(
     assert few.cells[0].runs == 10
 
 
-def test_a_horizon_that_nobody_can_look_up_to_is_refused():
+def test_horizons_tables_and_problems_that_are_too_large_are_refused():
     with pytest.raises(SettingError, match="horizon must be at most 20000000000 for 5 arms"):
         quiet("paper-a", "r-sr", 100, 2, horizon=2**53)
     with pytest.raises(SettingError, match="budget must be at most 20000000000 for 5 arms"):
         problem("paper-a").changes(2**53)
-
-
-def test_tables_and_problems_that_do_not_fit_are_refused():
     with pytest.raises(ChunkError, match="the table of the means of 5 arms up to pull 90"):
         problem("paper-a").means(2**53)
     for name in ("random:F:K=1000000000000", "lower-bound:K=1000000000000"):
@@ -209,9 +206,9 @@ def test_a_simulation_at_many_budgets_holds_one_table_of_means_at_a_time(monkeyp
     assert alive == [0, 0, 0]
 
 
-def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypatch):
+def test_fewer_threads_play_where_work_or_memory_is_short_with_the_same_results(monkeypatch):
     made = experiment("r-ucbe", 2000)
-    each, shared = local_runs.thread_bytes(made), local_runs.shared_bytes(made)
+    shared, each, left = local_runs.bytes_of(made)
     real, sizes = local_runs.players_of, []
 
     def noted(experiment, threads):
@@ -219,26 +216,14 @@ def test_fewer_threads_play_where_memory_is_short_with_the_same_results(monkeypa
         return real(experiment, threads)
 
     monkeypatch.setattr(local_runs, "players_of", noted)
-    monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", 2000)  # so that there is work for four
-    plenty = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
-    for places in (1, 3):
-        leave(monkeypatch, shared + places * each + 12 * local_runs.outcome_bytes(made))
+    plenty = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)  # less than a slice of work
+    for pulls in (10_000, 2000):
+        monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", pulls)
         assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
-    assert sizes == [4, 1, 3]
-
-
-def test_work_of_less_than_a_slice_is_not_shared_out(monkeypatch):
-    real, sizes = local_runs.players_of, []
-
-    def noted(experiment, threads):
-        sizes.append(threads)
-        return real(experiment, threads)
-
-    monkeypatch.setattr(local_runs, "players_of", noted)
-    one = quiet("paper-a", "r-ucbe", 2000, 12, threads=4)
-    monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", 10_000)
-    assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == one
-    assert sizes == [1, 2]
+    for places in (1, 3):
+        leave(monkeypatch, shared + places * each + 12 * left)
+        assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
+    assert sizes == [1, 2, 4, 1, 3]
 
 
 def test_what_is_sent_to_other_processes_is_numbers():

@@ -26,7 +26,7 @@ from latebloomer.errors import (
     UnknownName,
 )
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import label_of, make_policy, split_policies
+from latebloomer.policies.registry import label_of, make_policy
 from latebloomer.problems import problem
 from latebloomer.simulation import local_runs
 from latebloomer.simulation.cpu import lanes_of, plain_player
@@ -261,15 +261,6 @@ class Forgetful(Policy):
         return 1
 
 
-def test_a_policy_that_keeps_no_sums_is_played_pull_by_pull_and_fails_the_contract():
-    found = quiet("paper-a", Forgetful(), 100, 3, target="python")
-    assert found.cells[0].method == "pulls"
-    with pytest.raises(
-        ContractError, match=r"remember` keeps no sums of rewards\. Use remember_le"
-    ):
-        check_policy(Forgetful(), compiled=False)
-
-
 @dataclass(frozen=True)
 class Boastful(Forgetful):
     """Says that its newest reward is the mean of two."""
@@ -280,7 +271,13 @@ class Boastful(Forgetful):
         return min(n, 2)
 
 
-def test_a_rating_must_be_the_mean_that_it_is_said_to_be():
+def test_a_policy_that_keeps_no_sums_is_played_pull_by_pull_and_fails_the_contract():
+    found = quiet("paper-a", Forgetful(), 100, 3, target="python")
+    assert found.cells[0].method == "pulls"
+    with pytest.raises(
+        ContractError, match=r"remember` keeps no sums of rewards\. Use remember_le"
+    ):
+        check_policy(Forgetful(), compiled=False)
     with pytest.raises(ContractError, match=r"after 2 pulls is not the mean of the latest 2 rew"):
         check_policy(Boastful(), compiled=False)
 
@@ -298,7 +295,7 @@ BAD = [
     ({"seed": -1}, SettingError, "seed=-1"),
     ({"target": "tpu"}, SettingError, "one of cpu, gpu, python"),
     ({"method": "sums", "policies": "r-ucbe"}, SettingError, "r-ucbe has no fixed plan"),
-    ({"method": "sums", "policies": Forgetful()}, SettingError, "its `remember` keeps no sums"),
+    ({"method": "sums", "policies": Forgetful()}, SettingError, "or its `remember` keeps no sums"),
     ({"problem": Problem(np.ones((2, 50)) / 2), "budgets": 60}, CurveError, "end at pull 50"),
 ]
 
@@ -385,35 +382,14 @@ def test_code_that_is_in_no_file_is_compiled_all_the_same():
 # --- the command ---
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["simulate", "--problem", "paper-a", *words])
-
-
-def test_json_has_a_row_for_each_policy_and_budget():
-    ran = run("--policy", "r-sr,sh", "--budget", "100,200", "--runs", "50", "--json")
-    rows = json.loads(ran.stdout)["rows"]
-    assert [(row["policy"], row["budget"]) for row in rows] == [
-        ("r-sr", 100), ("r-sr", 200), ("sh", 100), ("sh", 200),
-    ]  # fmt: skip
-    wanted = "policy budget runs error error_low error_high regret regret_low regret_high pulls"
-    assert set(wanted.split()) <= set(rows[0])
-    assert rows[0]["runs"] == 50 and len(rows[0]["pulls"]) == 5
-
-
-def test_files_are_written(tmp_path):
+def test_the_command_prints_rows_and_writes_files(tmp_path):
     names = {"--csv": "table.csv", "--out": "results.json", "--plot": "picture.png"}
     words = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
-    ran = run("--policy", "r-sr", "--budget", "100", "--runs", "20", *words)
+    given = ["--problem", "paper-a", "--policy", "r-sr,sh", "--budget", "100,200", "--runs", "50"]
+    ran = CliRunner().invoke(app, ["simulate", *given, "--json", *words])
     assert ran.exit_code == 0, ran.stderr
-    for name in names.values():
-        assert (tmp_path / name).stat().st_size > 100
-
-
-def test_settings_between_commas_belong_to_the_policy_before():
-    assert split_policies("r-ucbe:noise=1,window=0.5,rr") == ["r-ucbe:noise=1,window=0.5", "rr"]
-
-
-def test_a_wrong_budget_is_one_line():
-    ran = run("--budget", "10x")
-    assert ran.exit_code == 2
-    assert "must be integers" in ran.stderr
+    rows = quiet("paper-a", ["r-sr", "sh"], [100, 200], 50).rows()
+    assert json.loads(ran.stdout)["rows"] == rows
+    assert all((tmp_path / name).stat().st_size > 100 for name in names.values())
+    ran = CliRunner().invoke(app, ["simulate", "--problem", "paper-a", "--budget", "10x"])
+    assert ran.exit_code == 2 and "must be integers" in ran.stderr

@@ -22,7 +22,7 @@ from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingE
 from latebloomer.policies.base import Policy
 from latebloomer.simulation import ray_tasks as remote
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.results_file import GrowingResults
+from latebloomer.simulation.simulate import GrowingResults
 
 pytest.importorskip("ray")
 
@@ -180,19 +180,12 @@ def test_a_task_whose_worker_is_killed_is_played_again(tmp_path):
     assert Path(tmp_path, "die-0").exists()
 
 
-def test_where_ray_gives_up_the_task_is_sent_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote, "RETRIES", 0)
-    policy = trouble(tmp_path, "die", times=2)
-    assert content(plainly(policy, on_ray), tmp_path) == content(plainly(policy), tmp_path)
-    assert Path(tmp_path, "die-1").exists()
-
-
 def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, out, monkeypatch):
     monkeypatch.setattr(remote, "RETRIES", 0)
     policy = trouble(tmp_path, "die", times=100)
     on_ray(["r-sr"], 60, 20, target="python", method="pulls", out=out)
     before = out.read_bytes()
-    with pytest.raises(ClusterError, match=r"runs \d+ to \d+ at budget 60 died 3 times"):
+    with pytest.raises(ClusterError, match=r"runs \d+ to \d+ at budget 60 died 1 times"):
         plainly(policy, on_ray, threads=1, out=out)  # one task at a time dies
     assert out.read_bytes() == before
 
@@ -200,16 +193,16 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
 KILLED = """
 import os, signal, sys
 from latebloomer.core.kernel import kernel
-from latebloomer.simulation import results_file
+from latebloomer.simulation import simulate
 import test_simulate_ray
-results_file.EVERY, results_file.SHARE = -1.0, 0
-real, calls = results_file.GrowingResults.add, []
+simulate.EVERY, simulate.SHARE = -1.0, 0
+real, calls = simulate.GrowingResults.add, []
 def deadly(self, experiment, counts):
     calls.append(counts)
     if len(calls) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
     real(self, experiment, counts)
-results_file.GrowingResults.add = deadly
+simulate.GrowingResults.add = deadly
 test_simulate_ray.on_ray(chunk=15, address=sys.argv[1], out=sys.argv[2])
 """
 
@@ -334,7 +327,7 @@ def cut(cores, pulls_per_second, seconds):
     queue._unsent, queue._pulls_per_second = made.cost, None
     queue._ray = Thing(put=lambda thing: thing)
     sizes = []
-    for task in queue._tasks([made]):
-        sizes.append(task.experiment.cost / pulls_per_second)
+    for _, part in queue._tasks([made]):
+        sizes.append(part.cost / pulls_per_second)
         queue._pulls_per_second = pulls_per_second
     return sizes

@@ -1,4 +1,4 @@
-"""Gaps, complexity indexes and phase lengths."""
+"""Gaps, complexity, phase lengths; Assumptions 1 and 2; widths and biases of the estimators."""
 
 from fractions import Fraction
 from math import ceil
@@ -9,7 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latebloomer.errors import BudgetError, CurveError, SettingError
-from latebloomer.theory import best_arm, gaps, h1, h2, log_bar, phase_lengths
+from latebloomer.theory import (
+    Violation,
+    best_arm,
+    gaps,
+    h1,
+    h2,
+    increments,
+    largest_beta,
+    log_bar,
+    lower_bounds,
+    optimistic_bias,
+    optimistic_weight,
+    optimistic_width,
+    pessimistic_bias,
+    pessimistic_weight,
+    pessimistic_width,
+    phase_lengths,
+    smallest_c,
+    violations,
+)
+from latebloomer.theory.complexity import need
 
 SETTING_A = [
     (37, 1.0),
@@ -59,10 +79,6 @@ def test_h1_and_h2_differ_by_at_most_a_logarithm(g, eta):
     assert h1(g, eta) <= (log_bar(len(g)) - 0.5) * h2(g, eta) * (1 + 1e-12)
 
 
-def test_the_lemma_as_printed_fails_for_two_arms():
-    assert h2([0, 0.5]) == 2 * h1([0, 0.5])
-
-
 @given(some_gaps, st.floats(1.05, 4))
 def test_the_budget_of_corollary_1_is_at_least_that_of_theorem_3(g, beta):
     """H_{1,1/beta}^{beta/(beta-1)} >= H_{1,1/(beta-1)} [Mussi24, Lemma lem:ineq_lb]."""
@@ -87,25 +103,149 @@ def test_a_whole_quotient_is_not_rounded_up(arms, each):
     assert phase_lengths(arms, arms + spare)[0] == each * total.denominator
 
 
-def test_phase_lengths_where_floats_round_up():
-    # log_bar(5) = 107/60 and T - K = 107, so N_j = 60/k: 12, 15, 20, 30; floats say 12, 16, 20, 31
-    floats = 0.5 + sum(1 / i for i in range(2, 6))
-    assert [ceil(107 / (floats * k)) for k in (5, 4, 3, 2)] != [12, 15, 20, 30]
-    assert phase_lengths(5, 112) == [12, 15, 20, 30]
+# --- Assumptions 1 and 2, checked on curves ---
+
+betas = st.floats(1.05, 4)
 
 
-@given(st.integers(2, 40), st.integers(0, 5000))
-def test_the_phases_never_spend_more_than_the_budget(arms, spare):
-    lengths = phase_lengths(arms, arms + spare)
-    assert lengths == sorted(lengths)
-    assert sum(lengths) + lengths[-1] <= arms + spare  # the last two survivors both reach N_{K-1}
+def test_setting_a_is_rising_and_concave():
+    assert violations(setting_a(3200)) == ([None] * 5, [None] * 5)
 
 
-def test_many_arms_are_no_trouble():
-    lengths = phase_lengths(20_000, 10**7)
-    assert len(lengths) == 19_999 and lengths[0] == ceil(
-        (10**7 - 20_000) / log_bar(20_000) / 20_000
-    )
+def test_the_first_violation_of_each_arm_is_reported_with_its_size():
+    # arm 1 falls from pull 3 to 4 by 1/8, and bends up from gamma(1) = 0 to gamma(2) = 1/4
+    falls, bends_up = violations([[0, 0.5, 0.75, 0.875], [0.5, 0.5, 0.75, 0.625]])
+    assert falls == [None, Violation(arm=1, pull=3, amount=0.125)]
+    assert bends_up == [None, Violation(arm=1, pull=1, amount=0.25)]
+    assert violations([[0.5, 0.5, 0.75, 0.625]], tolerance=0.25) == ([None], [None])
+
+
+def test_the_concavity_instances_differ_in_the_last_step_only():
+    nu, other = lower_bounds.concavity_instances(50)
+    assert not any(map(any, violations(nu)))
+    assert violations(other)[1][0] == Violation(arm=0, pull=48, amount=0.5)
+    assert np.count_nonzero(nu != other) == 1
+
+
+@given(betas, st.integers(2, 300), st.floats(0.01, 2))
+def test_the_constants_of_a_power_curve_are_found(beta, length, c):
+    """gamma(n) = c n^-beta exactly: smallest_c gives c, largest_beta gives beta."""
+    n = np.arange(1, length)
+    curve = np.concatenate([[0.0], np.cumsum(c * n**-beta)])[None]
+    assert smallest_c(curve, beta) == pytest.approx(c, rel=1e-6)
+    if length > 2:
+        assert largest_beta(curve, c * (1 + 1e-9)) == pytest.approx(beta, abs=1e-3)
+
+
+@given(st.integers(0, 10**6), betas)
+def test_smallest_c_is_enough_and_nothing_smaller_is(seed, beta):
+    curves = np.cumsum(np.sort(np.random.default_rng(seed).random((3, 40)))[:, ::-1], axis=1)
+    c, n = smallest_c(curves, beta), np.arange(1, 40)
+    bound = c * n**-beta
+    assert (increments(curves) <= bound * (1 + 1e-12)).all()
+    assert (increments(curves) > bound * (1 - 1e-9)).any()
+    assert largest_beta(curves, c * (1 + 1e-12)) >= beta * (1 - 1e-9)
+
+
+def test_constants_at_the_edges():
+    assert smallest_c([[0.5, 0.5, 0.5]], beta=2) == 0
+    assert largest_beta([[0.5, 0.5, 0.5]], c=1) == np.inf
+    assert smallest_c([[0.5]], beta=2) == 0  # one pull shows no increment
+    assert largest_beta([[0.0, 0.5, 0.5]], c=0.4) is None  # gamma(1) = 0.5 > c: no beta helps
+    assert largest_beta([[0.0, 0.5, 1.0]], c=0.5) == 0  # gamma(2) = c: beta > 1 is impossible
+
+
+@given(
+    st.lists(st.floats(0.01, 0.5), min_size=1, max_size=6), betas, st.integers(2, 400), st.data()
+)
+def test_lower_bound_instances_satisfy_both_assumptions(g, beta, length, data):
+    """With c = beta - 1, for nu and every nu^(i) [Mussi24, proof of Thm 3]."""
+    better = data.draw(st.none() | st.integers(0, len(g)))
+    curves = lower_bounds.lower_bound_instance([0, *g], beta, length, better)
+    assert not any(map(any, violations(curves)))
+    assert smallest_c(curves, beta) <= (beta - 1) * (1 + 1e-9)
+    assert (curves[:, 0] == 0).all()
+
+
+# --- widths and biases of the two estimators against their definitions ---
+
+counts = st.tuples(st.integers(1, 300), st.integers(0, 300), st.floats(0.02, 0.5)).map(
+    lambda t: (t[0], t[0] + t[1], t[2])  # pulls <= horizon
+)
+
+
+def weights(n: int, horizon: int, h: int) -> np.ndarray:
+    """Noise weights of X_1, ..., X_n in the optimistic estimate, term by term."""
+    w = np.zeros(n + 1)
+    for m in range(n - h + 1, n + 1):
+        w[m] += (1 + (horizon - m) / h) / h
+        w[m - h] -= (horizon - m) / h**2
+    return w[1:]
+
+
+@given(counts)
+def test_the_closed_form_is_the_sum_of_squared_weights(count):
+    n, horizon, window = count
+    h = int(window * n)
+    if h == 0:
+        assert optimistic_weight(n, horizon, window) == pessimistic_weight(n, window) == np.inf
+        return
+    w = weights(n, horizon, h)
+    assert optimistic_weight(n, horizon, window) == pytest.approx(np.sum(w**2), rel=1e-9)
+    assert np.sum(w) == pytest.approx(1)  # an average: shifting rewards shifts the estimate
+
+
+@given(counts)
+def test_the_exact_weight_is_below_the_papers_constant_before_the_horizon(count):
+    """Sum of squares <= 5 (T-n+h-1)^2 / h^3 for n < T [Mussi24, proof of Lemma 2]."""
+    n, horizon, window = count
+    if n < horizon and int(window * n) >= 1:
+        papers = optimistic_width(1.0, 5.0, n, horizon, window) ** 2
+        assert optimistic_weight(n, horizon, window) <= papers * (1 + 1e-12)
+
+
+def test_at_the_horizon_the_papers_constant_is_too_small():
+    # n = T = 4, h = 1: T-n+h-1 = 0, yet the estimate still holds the noise of one reward
+    assert optimistic_width(1.0, 5.0, 4, 4, 0.25) == 0
+    assert optimistic_weight(4, 4, 0.25) == 1
+
+
+@given(st.integers(0, 10**6), st.integers(1, 60), st.integers(0, 60), st.floats(0.1, 0.5))
+def test_the_estimators_of_a_concave_curve_are_within_their_bias(seed, n, more, window):
+    """mu_bar <= mu(T) <= mu_bar + bias, mu_tilde - bias <= mu(T) <= mu_tilde [Mussi24, App.]."""
+    horizon, h = n + more, int(window * n)
+    rises = np.sort(np.random.default_rng(seed).exponential(size=horizon + 1))[::-1]
+    curve = np.cumsum(rises)
+    last = curve[horizon - 1]
+    if h == 0:
+        assert pessimistic_bias(curve, n, horizon, window) == np.inf
+        return
+    bar = np.mean(curve[n - h : n])
+    tilde = weights(n, horizon, h) @ curve[:n]
+    slack = 1e-9 * horizon
+    assert -slack <= last - bar <= pessimistic_bias(curve, n, horizon, window) + slack
+    assert -slack <= tilde - last <= optimistic_bias(curve, n, horizon, window) + slack
+
+
+def test_widths_take_arrays_and_are_infinite_for_empty_windows():
+    found = pessimistic_width(0.5, 4.0, [0, 3, 4, 16], window=0.25)
+    assert found.tolist() == [np.inf, np.inf, 1.0, 0.5]
+    assert optimistic_width(0.0, 4.0, [3, 4], 9, window=0.25).tolist() == [np.inf, 0.0]
+
+
+# --- what is refused ---
+
+SYMBOLS = [
+    (SettingError, "window", (0, 0.6)),
+    (SettingError, "noise", (-1, np.nan)),
+    (SettingError, "delta", (0, 1)),
+    (SettingError, "iota", (-0.1, 2)),
+    (SettingError, "beta", (1, np.inf)),
+    (SettingError, "c", (0,)),
+    (SettingError, "exploration", (-1, np.nan)),
+    (BudgetError, "budget", (0, 1.5, True)),
+    (BudgetError, "horizon", (0,)),
+]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +261,13 @@ def test_many_arms_are_no_trouble():
         (lambda: phase_lengths(1, 10), SettingError, "arms=1"),
         (lambda: phase_lengths(5, 4), BudgetError, "needs 5"),
         (lambda: log_bar(0), SettingError, "arms=0"),
+        (lambda: violations([[0.0, 1.0]], tolerance=-1), SettingError, "tolerance=-1"),
+        (lambda: optimistic_weight(5, 4, 0.25), SettingError, r"in \[0, 4\]"),
+        (lambda: pessimistic_bias([0.1, 0.2], 4, 9, 0.25), CurveError, "end at pull 2"),
+        *((lambda name=name, value=value: need(**{name: value}), error, f"{name}={value}")
+          for error, name, values in SYMBOLS for value in values),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named(wrong, error, words):
     with pytest.raises(error, match=words):
         wrong()

@@ -10,18 +10,12 @@ import pytest
 
 from latebloomer import LocalRunner, RisingSR, race, read_verdict, resume
 from latebloomer.errors import JournalError
-from latebloomer.page import race_html
-from latebloomer.page.race_html import RaceDrawing
+from latebloomer.page.race_html import RaceDrawing, race_html
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import files
-from latebloomer.racing.verdict.page_data import page_data
+from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.race_list import (
-    RaceFolder,
-    compare_html,
-    list_html,
-    races_to_compare,
-)
+from latebloomer.watch.live_page import RaceFolder
 
 
 def curve(slow, best, fail=None):
@@ -104,7 +98,7 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cu
     path = tmp_path / "race.db"
     cut(270, lambda: run(path, runner=LocalRunner(retries=0)))
     followed = watched(path)
-    assert followed.page().certainty is None  # the first sight does not wait for it
+    assert followed.page().assessed_at == 0  # the first sight does not wait for it
     page = followed.page()
     assert page.best == "late" and not page.final and page.spent == 270
     said = " ".join(one.text for one in page.events)
@@ -116,18 +110,8 @@ def test_drops_failures_levels_and_forecasts_are_shown_as_they_come(tmp_path, cu
     assert late.forecast.score > late.forecast.level and late.forecast.at > late.pulls
     said = RaceDrawing(page).note()
     assert re.search(r"Forecasts explained \d+ % of the change up to pull \d+", said)
-    assert page.certainty.as_of == 270 and len(page.certainty.hindsight) == 2
+    assert page.assessed_at == 270 and len(page.hindsight) == 2
     assert "resume(" in page.resume_code
-
-
-def test_it_goes_on_where_the_race_goes_on(tmp_path, cut):
-    path = tmp_path / "race.db"
-    cut(100, lambda: run(path))
-    followed = watched(path)
-    assert followed.page().state == INTERRUPTED and followed.page().spent == 100
-    resume(path, LEARNERS, progress=False)
-    assert followed.update() and followed.page().state == FINISHED
-    assert followed.page().best == read_verdict(path).name
 
 
 def test_another_race_in_its_place_is_shown_from_its_start(tmp_path):
@@ -154,17 +138,12 @@ def test_what_cannot_be_read_says_why(tmp_path):
     assert len(RaceFolder(tmp_path).races()) == 1  # it is listed all the same; the text is not
 
 
-def test_the_list_escapes_names(tmp_path):
-    path = tmp_path / "<b>race.db"
-    race({"<i>": curve(1, 1), "b": curve(1, 0.5)}, 40, journal=path, progress=False)
-    html = list_html(RaceFolder(tmp_path))
-    assert "&lt;b&gt;race.db" in html and "&lt;i&gt;" in html and "<b>race" not in html
-
-
 def test_the_list_says_how_every_race_stands(tmp_path, cut):
-    verdict = run(tmp_path / "over.db")
+    verdict = run(tmp_path / "<b>over.db")
     cut(100, lambda: run(tmp_path / "cut.db"))
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", list_html(RaceFolder(tmp_path)))
+    html = RaceFolder(tmp_path).list_html()
+    assert "&lt;b&gt;over.db" in html and "<b>over" not in html
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     cut_short, over = cells[:7], cells[7:]
     assert cut_short[:2] == ["interrupted", "5"] and cut_short[4:6] == ["100 (25 %)", "–"]
     assert cut_short[2] in LEARNERS and float(cut_short[3]) < 1
@@ -173,21 +152,20 @@ def test_the_list_says_how_every_race_stands(tmp_path, cut):
 
 def test_races_are_compared_by_their_best_learners(tmp_path):
     run(tmp_path / "small.db", 300), run(tmp_path / "large.db", 600, seed=1)
-    pages = races_to_compare(RaceFolder(tmp_path), ["small.db", "large.db", "none.db"])
-    html = compare_html(pages)
-    assert list(pages) == ["large.db", "small.db"] or list(pages) == ["small.db", "large.db"]
+    html = RaceFolder(tmp_path).compare_html(["small.db", "large.db", "none.db"])
     for part in ('id="c0"', 'id="c1"', ">small.db<", ">large.db<", "<td>300</td>", "<td>600</td>"):
         assert part in html, part
     assert "maximize" not in html  # equal in both
 
 
-def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
+def test_it_goes_on_where_the_race_goes_on_also_with_newcomers(tmp_path, cut):
     path = tmp_path / "race.db"
-    run(path, 200)
+    cut(100, lambda: run(path, 200))
     followed = watched(path)
-    assert followed.page().state == FINISHED
-    newcomer = {"new": curve(2, 2.0)}
-    resume(path, LEARNERS, progress=False, budget=600, add=newcomer)
+    assert followed.page().state == INTERRUPTED and followed.page().spent == 100
+    resume(path, LEARNERS, progress=False)
+    assert followed.update() and followed.page().state == FINISHED
+    resume(path, LEARNERS, progress=False, budget=600, add={"new": curve(2, 2.0)})
     assert followed.update()
     page = followed.page()
     assert page.state == FINISHED and page.best == read_verdict(path).name == "new"
@@ -201,13 +179,8 @@ def test_newcomers_and_learners_that_come_back_are_shown_too(tmp_path):
 def test_steps_are_shown_where_pulls_are_shares_of_a_training(tmp_path):
     path = tmp_path / "race.db"
     learners = {name: LEARNERS[name] for name in ("late", "early")}
-    race(
-        learners,
-        trainings=1.5,
-        full_steps={"late": 300, "early": 200},
-        journal=path,
-        progress=False,
-    )
+    full = {"late": 300, "early": 200}
+    race(learners, trainings=1.5, full_steps=full, journal=path, progress=False)
     page = watched(path).page()
     assert all(one.steps and one.steps >= one.pulls for one in page.learners)
     assert "of its own training steps" in race_html(page)

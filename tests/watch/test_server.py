@@ -1,35 +1,41 @@
-"""The server: this machine's browser with the secret, and nobody else; it reads only."""
+"""The server: this machine's browser with the secret, and nobody else; it reads only.
+
+It keeps serving while others send half of a request, or far too many.
+"""
 
 import asyncio
+import re
 import socket
+import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
 from latebloomer import race
 from latebloomer.errors import JournalError, MissingExtra, SettingError
 from latebloomer.watch import serve
-from latebloomer.watch.server import TOKEN, Watch, app_of
+from latebloomer.watch.server import REQUESTS, TOKEN, Watch, app_of
 
 pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
 SECRET, PORT = "a-secret-of-letters", 4321
-
-
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in range(1, 1000))
+HERE = f"127.0.0.1:{PORT}"
 
 
 @pytest.fixture
 def app(tmp_path):
-    learners = {"slow": rising(1.0), "quick": rising(0.5)}
+    slow, quick = (
+        lambda best=best: (best * n / (n + 5) for n in range(1, 99)) for best in (1, 0.5)
+    )
     folder = tmp_path / "races"
     folder.mkdir()
     for path in (folder / "race.db", tmp_path / "outside.db"):
-        race(learners, 60, journal=path, progress=False)
+        race({"slow": slow, "quick": quick}, 60, journal=path, progress=False)
     return app_of(Watch(folder, SECRET), PORT)
 
 
-def ask(app, path, method="GET", host=f"127.0.0.1:{PORT}", **headers):
+def ask(app, path, method="GET", host=HERE, **headers):
     """Status, headers and body of an answer."""
     sent = []
 
@@ -67,28 +73,23 @@ def test_the_list_the_race_and_what_they_load(app):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "status, headers",
     [
-        {"host": "example.org"},
-        {"host": f"example.org:{PORT}"},  # a name that was made to mean 127.0.0.1
-        {"host": f"127.0.0.1:{PORT + 1}"},
-        {"origin": "http://example.org"},
-        {"origin": "null"},
-        {"origin": f"https://127.0.0.1:{PORT}"},
-        {"sec_fetch_site": "cross-site"},
+        (200, {"origin": f"http://{HERE}", "sec_fetch_site": "same-origin"}),
+        (200, {"host": f"localhost:{PORT}", "origin": f"http://localhost:{PORT}"}),
+        (403, {"host": "example.org"}),
+        (403, {"host": f"example.org:{PORT}"}),  # a name that was made to mean 127.0.0.1
+        (403, {"host": f"127.0.0.1:{PORT + 1}"}),
+        (403, {"origin": "http://example.org"}),
+        (403, {"origin": "null"}),
+        (403, {"origin": f"https://{HERE}"}),
+        (403, {"sec_fetch_site": "cross-site"}),
     ],
     ids=str,
 )
-def test_other_hosts_and_other_sites_are_refused(app, wrong):
-    assert ask(app, f"/{SECRET}/", **wrong)[0] == 403
-    assert ask(app, f"/{SECRET}/race/race.db", **wrong)[0] == 403
-
-
-def test_its_own_pages_are_let_in(app):
-    own = f"http://127.0.0.1:{PORT}"
-    assert ask(app, f"/{SECRET}/", origin=own, sec_fetch_site="same-origin")[0] == 200
-    local = f"localhost:{PORT}"
-    assert ask(app, f"/{SECRET}/", host=local, origin=f"http://{local}")[0] == 200
+def test_its_own_pages_are_let_in_other_hosts_and_sites_are_not(app, status, headers):
+    assert ask(app, f"/{SECRET}/", **headers)[0] == status
+    assert ask(app, f"/{SECRET}/race/race.db", **headers)[0] == status
 
 
 @pytest.mark.parametrize(
@@ -114,9 +115,7 @@ def test_nothing_can_be_sent_to_it(app, method):
 def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
     with pytest.raises(JournalError, match="no journal or folder"):
         serve(tmp_path / "none.db")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SettingError, match=f"port={port} cannot be used"):
             serve(tmp_path, port)
@@ -126,3 +125,73 @@ def test_what_cannot_be_served_says_why(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingExtra, match=r"latebloomer\[watch\]"):
         serve(tmp_path)
+
+
+# --- many connections ---
+
+SERVE = """
+import resource, sys
+from pathlib import Path
+from latebloomer.watch import server
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+server.HEADER_SECONDS = float(sys.argv[2])
+server.serve(Path(sys.argv[1]), say=lambda address: print(address, flush=True))
+"""
+HALF = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+class Client:
+    """Connections to a server with 256 file descriptors, where a head may take so many seconds."""
+
+    def __init__(self, stack, folder, seconds):
+        words = [sys.executable, "-c", SERVE, str(folder), str(seconds)]
+        child = stack.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        stack.callback(child.terminate)
+        found = re.fullmatch(r"http://([\d.]+):(\d+)(/.*/)\n", child.stdout.readline())
+        self._stack, self._to, self._path = stack, (found[1], int(found[2])), found[3]
+
+    def connect(self, sent=b""):
+        made = self._stack.enter_context(socket.create_connection(self._to, timeout=60))
+        made.sendall(sent)
+        return made
+
+    def answer(self, made):
+        """The status line of an answer to the list of races; empty if the connection is closed."""
+        host, port = self._to
+        made.sendall(f"GET {self._path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        return made.recv(12)
+
+    def fresh_answer(self):
+        with socket.create_connection(self._to, timeout=60) as made:
+            return self.answer(made)
+
+
+def end_of(made):
+    try:
+        return made.recv(12)
+    except ConnectionResetError:  # beyond the limit
+        return b""
+
+
+def test_half_sent_requests_do_not_make_the_server_unreachable(tmp_path):
+    with ExitStack() as stack:
+        client = Client(stack, tmp_path, 0.3)
+        ends = [end_of(made) for made in [client.connect(HALF) for _ in range(400)]]
+        assert set(ends) <= {b"HTTP/1.1 408", b""} and ends.count(b"HTTP/1.1 408") >= 100
+        made = client.connect()
+        assert client.answer(made) == b"HTTP/1.1 200"
+        while b"</html>" not in made.recv(65536):
+            pass
+        made.sendall(HALF)  # nor can the second request of a connection stay half-sent
+        assert made.recv(12) == b"HTTP/1.1 408"
+
+
+def test_beyond_the_limit_a_request_is_refused_until_others_are_gone(tmp_path):
+    with ExitStack() as stack:
+        client = Client(stack, tmp_path, 600)
+        held = [client.connect(HALF) for _ in range(REQUESTS)]
+        assert client.fresh_answer() == b"HTTP/1.1 503"
+        for one in held:
+            one.close()
+        # The server learns of it in its next turns.
+        assert any(client.fresh_answer() == b"HTTP/1.1 200" for _ in range(100))

@@ -1,7 +1,7 @@
 """Policies on curves of real learners: `latebloomer bench` and what is behind it.
 
-`curve_sets.py` and `curve_files.py` have the problems, `curve_runs.py` plays them and counts, and
-`benchmark.py` does all of it in one call and reports. `training_times.py` compares learners whose
+`curve_sets.py` has the problems, `curve_runs.py` plays them and counts, and
+`benchmark.py` does all of it in one call and reports, also for learners whose
 training costs differ.
 """
 

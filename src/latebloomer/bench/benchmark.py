@@ -5,19 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from itertools import product
+from math import ceil, isnan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from latebloomer._util.atomic_files import make_folder, write_csv, write_file
-from latebloomer.bench.curve_files import read_folder
-from latebloomer.bench.curve_runs import ALL, Line, Player, costs_by_set, lines_of, play_all
-from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped, names_of, read_sets
+from latebloomer.bench import curve_runs, curve_sets
+from latebloomer.bench.curve_runs import ALL, Line, Played, Player
+from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped
 from latebloomer.errors import extra, need_whole, require
+from latebloomer.page.figures import TEXT
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import AUTO, REGISTRY, default_or_named, is_auto, label_of
+from latebloomer.problems.curves import Floats
+from latebloomer.racing.stopping import PROVISIONAL, TimeBudget
+from latebloomer.session import events
+from latebloomer.session.session import Session
 from latebloomer.simulation.local_runs import cores
-from latebloomer.simulation.plots import TEXT, Style, styles_of, write_figure
+from latebloomer.simulation.plots import Style, styles_of, write_figure
 
 BUDGETS = (1.0, 2.0, 4.0, 8.0)  # in full trainings
 # The best on the public sets of the 13 settings in docs/research-log.md.
@@ -100,11 +109,15 @@ def bench(
     _check(budgets, draws, arms)
     start = time.perf_counter()
     if isinstance(where, Path):
-        problems, skipped = read_folder(where, sigma)
+        problems, skipped = curve_sets.read_folder(where, sigma)
     else:
-        problems, skipped = read_sets(names_of(where), arms)
-    played = play_all(problems, players, budgets, draws, seed, threads or cores(), shown)
-    lines = lines_of(costs_by_set(problems, played), [*players], budgets, baseline)
+        problems, skipped = curve_sets.read_sets(curve_sets.names_of(where), arms)
+    played = curve_runs.play_all(
+        problems, players, budgets, draws, seed, threads or cores(), shown
+    )
+    lines = curve_runs.lines_of(
+        curve_runs.costs_by_set(problems, played), [*players], budgets, baseline
+    )
     notes = [f"{curves.name}: {curves.note}" for curves in problems if curves.note]
     seconds, drawn = time.perf_counter() - start, what_is_drawn(problems, draws)
     return BenchReport(lines, skipped, baseline, seconds, drawn, notes)
@@ -120,14 +133,13 @@ def _players(given: Sequence[str | Policy], baseline: str) -> dict[str, Player]:
 
 
 def _check(budgets: Sequence[float], draws: int, arms: Sequence[int]) -> None:
-    require(need_whole("draws", draws) >= 1, "draws", draws, "at least 1", "noise is drawn")
-    require(len(budgets) > 0 and all(0 < c < 1e6 for c in budgets), "budgets", list(budgets),
-            "above 0 and below a million", "they count full trainings")  # fmt: skip
-    twice = len(set(budgets)) < len(budgets)
-    require(not twice, "budgets", list(budgets), "all different", "each has its own row")
+    need_whole("draws", draws, 1, "noise is drawn")
+    right = len(budgets) > 0 and all(0 < c < 1e6 for c in budgets)
+    right = right and len(set(budgets)) == len(budgets)
+    needed = "above 0, below a million and all different"
+    require(right, "budgets", list(budgets), needed, "they count full trainings")
     for size in arms:
-        require(need_whole("arms", size) >= 2, "arms", size, "at least 2",
-                "with one arm there is nothing to choose")  # fmt: skip
+        need_whole("arms", size, 2, "with one arm there is nothing to choose")
 
 
 # --- the report ---
@@ -210,13 +222,12 @@ def markdown(report: BenchReport) -> str:
     ]
     for group in groups[:-1]:
         parts += [f"## {group}", other_measures(lines, group, order, baseline)]
-    if report.notes:
-        parts += ["## Notes", "\n".join(f"- {note}" for note in report.notes)]
-    if report.skipped:
-        shown = [f"- {what}: {why}" for what, why in report.skipped[:SHOWN_SKIPS]]
-        more = len(report.skipped) - SHOWN_SKIPS
-        shown += [f"- and {more} more"] if more > 0 else []
-        parts += [f"## Skipped: {len(report.skipped)}", "\n".join(shown)]
+    skipped = [f"{what}: {why}" for what, why in report.skipped]
+    if len(skipped) > SHOWN_SKIPS:
+        skipped[SHOWN_SKIPS:] = [f"and {len(skipped) - SHOWN_SKIPS} more"]
+    for title, listed in (("Notes", report.notes), (f"Skipped: {len(report.skipped)}", skipped)):
+        if listed:
+            parts += [f"## {title}", "\n".join(f"- {one}" for one in listed)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -295,11 +306,9 @@ def draw_picture(lines: Sequence[Line], path: Path) -> None:
     """Write the picture; a panel for each set and one for all."""
     pyplot = extra("matplotlib.pyplot", "pictures", "plots")
     groups = list(dict.fromkeys(line.group for line in lines))
-    rows = -(-len(groups) // PANELS_A_ROW)
-    wide = min(PANELS_A_ROW, len(groups))
-    figure, axes = pyplot.subplots(
-        rows, wide, figsize=(4 * wide, 3 * rows), squeeze=False, layout="constrained"
-    )
+    rows, wide = -(-len(groups) // PANELS_A_ROW), min(PANELS_A_ROW, len(groups))
+    size = (4 * wide, 3 * rows)
+    figure, axes = pyplot.subplots(rows, wide, figsize=size, squeeze=False, layout="constrained")
     for ax in axes.flat[len(groups) :]:
         ax.set_axis_off()
     for ax, group in zip(axes.flat, groups, strict=False):
@@ -331,3 +340,119 @@ def line_styles(policies: Sequence[str]) -> dict[str, Style]:
     if EMPHASIZED in styles:
         styles[EMPHASIZED] = styles[EMPHASIZED]._replace(width=WIDE)
     return styles
+
+
+# --- learners whose training costs differ, compared at the same share or after the same time ---
+# LCDB 1.0 records what training took. A budget is a time: a number of full trainings of a learner
+# of average cost, and the race has a time budget. By *shares* a pull is a hundredth of a learner's
+# own full training and costs what that took. By *time* a pull is the same time for all, a
+# hundredth of the average full training; a learner that is trained in full has finished. The pick
+# is judged by what it is worth when trained in full.
+
+TIMED_POLICIES = ("auto", "r-sr", "sh")
+TICK = 1e-6  # seconds: no pull is shorter
+NOTE = (
+    "A budget is a time: a number of full trainings of a learner of average cost. *same share*: "
+    "learners are compared at the same share of their own training; *same time*: after the same "
+    "time."
+)
+
+
+def bench_times(
+    policies: Sequence[str] = TIMED_POLICIES,
+    budgets: Sequence[float] = (1.0, 2.0, 4.0),
+    draws: int = 3,
+    seed: int = 0,
+) -> BenchReport:
+    """Compare policies within a time, learners compared at the same share and after the same time.
+
+    The baseline is the first policy with learners at the same share.
+    """
+    start, problems = time.perf_counter(), list(curve_sets.lcdb10())
+    labels = [f"{name}, {unit}" for name, unit in product(policies, UNITS)]
+    played = [play_times(curves, policies, budgets, draws, seed) for curves in problems]
+    lines = curve_runs.lines_of(
+        curve_runs.costs_by_set(problems, played), labels, budgets, labels[0]
+    )
+    seconds, drawn = time.perf_counter() - start, f"Draws of real runs: {draws}"
+    return BenchReport(lines, [], labels[0], seconds, drawn, [NOTE])
+
+
+def play_times(
+    curves: Curves, policies: Sequence[str], budgets: Sequence[float], draws: int, seed: int
+) -> dict[tuple[str, float], Played]:
+    """Return what was played on one problem, by (policy with unit, budget)."""
+    took = without_start(curves.seconds)
+    average = float(took[:, -1].mean())
+    tables, order = curve_runs.shuffled(curves, draws, seed)
+    found = {}
+    for name, unit, budget in product(policies, UNITS, budgets):
+        policy = default_or_named(name)
+        outcomes = [
+            race_in_time(policy, *UNITS[unit](table, took[arms]), budget * average)
+            for table, arms in zip(tables, order, strict=True)
+        ]
+        picks = [arms[pick] for arms, (pick, _) in zip(order, outcomes, strict=True)]
+        spent = np.array([spent for _, spent in outcomes]) * curves.length / average
+        found[f"{name}, {unit}", budget] = Played(np.array(picks), spent, 0)
+    return found
+
+
+def without_start(seconds: Floats) -> Floats:
+    """Return times whose first pull costs as much as an average one.
+
+    Every size was trained from scratch, and the cost of starting is in each time. A race starts
+    once; and on a small data set, starting costs more than all that follows.
+
+    >>> without_start(np.array([[2.0, 3.0, 4.0]]))
+    array([[0.666..., 1.666..., 2.666...]])
+    """
+    rise = seconds - seconds[:, :1]
+    return np.maximum(rise + rise[:, -1:] / seconds.shape[1], TICK * np.arange(1, len(rise.T) + 1))
+
+
+def same_share(scores: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """Return scores and seconds of pulls that are shares of a learner's own training."""
+    return scores, np.diff(seconds, prepend=0.0)
+
+
+def same_time(scores: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """Return scores and seconds of pulls of equal time; nan after a learner is fully trained."""
+    full = seconds[:, -1:]
+    length = float(full.mean()) / scores.shape[1]
+    starts = length * np.arange(ceil(float(full.max()) / length))
+    ends = np.minimum(starts + length, full)
+    found = [np.interp(*of) for of in zip(ends, seconds, scores, strict=True)]
+    return np.where(starts < full, found, np.nan), ends - starts
+
+
+UNITS = {"same share": same_share, "same time": same_time}
+
+
+def race_in_time(
+    policy: Policy, scores: Floats, seconds: Floats, limit: float
+) -> tuple[int, float]:
+    """Race within a time, as `race(seconds=...)` does; return the pick and the time it took.
+
+    Scores and seconds are those of each arm's pulls; an arm has finished where its score is nan.
+    """
+    arms, horizon = scores.shape
+    session = Session(policy, arms, PROVISIONAL * arms, horizon)
+    watch: Any = SimpleNamespace(elapsed=0.0, here=0.0)  # shows what recorded pulls have taken
+    clock = TimeBudget(limit, arms, watch)
+    while not session.over:
+        arm = session.ask()
+        at = (arm, session.pulls_of(arm))
+        if np.isnan(scores[at]):
+            session.apply(events.LearnerLeft(arm, events.FINISHED, "trained in full"))
+        else:
+            reported = events.ScoreReported(arm, float(scores[at]), float(seconds[at]))
+            watch.elapsed = watch.here = watch.elapsed + reported.seconds
+            session.apply(reported)
+            clock.on_event(reported)
+        pulls = clock.budget(session)
+        if pulls is not None and pulls > session.spent:
+            session.apply(events.BudgetReplanned(pulls, pulls))
+        elif not session.over and clock.out_of_time(session):
+            session.apply(events.Stopped("the time is spent"))
+    return session.best_arm, watch.elapsed

@@ -10,27 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from latebloomer.bench.curve_sets import Curves
+from latebloomer.core import moves
 from latebloomer.core.kernel import cpu_jit, kernel
-from latebloomer.core.ledger import ANY, OVER, Ledger, reset
-from latebloomer.core.moves import (
-    Game,
-    advance,
-    arrays_for,
-    game_arrays,
-    key,
-    moves_of,
-    observe,
-    recommend,
-)
+from latebloomer.core.ledger import ANY, OVER, Game, Ledger, advance, observe, recommend, reset
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
-from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.local_runs import progress_bar
 
 Ints = npt.NDArray[np.int64]
 Costs: TypeAlias = dict[str, Floats]  # by set: (policies, problems, budgets, columns of `cost`)
@@ -93,10 +85,10 @@ def playable(policy: Policy, arms: int, budget: int) -> int:
 
 def _run(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> tuple[Ints, Ints]:
     _, arms, horizon = tables.shape
-    game = game_arrays(policy, arms, budget, horizon, key(seed))
-    ledger = arrays_for(policy, arms, min(budget, horizon))
+    game = moves.game_of(policy, arms, budget, horizon, moves.key(seed), compiled=True)
+    ledger = moves.arrays_for(policy, arms, min(budget, horizon))
     picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
+    moves.moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
     return picks, spent
 
 
@@ -137,11 +129,11 @@ def play_all(
                 played = play(policy, tables, budget, draws, seed)
                 picks = order[np.arange(draws), played.picks]
                 found[label, trainings] = played._replace(picks=picks)
-        bar.advance(1)
+        done(1)
         return found
 
     with (
-        Progress(len(problems), "problems", shown=shown) as bar,
+        progress_bar(len(problems), "problems", shown) as done,
         ThreadPoolExecutor(threads) as pool,
     ):
         return list(pool.map(play_one, problems))  # an error cancels those that wait
@@ -199,34 +191,24 @@ def lines_of(
     by_group = {group: [part] for group, part in costs.items()}
     if len(costs) > 1:
         by_group[ALL] = [*costs.values()]
-    places = [None, *range(len(budgets))] if len(budgets) > 1 else [None]
-    base = policies.index(baseline)
-    return [
-        Line(
-            group,
-            ALL if place is None else f"{budgets[place]:g}",
-            policy,
-            sum(part.shape[1] for part in parts),
-            *_measures(parts, row, base, place),
-        )
-        for group, parts in by_group.items()
-        for place in places
-        for row, policy in enumerate(policies)
-    ]
+    places = {ALL: slice(None)}  # of each budget, and of all
+    if len(budgets) > 1:
+        places |= {f"{c:g}": slice(place, place + 1) for place, c in enumerate(budgets)}
+    lines, base = [], policies.index(baseline)
+    for (group, parts), (name, at) in product(by_group.items(), places.items()):
+        problems = sum(part.shape[1] for part in parts)
+        for row, policy in enumerate(policies):
+            lines.append(Line(group, name, policy, problems, *_measures(parts, row, base, at)))
+    return lines
 
 
-def _measures(parts: list[Floats], row: int, base: int, place: int | None) -> list[float]:
-    """Return the columns of `Line` from `rank_loss` on."""
-    own = [_by_problem(part[row], place) for part in parts]
-    less = [_by_problem(part[base] - part[row], place) for part in parts]
+def _measures(parts: list[Floats], row: int, base: int, at: slice) -> list[float]:
+    """Return the columns of `Line` from `rank_loss` on, by problem the mean over budgets `at`."""
+    own = [part[row, :, at].mean(axis=1) for part in parts]
+    less = [(part[base] - part[row])[:, at].mean(axis=1) for part in parts]
     means, gains = (np.mean([part.mean(axis=0) for part in some], axis=0) for some in (own, less))
     errors = np.sqrt(sum(_variance(part) for part in less)) / len(parts)
     return [*np.stack([means, gains, errors], axis=1)[:3].ravel().tolist(), *means[3:].tolist()]
-
-
-def _by_problem(table: Floats, place: int | None) -> Floats:
-    """Return (problems, columns): the mean over budgets, or one of them."""
-    return table.mean(axis=1) if place is None else table[:, place]
 
 
 def _variance(part: Floats) -> Floats:

@@ -1,16 +1,25 @@
-"""Sets of curves, by name, and how rewards scatter around them.
+"""Sets of curves, by name or from a user's own folder, and how rewards scatter around them.
 
 The public sets are made as the README of their data says; `LATEBLOOMER_DATA` names the folder
 that holds `data/`. What counts as a problem is fixed here, seeds included, so that two people who
 run the bench get the same. A score before training is not a pull: TaskSet and YAHPO record one,
 which is left out. The other sets are synthetic: six random families and the paper's settings.
+
+In a user's folder every file is a problem, each subfolder a set. Layouts are those of
+`latebloomer.problems.recorded`: a ``.csv`` or ``.parquet`` with one column per learner and one row
+per pull, or an ``.npz`` with one array per learner (or a table ``curves``); and journals of
+finished races. Runs of the same learners are one problem: an ``.npz`` whose ``curves`` are
+(learners, runs, pulls), or files ``name.run1.csv``, ``name.run2.csv`` and so on. Higher is better.
+Files that cannot be used are skipped and reported.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -19,10 +28,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from latebloomer.errors import CurveError, unknown
+from latebloomer.errors import CurveError, LatebloomerError, unknown
+from latebloomer.policies.plan_text import counted
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import DATA
+from latebloomer.problems.recorded import DATA, READERS, load_runs
+from latebloomer.racing.journal.files import read
+from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +144,9 @@ def lcdb11(group: str) -> Iterator[Curves]:
     for place, openml in enumerate(file["openml_ids"].tolist()):
         known = file["val_acc"][place] != MISSING
         enough = np.flatnonzero(known.mean(axis=0) >= REACHED)
-        if len(enough) == 0 or enough[-1] + 1 < ANCHORS:
+        last = max(enough.tolist(), default=-1)
+        if last + 1 < ANCHORS:
             continue
-        last = int(enough[-1])
         rows = file["anchors"][: last + 1].astype(np.float64)
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS if group == "lcdb11-linear" else rows
         means, errors = (
@@ -161,9 +173,8 @@ def lcdb10() -> Iterator[Curves]:
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS
         runs = np.array([[np.interp(at, rows, run) for run in arm] for arm in accuracy])
         took = [np.interp(at, rows, np.maximum.accumulate(s)) for s in file[f"{name}|seconds"]]
-        yield Curves(
-            "lcdb10", f"openml-{name}", runs.mean(axis=1), runs=runs, seconds=np.array(took)
-        )
+        means, seconds = runs.mean(axis=1), np.array(took)
+        yield Curves("lcdb10", f"openml-{name}", means, runs=runs, seconds=seconds)
 
 
 def taskset(arms: int = GROUP_SIZE, first: int = BEFORE_TRAINING) -> Iterator[Curves]:
@@ -364,3 +375,130 @@ def _makers(name: str, arms: Sequence[int]) -> list[tuple[str, MakeSet]]:
     if name not in IN_GROUPS:
         return [(name, SETS[name])]
     return [(sized(name, size), partial(IN_GROUPS[name], size)) for size in arms]
+
+
+# --- a user's own files ---
+
+SHORTEST = 4  # pulls
+RUN = re.compile(r"(.+)\.run(\d+)")  # the stem of a file that holds one run
+SQLITE = b"SQLite format 3\x00"  # how every journal begins
+COMPANIONS = ("-wal", "-shm", ".lock")  # endings of files that a journal leaves next to it
+CHECKPOINTS = ".checkpoints"  # ending of the folder that it leaves next to it
+
+
+def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves], list[Skipped]]:
+    """Return the problems of a folder, and what was skipped.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with a file for each past race.
+    sigma : float | None
+        Standard deviation of noise that is added. Default: no noise.
+
+    Returns
+    -------
+    tuple
+        Problems, and what was skipped with its reason.
+
+    Raises
+    ------
+    CurveError
+        There is no such folder, or no file in it can be used.
+    """
+    if not folder.is_dir():
+        raise CurveError(f"{folder}: there is no such folder")
+    found: list[Curves] = []
+    skipped: list[Skipped] = []
+    for name, paths in files_by_problem(folder).items():
+        try:
+            found.append(_problem(folder, name, paths, sigma))
+        except LatebloomerError as error:
+            why = str(error).removeprefix(str(paths[0])).lstrip(": ")
+            skipped.append(Skipped(str(name.relative_to(folder)), why))
+    if not found:
+        shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5]) or "it is empty"
+        more = f"; and {len(skipped) - 5} more" if len(skipped) > 5 else ""
+        raise CurveError(f"{folder}: no curves in it that can be used: {shown}{more}")
+    return found, skipped
+
+
+def files_by_problem(folder: Path) -> dict[Path, list[Path]]:
+    """Return the files of each problem; files of its runs, in their order, under one name."""
+    found: dict[Path, list[tuple[int, Path]]] = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        of_journal = any(part.endswith(CHECKPOINTS) for part in inside.parts[:-1])
+        if path.is_file() and not path.name.endswith(COMPANIONS) and not of_journal:
+            run = RUN.fullmatch(path.stem) if path.suffix in READERS else None
+            name = path.with_name(run[1] + path.suffix) if run else path
+            found.setdefault(name, []).append((int(run[2]) if run else 0, path))
+    return {name: [path for _, path in sorted(runs)] for name, runs in found.items()}
+
+
+def _problem(folder: Path, name: Path, paths: list[Path], sigma: float | None) -> Curves:
+    runs, note = _runs(paths)
+    pulls = runs.shape[2]
+    if pulls < SHORTEST:
+        raise CurveError(f"{paths[0]}: {counted(pulls)}, but a race needs at least {SHORTEST}")
+    inside = name.parent.relative_to(folder)
+    group = folder.resolve().name if inside == Path() else str(inside)
+    if runs.shape[1] > 1:
+        return Curves(group, name.name, runs.mean(axis=1), runs=runs, note=note)
+    return Curves(group, name.name, runs[:, 0], sigma, note=note)
+
+
+def _runs(paths: list[Path]) -> tuple[Floats, str]:
+    """Return rewards (learners, runs, pulls), and a note on them."""
+    path = paths[0]
+    try:
+        if path.suffix not in READERS:
+            return read_journal(path)
+        first, *others = runs = [run for one in paths for run in load_runs(one)]
+    except (OSError, UnicodeDecodeError, ArithmeticError) as error:
+        raise CurveError(f"{path}: cannot be read ({error})") from error
+    for run in others:
+        if first.names != run.names:
+            raise CurveError(f"{path}: {run.label} holds other learners than {first.label}")
+        if first.length != run.length:
+            raise CurveError(
+                f"{path}: runs of unequal length: {first.length} pulls in {first.label}, "
+                f"{run.length} in {run.label}"
+            )
+    return np.stack([run.curves for run in runs], axis=1), ""
+
+
+def read_journal(path: Path) -> tuple[Floats, str]:
+    """Return the rewards (learners, 1, pulls) of a finished race, and a note.
+
+    Curves end where the first of them ends. Learners that failed are left out.
+    """
+    with path.open("rb") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            raise CurveError(f"{path}: not a file of curves ({', '.join(READERS)}) or a journal")
+    with closing(read(path)) as journal:
+        events = [entry.event for entry in journal.read()]
+    if not any(isinstance(event, Decided) for event in events):
+        raise CurveError(f"{path}: the race is not finished")
+    created = next(event for event in events if isinstance(event, Created))
+    sign = 1.0 if created.settings.get("maximize", True) else -1.0
+    names = [*created.names, *(event.name for event in events if isinstance(event, Joined))]
+    left = [event for event in events if isinstance(event, LearnerLeft) and event.how == FAILED]
+    failed = sorted({event.arm for event in left})
+    curves: dict[int, list[float]] = {arm: [] for arm in range(len(names)) if arm not in failed}
+    for event in events:
+        if isinstance(event, ScoreReported) and event.arm in curves:
+            curves[event.arm].append(sign * event.score)
+    if len(curves) < 2:
+        raise CurveError(f"{path}: {len(curves)} of its learners did not fail, but 2 are needed")
+    shortest = min(curves, key=lambda arm: len(curves[arm]))
+    known, most = len(curves[shortest]), max(map(len, curves.values()))
+    notes = []
+    if known < most:
+        notes.append(
+            f"learners are compared at pull {known}, up to which all are known: "
+            f"{names[shortest]!r} was trained no further, another up to {most}"
+        )
+    if failed:
+        notes.append(f"without {', '.join(names[arm] for arm in failed)}, which failed")
+    return np.array([[scores[:known]] for scores in curves.values()]), "; ".join(notes)

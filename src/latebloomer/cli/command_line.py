@@ -11,18 +11,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from latebloomer.cli.journal_commands import races, repair, report, show, watch
-from latebloomer.cli.paper_commands import cite, reproduce
-from latebloomer.cli.race_commands import race, resume
-from latebloomer.cli.simulation_commands import bench, download, plan, policies, simulate
-from latebloomer.cli.terminal_output import say, say_error
+from latebloomer.cli import journal_commands as j
+from latebloomer.cli import race_commands as r
+from latebloomer.cli import simulation_commands as s
+from latebloomer.cli.options import say, say_error
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 
 ERROR, INTERRUPTED = 2, 130  # exit codes; 130 is the shell's for Ctrl-C
 COMMANDS = (
-    race, resume, races, show, watch, report, repair, plan, policies, simulate, bench, download,
-    reproduce, cite,
+    r.race, r.resume, j.races, j.show, j.watch, j.report, j.repair, s.plan, s.policies, s.simulate,
+    s.bench, s.download, s.reproduce, s.cite,
 )  # fmt: skip
 SUMMARY = "Train several learners under one shared budget and keep the one that ends best."
 
@@ -44,10 +43,8 @@ class CommandWithPanels(TyperCommand):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             kind = "Arguments" if param.param_type_name == "argument" else "Options"
-            if record is not None:
-                panels.setdefault(getattr(param, "rich_help_panel", None) or kind, []).append(
-                    record
-                )
+            panel = getattr(param, "rich_help_panel", None) or kind
+            panels.setdefault(panel, []).extend([record] if record else [])
         for panel, records in panels.items():
             if records:
                 with formatter.section(panel):
@@ -94,7 +91,7 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
 def with_options(text: str, command: Callable[..., None]) -> str:
     """Return a message with the command's options, and commands, in place of Python's.
 
-    >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", race)
+    >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
     """
     call = r"resume\('([^']*)', learners((?:, \w+=\.\.\.)?)\)"

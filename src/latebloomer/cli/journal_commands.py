@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as jsons
 import shlex
-from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +14,12 @@ import typer
 from latebloomer._util.atomic_files import need_different, write_file
 from latebloomer._util.text import one_line
 from latebloomer.cli import options as o
-from latebloomer.cli.terminal_output import command, redrawn, say
+from latebloomer.cli.options import say
 from latebloomer.errors import AllFailed
 from latebloomer.racing.journal import RACES
 
 if TYPE_CHECKING:
-    from latebloomer.racing.journal.listing import Cleaned, ListedRace
+    from latebloomer.racing.journal.listing import ListedRace
 
 LATEST_HELP = "Journal of the race, or folder whose latest journal is meant. Default: races/."
 FOLDER_HELP = "Folder of the journals."
@@ -49,54 +48,35 @@ def races(
         removed = {"cleaned": [vars(one) for one in cleaned]} if clean_up else {}
         say(jsons.dumps(listed | removed))
         return
-    if clean_up:
-        say(_cleaned(cleaned))
+    if cleaned:
+        learners, freed = (sum(getattr(c, of) for c in cleaned) for of in ("learners", "bytes"))
+        which = f"the checkpoints of {learners} learners that lost"
+        say(f"Removed {which}, in {len(cleaned)} finished races: {_size(freed)}.")
+    elif clean_up:
+        say("Nothing to remove: no finished race has checkpoints of learners that lost.")
     say(_table(found) if found else f"No races in {folder}.")
-
-
-def _cleaned(removed: list[Cleaned]) -> str:
-    if not removed:
-        return "Nothing to remove: no finished race has checkpoints of learners that lost."
-    learners, freed = sum(one.learners for one in removed), sum(one.bytes for one in removed)
-    return (
-        f"Removed the checkpoints of {learners} learners that lost, in {len(removed)} finished "
-        f"races: {_size(freed)}."
-    )
 
 
 def _table(found: list[ListedRace]) -> str:
     head = ["race", "state", "written", "learners", "pulls", "size", "checkpoints", "verdict"]
     rows = [head, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    right = {3, 4, 5, 6}
-    cells = (
-        cell.rjust(width) if k in right else cell.ljust(width)
-        for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-    )
-    return "  ".join(cells).rstrip()
+    aligned = zip("<<<>>>><", widths, strict=True)
+    line = "  ".join(f"{{:{side}{width}}}" for side, width in aligned)
+    return "\n".join(line.format(*row).rstrip() for row in rows)
 
 
 def _row(race: ListedRace) -> list[str]:
     of = f" of {race.budget}" if race.budget is not None and race.pulls < race.budget else ""
-    written = f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}"
+    verdict = race.wrong or ""
+    if not verdict and race.winner is not None and race.score is not None:
+        verdict = f"{race.winner}, {race.score:.6g}{', certified' * bool(race.certified)}"
     return [
-        one_line(Path(race.path).name), race.state, written,
-        str(len(race.learners)), f"{race.pulls}{of}", _size(race.bytes),
-        _size(race.checkpoint_bytes) if race.checkpoint_bytes else "-", _verdict(race),
+        one_line(Path(race.path).name), race.state,
+        f"{datetime.fromtimestamp(race.written):%Y-%m-%d %H:%M}", str(len(race.learners)),
+        f"{race.pulls}{of}", _size(race.bytes),
+        _size(race.checkpoint_bytes) if race.checkpoint_bytes else "-", one_line(verdict),
     ]  # fmt: skip
-
-
-def _verdict(race: ListedRace) -> str:
-    if race.wrong:
-        return one_line(race.wrong)
-    if race.winner is None or race.score is None:
-        return ""
-    sure = ", certified" if race.certified else ""
-    return one_line(f"{race.winner}, {race.score:.6g}{sure}")
 
 
 def _size(count: int) -> str:
@@ -152,7 +132,7 @@ def show(
             for verdict in verdicts(journal):
                 say(verdict.to_json())
         else:
-            redrawn(verdicts(journal))
+            o.redrawn(verdicts(journal))
     except AllFailed as failure:
         say(jsons.dumps({"state": "failed", "why": str(failure)}) if json else failure)
 
@@ -175,7 +155,7 @@ def repair(
     states, theirs = Path(f"{journal}.checkpoints"), f"{new}.checkpoints"
     if states.is_dir():
         say(f"To use its checkpoints, first: {shlex.join(['mv', str(states), theirs])}")
-    say(f"Resume with: {command('resume', new)} LEARNERS")
+    say(f"Resume with: {o.command('resume', new)} LEARNERS")
 
 
 def watch(
@@ -185,17 +165,14 @@ def watch(
 ) -> None:
     """Watch races in a browser while they run.
 
-    The page is read-only and served on 127.0.0.1 only. Set LATEBLOOMER_WATCH_TOKEN and --port to
-    keep its URL across restarts.
+    Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
+    LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
     """
     from latebloomer.watch import serve
 
     if place is None:
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")
     try:
-        serve(
-            place, port, lambda address: say(f"watch at {address} (Ctrl-C ends it)"),
-            exit_after_idle,
-        )  # fmt: skip
+        serve(place, port, say, exit_after_idle)
     except KeyboardInterrupt:
         say("")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
-from latebloomer.errors import MOST, LatebloomerError, SettingError
+from latebloomer._util.atomic_files import need_different, need_writable
+from latebloomer._util.text import printable
+from latebloomer.errors import MOST, LatebloomerError, OutputError, SettingError
 from latebloomer.policies.registry import MAIN
 
 Number = TypeVar("Number", int, float)
@@ -19,8 +24,7 @@ RUNNERS = ("local", "isolated", "ray")
 # By panel of the help; "resume.budget" is the option --budget of resume where its text differs.
 HELP = {
     "Budget": {
-        "trainings": "Budget in full trainings. Give exactly one of --trainings, --budget and "
-        "--seconds.",
+        "trainings": "Budget in full trainings. Give one of --trainings, --budget and --seconds.",
         "budget": "Budget in pulls, over all learners. One pull is one step, or a fraction of a "
         "full training with --full-steps.",
         "seconds": "Budget in seconds of wall-clock time.",
@@ -44,8 +48,7 @@ HELP = {
         "policies": f"Policies separated by commas, each NAME or NAME:SETTING=VALUE,...: {KNOWN}",
         "bench.policies": "Policies separated by commas. Default: all that need no settings.",
         "bench.baseline": "Policy that the others are compared with.",
-        "horizon": "Pulls per learner at which learners are compared. Default: the budget, or one "
-        "full training.",
+        "horizon": "Pulls at which learners are compared. Default: the budget or a full training.",
         "resume.horizon": "New number of pulls at which learners are compared.",
         "min_pulls": "Pulls every learner gets before any can be dropped.",
         "stop": "Stop early. `certified`: once the winner is proved best (95 %).",
@@ -56,16 +59,13 @@ HELP = {
         "add": "Name of a learner to add; repeat for several.",
     },
     "Files": {
-        "journal": "Journal that records every pull: a file, or a folder ending in / for a new "
-        "file.",
-        "if_exists": "If the journal already holds a race: error, resume, or new (write a new "
-        "file next to it).",
+        "journal": "Journal of every pull: a file, or a folder ending in / for a new file.",
+        "if_exists": "If the journal holds a race: error, resume, or new (a new file next to it).",
         "report": "Write an HTML report to this file.",
         "save": "Pickle the trained winner to this file.",
         "report.out": "File to write. Default: next to the journal.",
         "repair.out": "New file. Default: NAME.repaired.db next to the journal.",
-        "simulate.out": "Results file. If it exists, simulate only the missing runs and print all "
-        "results.",
+        "simulate.out": "Results file. If it exists, only missing runs are simulated.",
         "csv": "Write the table to this file.",
         "plot": "Draw error and regret to this file.",
         "bench.out": "Folder for bench.md, .csv and .png.",
@@ -74,10 +74,8 @@ HELP = {
     "Faults": {
         "timeout": "Give up on a pull after this many seconds and count it as failed.",
         "retries": "Times to retry a failed pull before the learner counts as failed.",
-        "checkpoint_every": "Save each learner every N pulls. Default: when 20 s of its training "
-        "would be lost.",
-        "isolate": "Run each learner in its own local process, so that a crash ends only that "
-        "learner.",
+        "checkpoint_every": "Save each learner every N pulls. Default: if 20 s would be lost.",
+        "isolate": "Run each learner in its own process, so that a crash ends only that learner.",
         "max_in_memory": "Maximum number of learners in memory; the others wait in checkpoints.",
     },
     "Ray": {
@@ -86,10 +84,8 @@ HELP = {
         "resume.runner": "Where pulls run: local, isolated or ray. Default: as recorded, unless "
         "another option of the runner is given.",
         "engine": "Where runs are simulated: local, or ray for tasks on a cluster.",
-        "address": "Running Ray cluster: auto or ray://host:10001. Default: `RAY_ADDRESS`, or "
-        "start Ray here.",
-        "storage": "Checkpoint folder or URL that every Ray node can write. Default: next to the "
-        "journal.",
+        "address": "Ray cluster: auto or ray://host:10001. Default: `RAY_ADDRESS`, or start one.",
+        "storage": "Checkpoint folder or URL for all Ray nodes. Default: next to the journal.",
         "cpus": "CPUs for one learner.",
         "gpus": "GPUs for one learner.",
     },
@@ -98,15 +94,13 @@ HELP = {
         "json": "Print one JSON object.",
         "quiet": "Show no progress.",
         "verbose": "Print the full verdict: every learner, reason and warning.",
-        "follow": "Redraw while the race runs in another process; with --json, print one line for "
-        "each change.",
+        "follow": "Redraw while the race runs; with --json, print one line for each change.",
     },
     None: {
         "learners": "Number of learners.",
         "clean": "Remove the checkpoints of all learners but the winners of finished races.",
         "port": "Port to listen on; 0 picks a free one.",
-        "exit_after_idle": "Exit this many seconds after the last race has ended and the last tab "
-        "was closed.",
+        "exit_after_idle": "Exit this many seconds after the last race and the last tab ended.",
         "problem": "paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a "
         "file of curves.",
         "runs": "Runs of each policy at each budget.",
@@ -121,10 +115,8 @@ HELP = {
         "paper-a, paper-b, imdb (paper), or all.",
         "draws": "Draws of the noise for each problem.",
         "sigma": "Noise added to curves of a folder that were recorded once.",
-        "arms": "Arms of the problems of taskset and yahpo, separated by commas: 8, 16, 32, 64, "
-        "128.",
-        "costs": "Compare learners of the set lcdb10 at the same fraction of their training and "
-        "after the same time, within a time.",
+        "arms": "Arms of the problems of taskset and yahpo: some of 8,16,32,64,128.",
+        "costs": "Compare the learners of lcdb10 within a time, per full training and per second.",
         "list": "List the names.",
         "mode": "as-written or as-published.",
         "jobs": "Threads. Default: all cores.",
@@ -204,3 +196,69 @@ def comma_separated(option: str, words: str, kind: Callable[[str], Number]) -> l
     except ValueError:
         what = "integers" if kind is int else "numbers"
         raise SettingError(f"{option} {words!r} must be {what} separated by commas.") from None
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print with control characters as escapes: names of learners are other people's text."""
+    typer.echo(printable(str(text)), err=err)
+
+
+def say_error(error: LatebloomerError, words: Callable[[str], str] = str) -> None:
+    """Print an error in one line, in the words of the command line."""
+    say(f"{type(error).__name__}: {words(str(error))}", err=True)
+
+
+def command(*words: object) -> str:
+    """Return a command of this program as one types it."""
+    return shlex.join(["latebloomer", *map(str, words)])
+
+
+def redrawn(texts: Iterable[object]) -> None:
+    """Show texts as they come, each in place of the last; one below the other in a file.
+
+    Ctrl-C ends that and nothing else.
+    """
+    with suppress(KeyboardInterrupt):
+        if not sys.stdout.isatty():
+            for text in texts:
+                say(f"{text}\n")
+            return
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(auto_refresh=False, vertical_overflow="crop") as live:
+            for text in texts:
+                live.update(Text(printable(str(text))), refresh=True)
+
+
+def check_outputs(files: Mapping[str, Path | None], **other: Path) -> None:
+    """Raise an error before the work if the files that options name cannot be written after it."""
+    need_different({**{f"the {name}": path for name, path in other.items()}, **files})
+    for option, path in files.items():
+        if path is not None:
+            with naming(option):
+                need_writable(path)
+
+
+def write_each(
+    *files: tuple[Path | None, Callable[[Path], object], str], err: bool = False
+) -> None:
+    """Write all that is asked for, in order, also if one fails; then raise its error.
+
+    Each file has a command that tries again, which an error names, or an empty text.
+    """
+    failures: list[LatebloomerError] = []
+    for path, write, again in files:
+        try:
+            if path is not None:
+                write(path)
+                if again:
+                    say(f"wrote {path}", err=err)
+        except OutputError as error:
+            failures.append(OutputError(f"{error}; then: {again}") if again else error)
+        except LatebloomerError as error:
+            failures.append(error)
+    for failure in failures[1:]:
+        say_error(failure)
+    if failures:
+        raise failures[0]

@@ -1,4 +1,4 @@
-"""The commands plan, policies, simulate, bench and download: nothing is trained here."""
+"""The commands that train nothing: plans, simulations, benchmarks, the paper's figures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from latebloomer._util.atomic_files import need_folder
+from latebloomer.citation import cite as bibtex
 from latebloomer.cli import options as o
-from latebloomer.cli.terminal_output import check_outputs, say, write_each
-from latebloomer.errors import SettingError, unknown
+from latebloomer.cli.options import say
+from latebloomer.errors import Interrupted, SettingError, unknown
+from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
 from latebloomer.policies.registry import REGISTRY, policy_for, split_policies
-from latebloomer.racing.training_share import PULLS, units_of
 
 FOLDER_HELP = (
     "Your own curves instead: a folder of .csv, .parquet or .npz files, or of journals of "
@@ -42,12 +43,12 @@ def plan(
     json: Annotated[bool, o.flag("json")] = False,
 ) -> None:
     """Show how a policy would spend a budget, before it is spent."""
-    from latebloomer.racing.brief_plan import plan_in_words, workers_in_words
+    from latebloomer.racing.training_share import PULLS, plan_in_words, units_of, workers_in_words
 
     if (budget is None) == (trainings is None):
         raise SettingError("Give exactly one of --budget and --trainings.")
     units = units_of({"any": None}, budget, horizon, trainings, None if budget else PULLS, None)
-    pulls, at = int(units.budget or 0), units.horizon
+    pulls, at = units["budget"], units["horizon"]
     found = policy_for(policy, learners, pulls, pulls if at is None else at)
     described = found.describe(learners, pulls, at, min_pulls)
     if json:
@@ -84,7 +85,7 @@ def simulate(
     from latebloomer.problems import problem as problem_at
     from latebloomer.simulation.simulate import simulate as run
 
-    check_outputs({"--out": out, "--csv": csv, "--plot": plot})
+    o.check_outputs({"--out": out, "--csv": csv, "--plot": plot})
     budgets = o.comma_separated("--budget", budget, int)
     with o.naming("--problem"):
         given = problem_at(problem)
@@ -94,7 +95,7 @@ def simulate(
         engine=engine, address=address, progress=not quiet,
     )  # fmt: skip
     say(found.to_json() if json else str(found))
-    write_each((csv, found.to_csv), (plot, partial(found.plot, what="both")))
+    o.write_each((csv, found.to_csv, ""), (plot, partial(found.plot, what="both"), ""))
 
 
 def bench(
@@ -115,8 +116,8 @@ def bench(
     """Compare policies on recorded learning curves, or on your own."""
     from latebloomer.bench import COMPARED
     from latebloomer.bench import bench as compare
+    from latebloomer.bench.benchmark import TIMED_POLICIES, bench_times
     from latebloomer.bench.curve_sets import names_of
-    from latebloomer.bench.training_times import POLICIES, bench_times
 
     if out is not None:
         need_folder(out)
@@ -125,7 +126,7 @@ def bench(
     trainings = o.comma_separated("--budgets", budgets, float)
     names = None if policies is None else split_policies(policies)
     if costs:
-        found = bench_times(names or POLICIES, trainings, draws, seed)
+        found = bench_times(names or TIMED_POLICIES, trainings, draws, seed)
     else:
         found = compare(
             folder if folder is not None else sets.split(","), names or COMPARED, trainings,
@@ -148,10 +149,51 @@ def download(
     ],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
-    from latebloomer.problems.downloads import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
+    from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])
     if what == "lcdb":
         say(f"fetching {LCDB} from PyPI, {LCDB_MEGABYTES} MB", err=True)
     say(f"wrote {(download_imdb if what == 'imdb' else download_lcdb)(folder)}")
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAMES]...", help="Figures or tables by name, or all."),
+    ] = None,
+    listed: Annotated[bool, o.flag("list")] = False,
+    runs: Annotated[int, o.count("runs")] = PUBLISHED_RUNS,
+    mode: Annotated[str, o.choice("mode", AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
+    out: Annotated[Path, o.text("reproduce.out")] = Path("reproduction"),
+    jobs: Annotated[int | None, o.count("jobs")] = None,
+    quiet: Annotated[bool, o.flag("quiet")] = False,
+) -> None:
+    """Reproduce the paper's figures, tables and claims."""
+    from latebloomer.paper.reproduction import FIGURES
+    from latebloomer.paper.reproduction import reproduce as make
+    from latebloomer.paper.workbench import Workbench
+    from latebloomer.simulation.local_runs import cores
+
+    if listed or not names:
+        for figure in FIGURES:
+            say(f"{figure.name:16} {figure.title}")
+        return
+    bench = Workbench(out, runs, mode, cores() if jobs is None else jobs, shown=not quiet)
+    try:
+        failures = make(names, bench)
+    except KeyboardInterrupt:
+        advice = f". Repeat the command to make what is missing in {out}."
+        raise Interrupted("Stopped", None, advice) from None
+    if failures:
+        raise typer.Exit(2)
+
+
+def cite(
+    what: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Policy, or key of a reference.")
+    ] = "Mussi24",
+) -> None:
+    """Print the BibTeX entry to cite."""
+    say(bibtex(what))

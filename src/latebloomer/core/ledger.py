@@ -1,8 +1,10 @@
-"""All arms' histories, which arms still race, and which arm is next.
+"""All arms' histories, and the moves of every run: which arms still race, and which arm is next.
 
 A plan is a list of phases, "keep the best k arms and train each to n pulls"; `ANY` opens the rest
-of the budget to whichever arm the policy picks. Everything here is kernel Python: a session holds
-the ledger as lists, compiled code as arrays.
+of the budget to whichever arm the policy picks. `observe` enters a reward, `advance` returns the
+arm to pull next, `recommend` the arm to keep. Everything here is kernel Python, written once and
+compiled for each target (`moves_of` in `moves.py`): a session holds the ledger as lists, compiled
+code as arrays.
 """
 
 from __future__ import annotations
@@ -245,3 +247,117 @@ def best_open(ledger: Ledger, changed: int, horizon: int) -> int:
     if changed < 0:  # ANY; a sign tells the compiler more
         return fresh_leader(ledger, horizon)
     return leader(ledger, changed, horizon)
+
+
+# --- moves ---
+
+
+@kernel
+def _unbound(*_: Any) -> Any:
+    """Stand for a policy's kernel until `moves_of` replaces it."""
+    raise NotImplementedError
+
+
+update_rating = rate_jointly = after_sweep = _unbound
+pick = final_rating = remember = _unbound
+
+
+class Game(NamedTuple):
+    """What stays the same in a run: the policy's numbers, its plan and the size of the problem."""
+
+    rule: Any
+    plan: Plan
+    budget: int
+    horizon: int
+    seed: int
+
+
+@kernel
+def observe(game: Game, ledger: Ledger, i: int, reward: float) -> None:
+    """Enter a reward of arm `i`."""
+    n = ledger.n[i] + 1
+    ledger.last[i] = reward
+    ledger.cursor[PULLS] += 1
+    remember(ledger, i, n, reward)
+    ledger.n[i] = n  # last, so that compiled code still has it in a register for the rating
+    update_rating(game.rule, ledger, i, game.horizon)
+
+
+@kernel
+def advance(game: Game, ledger: Ledger, pulled: int, run: int) -> int:
+    """Return the arm of the next pull, or OVER; `pulled` is the last arm, or ANY at the start."""
+    cursor, plan = ledger.cursor, game.plan
+    spent = cursor[PULLS] >= game.budget
+    phases = len(plan.keep)
+    while cursor[PHASE] < phases:
+        phase = cursor[PHASE]
+        if plan.keep[phase] == ANY:
+            if spent:
+                return OVER
+            if cursor[STALE] == 1:
+                cursor[STALE] = 0
+                pulled = ANY
+            return pick(game.rule, ledger, pulled, game.horizon, game.seed, run)
+        due = next_in_sweep(game, ledger, plan.upto[phase])
+        if due != OVER:  # a budget that ends with a sweep or a phase still ends it
+            return OVER if spent else due
+        cursor[PHASE] = phase + 1
+        cursor[PHASE_START] = cursor[SWEEPS]
+        cursor[STALE] = 1
+        rate_jointly(game.rule, ledger, game.horizon)
+        if phase + 1 < phases and plan.keep[phase + 1] != ANY:
+            keep_best(ledger, plan.keep[phase + 1])
+    return OVER
+
+
+@kernel
+def next_in_sweep(game: Game, ledger: Ledger, upto: int) -> int:
+    """Return the next racing arm without a pull in the current sweep; OVER at `upto` pulls."""
+    cursor = ledger.cursor
+    while cursor[SWEEPS] < upto:
+        began = cursor[SWEEP_PLACE]
+        while cursor[SWEEP_PLACE] < cursor[RACERS]:
+            i = ledger.racing[cursor[SWEEP_PLACE]]
+            if ledger.n[i] == cursor[SWEEPS]:
+                return i
+            cursor[SWEEP_PLACE] += 1
+        cursor[SWEEP_PLACE] = 0
+        cursor[SWEEPS] += 1
+        if began == 0:  # no arm was due, all are ahead: go to where the next one is in one step
+            cursor[SWEEPS] = fewest_pulls(ledger, upto)
+        after_sweep(game.rule, ledger, game.budget, game.horizon)
+    return OVER
+
+
+@kernel
+def fewest_pulls(ledger: Ledger, upto: int) -> int:
+    """Return the pulls of the racing arm that has had the fewest, at most `upto`."""
+    fewest = upto
+    for place in range(ledger.cursor[RACERS]):
+        fewest = min(fewest, ledger.n[ledger.racing[place]])
+    return fewest
+
+
+@kernel
+def recommend(game: Game, ledger: Ledger) -> int:
+    """Return the racing arm with the best final rating; OVER before the first pull."""
+    best, top = OVER, -inf
+    for place in range(ledger.cursor[RACERS]):
+        i = ledger.racing[place]
+        if ledger.n[i] > 0:
+            value = final_rating(game.rule, ledger, i, game.budget, game.horizon)
+            if best == OVER or value > top:
+                best, top = i, value
+    return best
+
+
+@kernel
+def replay(game: Game, ledger: Ledger, rewards: Any, run: int, path: Any) -> int:
+    """Play a whole run on a table of rewards (arm, pull); `path` receives the arms."""
+    reset(ledger)
+    i = advance(game, ledger, ANY, run)
+    while i != OVER:
+        path[ledger.cursor[PULLS]] = i
+        observe(game, ledger, i, rewards[i][ledger.n[i]])
+        i = advance(game, ledger, i, run)
+    return recommend(game, ledger)

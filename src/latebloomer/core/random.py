@@ -153,6 +153,13 @@ def place_in_layer(table: Any, high: int, low: int) -> float:
 
 
 @kernel
+def first_try(table: Any, high: int, low: int) -> float:
+    """Return a Gaussian by one look-up; 0, which none is, if it takes more."""
+    x = place_in_layer(table, high, low)
+    return x if abs(x) < table[2 * (low & 255) + 1] else 0.0
+
+
+@kernel
 def normal(seed: int, run: int, stream: int, index: int) -> float:
     """Return a standard Gaussian.
 
@@ -231,14 +238,8 @@ def normals(out: Any, seed: int, run: int, stream: int, start: int) -> None:
         k0, k1 = int(seed) & MASK, (int(seed) >> 32) & MASK
         for _ in range(10):
             c0, c1, c2, c3, k0, k1 = philox_round(c0, c1, c2, c3, k0, k1)
-        out[2 * pair] = _first_try(c0, c1)
-        out[2 * pair + 1] = _first_try(c2, c3)
+        out[2 * pair] = first_try(ZIGGURAT, c0, c1)
+        out[2 * pair + 1] = first_try(ZIGGURAT, c2, c3)
     for i in range(count):
         if out[i] == 0.0:
             out[i] = normal(seed, run, stream, start + i)
-
-
-@kernel
-def _first_try(high: int, low: int) -> float:
-    x = place_in_layer(ZIGGURAT, high, low)
-    return x if abs(x) < ZIGGURAT[2 * (low & 255) + 1] else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from latebloomer._util.text import brief
-from latebloomer.errors import SettingError
+from latebloomer.errors import SettingError, require
 from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 
 Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function (model, valid)
@@ -48,16 +48,22 @@ class BoosterLearner(LibraryLearner):
     ) -> None:
         self._library = self._import()
         self._need_valid(valid)
-        refuse_early_stopping(params)
-        self.full_steps = full_said_once(full_steps, params)
-        self._metric = metric_named_once(metric, params)
+        for early in [name for name in STOPPING if params.get(name) is not None]:
+            why = "but in a race the policy decides when a learner stops: remove it"
+            raise SettingError(f"params has {early}={brief(params[early])}, {why}")
+        self.full_steps = checked_full(said_once("full_steps", full_steps, params, ROUNDS))
+        self._metric = said_once("metric", metric, params, METRIC)
+        one = callable(self._metric) or (isinstance(self._metric, str) and bool(self._metric))
+        needed = "one name, or a function of (model, valid) that returns a number"
+        require(one, "metric", self._metric, needed, "a race has one score")
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
-        rate = next((name for name in RATE if callable(params.get(name))), None)
-        self._rate = None if rate is None else self._params.pop(rate)
-        self._given_train, self._given_valid = train, valid
+        rate = next((name for name in RATE if callable(params.get(name))), "")
+        self._rate = self._params.pop(rate, None)
         self._settings = self._params | {"metric": self._metric, "learning rate": self._rate}
+        self._given_valid = valid
+        self._train_rows, self._valid_rows = self._rows("train", train), self._rows("valid", valid)
         self._start()
-        self._rank_by(self._metric, maximize, self._higher_is_better)
+        self._rank_by(self._metric, maximize)
 
     def _train(self, last: int) -> float:
         for number in range(self.steps, last):
@@ -70,16 +76,21 @@ class BoosterLearner(LibraryLearner):
             return self._named_value()
         return float(self._metric(self.model, self._given_valid))
 
-    def _rows(self, name: str, data: Any) -> tuple[Any, Any, Any]:
-        """Return features, target and weights (or None)."""
+    def _rows(self, name: str, data: Any) -> Any:
+        """Return rows as the library has them."""
+        if isinstance(data, getattr(self._library, self.dataset)):
+            return data
         needed = f"a {self.dataset}, (X, y) or (X, y, weights)"
         need_kind(isinstance(data, tuple) and len(data) in (2, 3), name, data, needed)
-        X, y, *weight = data
-        return X, y, weight[0] if weight else None
+        return self._made_rows(*data)
+
+    @abstractmethod
+    def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
+        """Return features, target and weights as the library has them."""
 
     @abstractmethod
     def _start(self) -> None:
-        """Read the rows and make a model without rounds."""
+        """Make a model without rounds."""
 
     @abstractmethod
     def _round(self, number: int) -> None:
@@ -89,52 +100,17 @@ class BoosterLearner(LibraryLearner):
     def _named_value(self) -> float:
         """Return the value of the library's own metric."""
 
-    @abstractmethod
-    def _higher_is_better(self, metric: str) -> bool:
-        """Return whether higher values of the library's own metric are better."""
 
+def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """Return a setting, from its own argument or from the library's settings.
 
-def refuse_early_stopping(params: Mapping[str, Any]) -> None:
-    """Raise a `SettingError` if settings let a booster stop by its own rule."""
-    early = next((name for name in STOPPING if params.get(name) is not None), None)
-    if early is not None:
-        raise SettingError(
-            f"params has {early}={brief(params[early])}, but in a race the policy decides when a "
-            f"learner stops. Remove {early}."
-        )
-
-
-def full_said_once(full_steps: Any, params: Mapping[str, Any]) -> int | None:
-    """Return the rounds of a full training, from `full_steps` or from the library's own setting.
-
-    >>> full_said_once(None, {"n_estimators": 40})
+    >>> said_once("full_steps", None, {"n_estimators": 40}, ROUNDS)
     40
     """
-    own = next((params[name] for name in ROUNDS if params.get(name) is not None), None)
-    if full_steps is not None and own not in (None, full_steps):
-        raise SettingError(
-            f"full_steps={full_steps}, but params has {own} rounds: give one of them"
-        )
-    return checked_full(own if full_steps is None else full_steps)
-
-
-def metric_named_once(metric: Any, params: Mapping[str, Any]) -> Metric:
-    """Return the metric, from `metric` or from the library's own setting.
-
-    >>> metric_named_once(None, {"eval_metric": "auc"})
-    'auc'
-    """
-    own = next(((name, params[name]) for name in METRIC if params.get(name) is not None), None)
-    if metric is None and own is None:
-        raise SettingError("metric=None, but a race needs a score: name a metric, as metric='auc'")
-    if metric is not None and own is not None and own[1] != metric:
-        raise SettingError(
-            f"metric={brief(metric)}, but params has {own[0]}={brief(own[1])}: give one of them"
-        )
-    found = metric if own is None else own[1]
-    if not (isinstance(found, str) and found) and not callable(found):
-        raise SettingError(
-            f"metric={brief(found)}, but metric must be one name, or a function of (model, valid) "
-            "that returns a number: a race has one score"
-        )
-    return found
+    own = next((one for one in names if params.get(one) is not None), None)
+    if own is None:
+        return value
+    if value not in (None, params[own]):
+        said = f"{name}={brief(value)}, but params has {own}={brief(params[own])}"
+        raise SettingError(f"{said}: give one of them")
+    return params[own]

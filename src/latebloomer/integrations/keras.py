@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
-from latebloomer.integrations.random_states import RandomStates
+from latebloomer.integrations import library_learner as base
 
 __all__ = ["KerasLearner"]
 
@@ -17,7 +16,7 @@ WEIGHTS, SEEDS = "keras.weights.h5", "seeds.npz"
 OWN = ("x", "y", "epochs", "initial_epoch", "validation_data")  # given to `fit` by the learner
 
 
-class KerasLearner(LibraryLearner):
+class KerasLearner(base.LibraryLearner):
     """Wrap a compiled Keras model as a learner. One step is an epoch.
 
     The score is a metric of the validation data, negated for a loss, so that higher is better:
@@ -97,45 +96,47 @@ class KerasLearner(LibraryLearner):
         **fitting: Any,
     ) -> None:
         keras = self._import()
-        _check(keras, model, fitting)
+        base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
+        if not model.compiled or not model.built:
+            raise LearnerError("The model is not compiled or built: use keras.Input and compile")
+        for name in fitting.keys() & set(OWN):
+            raise SettingError(f"{name} is given to fit by the learner itself: remove it")
         self._need_valid(valid)
-        self.model, self.full_steps = model, checked_full(full_steps)
+        self.model, self.full_steps = model, base.checked_full(full_steps)
         self._settings = {"metric": metric}
         self._rank_by(metric, maximize)
         self._valid = _named(valid)
         self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
         torch = self._import("torch") if keras.backend.backend() == "torch" else None
-        self._random = RandomStates(torch)
+        self._random = base.RandomStates(torch)
 
     def _train(self, last: int) -> Any:
         with self._random.in_use():
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **self._fitting)
         if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
             raise StopIteration
-        return self._logged(said.history)[-1]
+        return base.need_reported(self._metric, said.history)[-1]
 
     def _value(self) -> Any:
-        batch = {k: self._fitting[k] for k in ("batch_size",) if k in self._fitting}
-        found = self.model.evaluate(**self._valid, **batch, verbose=0, return_dict=True)
-        return self._logged({f"val_{name}": value for name, value in found.items()})
+        size = self._fitting.get("batch_size")
+        found = self.model.evaluate(**self._valid, batch_size=size, verbose=0, return_dict=True)
+        return base.need_reported(
+            self._metric, {f"val_{name}": value for name, value in found.items()}
+        )
 
     def _write(self, folder: Path) -> None:
         self.model.save_weights(folder / WEIGHTS)
         np.savez(folder / SEEDS, *[np.asarray(seed) for seed in self._seeds()])
 
     def _read(self, folder: Path, steps: int) -> None:
-        if steps:
-            self._build()
+        if steps:  # all parts are built, as after a `fit`: the next one draws no numbers for that
+            if not self.model.optimizer.built:  # else its part of a file is skipped
+                self.model.optimizer.build(self.model.trainable_variables)
+            self.model.evaluate(**self._valid, steps=1, verbose=0)
         self.model.load_weights(folder / WEIGHTS)
         with np.load(folder / SEEDS, allow_pickle=False) as seeds:
             for k, seed in enumerate(self._seeds()):
                 seed.assign(seeds[f"arr_{k}"])
-
-    def _build(self) -> None:
-        """Build all parts as after a `fit`, so that the next one draws no numbers for that."""
-        if not self.model.optimizer.built:  # else its part of a file is skipped
-            self.model.optimizer.build(self.model.trainable_variables)
-        self.model.evaluate(**self._valid, steps=1, verbose=0)
 
     def _seeds(self) -> list[Any]:
         """Return the states of the layers' random generators, which are not among the weights."""
@@ -147,15 +148,3 @@ def _named(data: Any) -> dict[str, Any]:
     """Return rows by the names that `fit` and `evaluate` have for them."""
     names = ("x", "y", "sample_weight")
     return dict(zip(names, data, strict=False)) if isinstance(data, tuple) else {"x": data}
-
-
-def _check(keras: Any, model: Any, fitting: dict[str, Any]) -> None:
-    """Raise a `LearnerError` or a `SettingError` for what cannot be trained."""
-    need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
-    if not model.compiled or not model.built:
-        raise LearnerError(
-            "The model is not compiled or not built. Start it with keras.Input, and compile it "
-            "with an optimizer and a loss."
-        )
-    for name in fitting.keys() & set(OWN):
-        raise SettingError(f"{name} is given to fit by the learner itself: remove it")

@@ -1,27 +1,25 @@
-"""What learners of all training libraries share: pulls, a metric, checkpoints with a label."""
+"""What learners of all training libraries share: pulls, a metric, random states, checkpoints."""
 
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from importlib import metadata
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from latebloomer._util.text import brief
-from latebloomer.errors import (
-    LearnerError,
-    MissingExtra,
-    SettingError,
-    extra,
-    need_whole,
-    require,
-)
+from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, need_whole, require
+from latebloomer.racing.settings import differences
 
 LABEL = "learner.json"
 LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")
@@ -43,36 +41,32 @@ class LibraryLearner(ABC):
     steps: int = 0
     _sign = 1.0  # -1 for a metric that is better when lower
     _random: Any = None  # `RandomStates`, for libraries that draw from shared generators
-    _settings: Any = None
+    _settings: dict[str, Any]
 
     def _import(self, module: str | None = None) -> Any:
         """Import the library, or another that it needs."""
         return library(module or self.package, f"{self.title} learners", self.package)
 
-    def _rank_by(
-        self, metric: Any, maximize: bool | None, known: Callable[[str], bool] | None = None
-    ) -> None:
-        """Set the metric and whether it is negated; `known` decides by the metric's name."""
+    def _rank_by(self, metric: Any, maximize: bool | None) -> None:
+        """Set the metric, and negate it if lower is better."""
         if maximize is None:
-            maximize = callable(metric) or (known or direction_of)(metric)
+            maximize = callable(metric) or self._higher_is_better(metric)
         self._metric, self._sign = metric, 1.0 if maximize else -1.0
+
+    def _higher_is_better(self, metric: str) -> bool:
+        return direction_of(metric)
 
     def _need_valid(self, valid: Any) -> None:
         """Raise a `LearnerError` if there is nothing to score on."""
         if valid is None:
-            name = type(self).__name__
-            raise LearnerError(
-                f"{name} has no evaluation set, but a race compares scores on held-out rows: "
-                f"{name}(..., train, valid, metric=...)"
-            )
-
-    def _logged(self, values: Mapping[str, Any]) -> Any:
-        """Return the metric among reported values."""
-        return need_reported(self._metric, values)
+            raise LearnerError(f"{type(self).__name__} has no evaluation set: give rows to score")
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score: the metric, negated for a loss."""
-        last = self.steps + steps_left(steps, self.steps, self.full_steps)
+        last = self.steps + at_least_1("steps", steps, "each pull must train something")
+        last = min(last, self.full_steps or last)
+        if last <= self.steps:
+            raise StopIteration
         value = self._train(last)
         self.steps = last
         return self._sign * float(value)
@@ -84,26 +78,28 @@ class LibraryLearner(ABC):
     def save(self, folder: Path) -> None:
         """Write the state in the library's own format, and a label next to it."""
         self._write(Path(folder))
-        random = self._random
-        label = {"learner": type(self).__name__, "settings": self._label(), "steps": self.steps,
-                 "random": random and random.as_lists(random.state)}  # fmt: skip
+        label = self._label() | {
+            "steps": self.steps,
+            "random": self._random and self._random.state,
+        }
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`."""
         label = json.loads((Path(folder) / LABEL).read_text(encoding="utf-8"))
-        need_same_label(label, type(self).__name__, self._label())
+        other = differences(label, self._label())
+        if other:
+            raise LearnerError(f"The checkpoint is of another learner: {'; '.join(other)}")
         if self._random is not None:
-            self._random.state = self._random.from_lists(label["random"])
+            self._random.state = label["random"]
         self._read(Path(folder), label["steps"])
         self.steps = label["steps"]
 
-    def _label(self) -> Any:
-        """Return the settings that decide what the model becomes, as JSON gives them back."""
-        settings = self._settings
-        if isinstance(settings, Mapping):
-            settings = {k: v for k, v in settings.items() if k not in self.harmless}
-        return json.loads(json.dumps(settings, default=_name_of, sort_keys=True))
+    def _label(self) -> dict[str, Any]:
+        """Return what decides what the model becomes, as JSON gives it back."""
+        settings = {k: v for k, v in self._settings.items() if k not in self.harmless}
+        label = {"learner": type(self).__name__, "settings": settings}
+        return dict(json.loads(json.dumps(label, default=_name_of, sort_keys=True)))
 
     @abstractmethod
     def _train(self, last: int) -> Any:
@@ -126,33 +122,62 @@ def _name_of(value: Any) -> str:
     return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-f]+", "", brief(value))
 
 
-def need_same_label(label: Mapping[str, Any], kind: str, settings: Any) -> None:
-    """Raise a `LearnerError` that names what differs between a checkpoint and its learner.
+class RandomStates:
+    """The generators of Python, NumPy and (if given) PyTorch, as one learner left them.
 
-    >>> saved = {"learner": "XGBoostLearner", "settings": {"eta": 0.1, "max_depth": 2}}
-    >>> need_same_label(saved, "XGBoostLearner", {"eta": 0.1, "max_depth": 3, "seed": 1})
-    Traceback (most recent call last):
-    latebloomer.errors.LearnerError: The checkpoint has max_depth=2 and no seed, but this ...
+    Learners in one process share these generators. Inside `with states.in_use():` they continue
+    where they were at its last end, whatever was drawn in between; afterwards they are as if
+    nothing had been drawn inside. A state is numbers and texts in lists, which every file format
+    can hold.
+
+    >>> random.seed(0)
+    >>> mine = RandomStates()
+    >>> with mine.in_use():
+    ...     first = random.random()
+    >>> with mine.in_use():
+    ...     second = random.random()
+    >>> [first, second] == [random.random(), random.random()]
+    True
     """
-    before, now = label["settings"], settings
-    if label["learner"] != kind:
-        before, now = {"learner": label["learner"]}, {"learner": kind}
-    if before == now:
-        return
-    if isinstance(before, dict) and isinstance(now, dict):
-        names = [k for k in sorted({*before, *now}) if before.get(k, ...) != now.get(k, ...)]
-        saved, given = (_words(names, one) for one in (before, now))
-    else:
-        saved, given = brief(before), brief(now)
-    raise LearnerError(
-        f"The checkpoint has {saved}, but this learner has {given}. Build the learner that was "
-        "saved, or remove the checkpoint."
-    )
 
+    def __init__(self, torch: Any = None, own: Any = None) -> None:
+        self._torch = torch
+        self._own = [] if own is None else [own]  # a loader's, which learners may share
+        self.state = self.now()
 
-def _words(names: Iterable[str], settings: Mapping[str, Any]) -> str:
-    said = [f"{k}={brief(settings[k])}" if k in settings else f"no {k}" for k in names]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Draw from this learner's own numbers."""
+        others = self.now()
+        self.apply(self.state)
+        try:
+            yield
+        finally:
+            self.state = self.now()
+            self.apply(others)
+
+    def now(self) -> list[Any]:
+        """Return the generators' present states."""
+        numpy: Any = np.random.get_state(legacy=True)
+        torch = [one.get_state().numpy().tobytes().hex() for one in self._torchs()]
+        return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], torch]
+
+    def apply(self, state: list[Any]) -> None:
+        """Set the generators to a state."""
+        (version, numbers, gauss), numpy, texts = state
+        random.setstate((version, tuple(numbers), gauss))
+        np.random.set_state(tuple(numpy))
+        for one, text in zip(self._torchs(), texts, strict=False):
+            kind = self._torch.uint8
+            one.set_state(self._torch.frombuffer(bytearray.fromhex(text), dtype=kind))
+
+    def _torchs(self) -> list[Any]:
+        """Return PyTorch's generators: of the CPU, of a loader, and of the GPUs in use."""
+        if self._torch is None:
+            return []
+        cuda = self._torch.cuda
+        cards = cuda.default_generators if cuda.is_initialized() else ()
+        return [self._torch.default_generator, *self._own, *cards]
 
 
 # --- a library ---
@@ -166,19 +191,12 @@ def library(module: str, purpose: str, name: str) -> Any:
         asked, has = metadata.requires("latebloomer") or [], metadata.version(package)
     except metadata.PackageNotFoundError:  # one of them was not installed but is simply there
         return found
-    least = next((one[1] for line in asked if (one := _bound(package, line))), has)
+    bound = re.compile(package.replace("_", "[-_]") + r"(?:\[.*\])?>=([\d.]+)")
+    least = next((one[1] for line in asked if (one := bound.match(line))), has)
     if _numbers(has) < _numbers(least):
-        raise MissingExtra(
-            f"{purpose} need {package} {least} or newer, but {has} is installed: "
-            f"pip install --upgrade 'latebloomer[{name}]'"
-        )
+        cure = f"pip install --upgrade 'latebloomer[{name}]'"
+        raise MissingExtra(f"{purpose} need {package} {least} or newer, not {has}: {cure}")
     return found
-
-
-def _bound(package: str, line: str) -> re.Match[str] | None:
-    """Return the lower bound that a line of our requirements has for another package."""
-    name = package.replace("_", "[-_]")
-    return re.match(rf"{name}(?:\[.*\])?>=([\d.]+)", line)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -190,6 +208,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
 
 
+def base_class(module: str, name: str) -> Any:
+    """Return a class of a library to derive from; without it, the first object made says so."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return object
+
+
 def own_folder(learner: Any) -> Path:
     """Make a folder that is removed with the learner, or when the process ends."""
     place = tempfile.mkdtemp(prefix="latebloomer-")
@@ -197,7 +223,7 @@ def own_folder(learner: Any) -> Path:
     return Path(place)
 
 
-# --- steps ---
+# --- what is given ---
 
 
 def checked_full(full_steps: Any) -> int | None:
@@ -218,22 +244,6 @@ def at_least_1(name: str, value: Any, why: str) -> int:
     return number
 
 
-def steps_left(steps: Any, done: int, full_steps: int | None) -> int:
-    """Return how many of `steps` can be taken now; raise `StopIteration` after the last.
-
-    >>> steps_left(5, done=18, full_steps=20), steps_left(5, done=18, full_steps=None)
-    (2, 5)
-    """
-    wanted = at_least_1("steps", steps, "each pull must train something")
-    left = wanted if full_steps is None else min(wanted, full_steps - done)
-    if left < 1:
-        raise StopIteration
-    return left
-
-
-# --- metrics ---
-
-
 def direction_of(metric: str) -> bool:
     """Return whether the name that a user gave a metric says that higher is better.
 
@@ -243,13 +253,10 @@ def direction_of(metric: str) -> bool:
     Traceback (most recent call last):
     latebloomer.errors.SettingError: metric='val_speed' does not say whether higher is better: ...
     """
-    if any(word in metric.lower() for word in LOWER):
-        return False
-    if any(word in metric.lower() for word in HIGHER):
-        return True
-    raise SettingError(
-        f"metric={metric!r} does not say whether higher is better: give maximize=True or False"
-    )
+    for words, higher in ((LOWER, False), (HIGHER, True)):
+        if any(word in metric.lower() for word in words):
+            return higher
+    raise SettingError(f"metric={metric!r} does not say whether higher is better: give maximize=")
 
 
 def need_reported(name: str, values: Mapping[str, Any]) -> Any:

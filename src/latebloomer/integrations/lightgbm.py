@@ -15,6 +15,7 @@ __all__ = ["LightGBMLearner"]
 FILE = "lightgbm.txt"
 SHARES = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction", "feature_fraction",
           "feature_fraction_bynode")  # fmt: skip
+FIELDS = ("weight", "group", "feature_name", "categorical_feature")
 SEEDS = ("bagging_seed", "feature_fraction_seed", "extra_seed", "objective_seed")
 
 
@@ -92,16 +93,16 @@ class LightGBMLearner(BoosterLearner):
         self._begin()
         self._known = settings_of(self.model)
         if self._known["boosting"] == "rf":
-            raise LearnerError(
-                "boosting='rf' cannot be trained further by LightGBM: use gbdt or dart"
-            )
+            raise LearnerError("LightGBM cannot train boosting='rf' further: use gbdt or dart")
         self._freq = max(1, int(self._known["bagging_freq"]))
 
-    def _begin(self) -> None:
-        self._train_rows = self._dataset("train", self._given_train, None)
-        self._valid_rows = self._dataset("valid", self._given_valid, self._train_rows)
-        self.model = self._library.Booster(self._params, self._train_rows)
-        self.model.add_valid(self._valid_rows, "valid")
+    def _begin(self) -> tuple[Any, Any]:
+        """Make a model without rounds, and return the rows that it has."""
+        train = self._own_rows("train", self._train_rows)
+        valid = self._own_rows("valid", self._valid_rows, train)
+        self.model = self._library.Booster(self._params, train)
+        self.model.add_valid(valid, "valid")
+        return train, valid
 
     def _round(self, number: int) -> None:
         settings = self._settings_at(number)
@@ -128,50 +129,38 @@ class LightGBMLearner(BoosterLearner):
 
     def _result(self) -> Any:
         found = self.model.eval_valid()
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise SettingError(
-                f"metric={self._metric!r} is not known to LightGBM. Its names are like 'auc', "
-                "'binary_logloss', 'l2', 'multi_error'."
-            )
-        raise SettingError(
-            f"metric={self._metric!r} gives {', '.join(str(one[1]) for one in found)}, but a race "
-            "has one score: set eval_at to one number, or give a function as metric"
-        )
+        if len(found) != 1:
+            names = ", ".join(str(one[1]) for one in found) or "nothing"
+            said = f"metric={self._metric!r} gives {names}, but a race has one score"
+            raise SettingError(f"{said}: use one of LightGBM's metrics, with one eval_at")
+        return found[0]
 
-    def _dataset(self, name: str, data: Any, reference: Any) -> Any:
-        """Return the learner's own rows, which it can read again after a restore."""
-        own: dict[str, Any] = {"reference": reference, "free_raw_data": False}
-        if not isinstance(data, self._library.Dataset):
-            X, y, weight = self._rows(name, data)
-            return self._library.Dataset(X, y, weight=weight, params=self._params, **own)
-        if data.data is None or data.init_score is not None:
-            raise LearnerError(
-                f"{name} has released its rows, or has an init_score, but a restore needs both "
-                "places: use Dataset(X, y, free_raw_data=False), or (X, y)"
-            )
-        fields = ("weight", "group", "feature_name", "categorical_feature")
-        own |= {field: getattr(data, field) for field in fields}
-        params = (data.params or {}) | self._params
-        return self._library.Dataset(data.data, data.label, params=params, **own)
+    def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
+        return self._library.Dataset(X, y, weight=weight, free_raw_data=False)
+
+    def _own_rows(self, name: str, rows: Any, reference: Any = None) -> Any:
+        """Return the learner's own copy of rows, which it can read again after a restore."""
+        if rows.data is None or rows.init_score is not None:
+            why = "has released its rows, or has an init_score, and cannot be restored"
+            raise LearnerError(f"{name} {why}: use Dataset(X, y, free_raw_data=False), or (X, y)")
+        own = {field: getattr(rows, field) for field in FIELDS}
+        own |= {"params": (rows.params or {}) | self._params, "reference": reference}
+        return self._library.Dataset(rows.data, rows.label, free_raw_data=False, **own)
 
     def _write(self, folder: Path) -> None:
         self.model.save_model(folder / FILE, num_iteration=-1)
 
     def _read(self, folder: Path, steps: int) -> None:
-        self._begin()
-        kept = (
-            0 if keeps_hidden_states(self._known) else max(0, steps - 1) // self._freq * self._freq
-        )
+        train, valid = self._begin()
+        hidden = keeps_hidden_states(self._known)
+        kept = 0 if hidden else max(0, steps - 1) // self._freq * self._freq
         if kept:
             saved = self._library.Booster(model_file=folder / FILE)
             first = self._library.Booster(model_str=saved.model_to_string(num_iteration=kept))
             objective = {"objective": self._objective} if self._objective else {}
             self.model = self._library.train(
-                self._params | objective | self._settings_at(kept), self._train_rows, 1,
-                valid_sets=[self._valid_rows], valid_names=["valid"], init_model=first,
-                keep_training_booster=True,
+                self._params | objective | self._settings_at(kept), train, 1, valid_sets=[valid],
+                valid_names=["valid"], init_model=first, keep_training_booster=True,
             )  # fmt: skip
         for number in range(kept + bool(kept), steps):
             self._round(number)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.integrations.library_learner import (
-    LibraryLearner,
-    checked_full,
-    need_kind,
-    own_folder,
-)
-from latebloomer.integrations.random_states import RandomStates
+from latebloomer.integrations import library_learner as base
 
 __all__ = ["LightningLearner"]
 
@@ -25,7 +20,7 @@ QUIET = {  # unless the user says otherwise
 }  # fmt: skip
 
 
-class LightningLearner(LibraryLearner):
+class LightningLearner(base.LibraryLearner):
     """Wrap a `LightningModule` as a learner. One step is an epoch.
 
     The score is a metric that the module logs, negated for a loss, so that higher is better: race
@@ -121,25 +116,21 @@ class LightningLearner(LibraryLearner):
     ) -> None:
         self._lightning, self._torch = self._import(), self._import("torch")
         kind = self._lightning.LightningModule
-        need_kind(isinstance(module, kind), "module", module, "a LightningModule")
+        base.need_kind(isinstance(module, kind), "module", module, "a LightningModule")
         for name in trainer.keys() & set(OWN):
             raise SettingError(f"{name} follows from full_steps={full_steps}: remove it")
-        self.model, self.full_steps = module, checked_full(full_steps)
-        if self.full_steps is None:
-            raise SettingError(
-                "full_steps=None, but Lightning's schedules need the epochs of a full training"
-            )
+        why = "Lightning's schedules need the epochs of a full training"
+        self.model, self.full_steps = module, base.at_least_1("full_steps", full_steps, why)
         self._rank_by(metric, maximize)
         self._settings = {"metric": metric, "full_steps": self.full_steps}
-        self._fit_data: dict[str, Any] = {"train_dataloaders": train, "val_dataloaders": valid}
-        self._valid_data: dict[str, Any] = {"dataloaders": valid}
-        if isinstance(train, self._lightning.LightningDataModule):
-            self._fit_data = self._valid_data = {"datamodule": train}
-        else:
-            self._need_valid(valid)
+        both = isinstance(train, self._lightning.LightningDataModule)
+        self._need_valid(train if both else valid)
+        loaders = {"train_dataloaders": train, "val_dataloaders": valid}
+        self._fit_data = {"datamodule": train} if both else loaders
+        self._valid_data = {"datamodule": train} if both else {"dataloaders": valid}
         self._given, self._weights_only = QUIET | trainer, weights_only
-        self._random = RandomStates(self._torch)
-        self._folder = own_folder(self)
+        self._random = base.RandomStates(self._torch)
+        self._folder = base.own_folder(self)
         self._last = 0  # the epoch at which the present `fit` ends
         self._states: list[Any] = []  # of optimizers and schedulers: each `fit` makes new ones
         self._restart: Path | None = None  # a checkpoint from which the next `fit` continues
@@ -170,7 +161,7 @@ class LightningLearner(LibraryLearner):
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
         if trainer.current_epoch < last:  # a callback of the user's has ended it
             raise StopIteration
-        return self._logged(trainer.callback_metrics)
+        return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _stop(self, trainer: Any) -> None:
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
@@ -183,7 +174,7 @@ class LightningLearner(LibraryLearner):
     def _value(self) -> Any:
         trainer = self._new_trainer()
         trainer.validate(self.model, **self._valid_data, verbose=False)
-        return self._logged(trainer.callback_metrics)
+        return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _write(self, folder: Path) -> None:
         if self.steps:
@@ -192,11 +183,9 @@ class LightningLearner(LibraryLearner):
     def _read(self, folder: Path, steps: int) -> None:
         self._states, self._restart, self._trainer = [], None, self._new_trainer()
         if steps:
-            self._restart = self._folder / FILE
-            self._restart.write_bytes((folder / FILE).read_bytes())
-            state = self._torch.load(
-                self._restart, map_location="cpu", weights_only=self._weights_only
-            )
+            self._restart = Path(shutil.copy(folder / FILE, self._folder))
+            own = {"map_location": "cpu", "weights_only": self._weights_only}
+            state = self._torch.load(self._restart, **own)
             self.model.load_state_dict(state["state_dict"])
 
 

@@ -10,13 +10,7 @@ from typing import Any
 
 from latebloomer._util.text import brief
 from latebloomer.errors import LearnerError, SettingError, require
-from latebloomer.integrations.library_learner import (
-    LibraryLearner,
-    at_least_1,
-    checked_full,
-    need_kind,
-)
-from latebloomer.integrations.random_states import RandomStates
+from latebloomer.integrations import library_learner as base
 
 __all__ = ["TorchLearner"]
 
@@ -24,7 +18,7 @@ FILE = "torch.pt"
 STATISTICS = 50  # batches from which an average's BatchNorm statistics are computed
 
 
-class TorchLearner(LibraryLearner):
+class TorchLearner(base.LibraryLearner):
     """Wrap a PyTorch model as a learner. One step is an epoch or `batches` batches.
 
     A batch is `(inputs, targets)`; it is moved to the model's device and used with
@@ -147,22 +141,26 @@ class TorchLearner(LibraryLearner):
         weights_only: bool = True,
     ) -> None:
         self._torch = self._import()
-        _check(self._torch, model, optimizer, loader, metric)
-        _check_training(loss, train_batch, state, accumulate)
+        _check_parts(self._torch, model, optimizer, loader, metric, state)
+        _check_training(loss, train_batch, accumulate)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
                 "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip
         if batches is not None:
-            at_least_1("batches", batches, "each step must train on something")
-        self.model, self.full_steps = model, checked_full(full_steps)
+            base.at_least_1("batches", batches, "each step must train on something")
+        self.model, self.full_steps = model, base.checked_full(full_steps)
         self._optimizer, self._loader, self._loss, self._metric = optimizer, loader, loss, metric
-        self._scheduler, self._schedule_by, self._scaler = scheduler, schedule_by, scaler
+        self._scheduler, self._schedule_by = scheduler, schedule_by
+        self._scaler = scaler or self._torch.amp.GradScaler(enabled=False)
         self._batches, self._autocast, self._weights_only = batches, autocast, weights_only
-        self._train_batch, self._state, self._accumulate = train_batch, state, accumulate
+        self._train_batch, self._accumulate = train_batch, accumulate
         self._gathered = 0  # batches whose gradients wait for the optimizer
         self._sign = 1.0 if maximize else -1.0
         self._average = None if ema is None else self._new_average(ema)
-        self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts()]}
-        self._random = RandomStates(self._torch)
+        parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler,
+                 "loader": loader, "state": state, "average": self._average}  # fmt: skip
+        self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
+        self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts]}
+        self._random = base.RandomStates(self._torch, getattr(loader, "generator", None))
         self._epoch = Epoch(loader, self._random)
 
     @property
@@ -182,10 +180,8 @@ class TorchLearner(LibraryLearner):
         require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
         each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
         if self.full_steps is None or each is None:
-            raise SettingError(
-                f"ema={ema} is a fraction of the full training, whose length is unknown: give "
-                "full_steps=, and batches= if the loader has no length"
-            )
+            why = "the length of the full training: full_steps, and batches for an endless loader"
+            raise SettingError(f"ema={ema} needs {why}")
         memory = ema * self.full_steps * each / self._accumulate  # in steps of the optimizer
         tools = self._torch.optim.swa_utils
         average = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / memory))
@@ -197,18 +193,15 @@ class TorchLearner(LibraryLearner):
             while self.steps < last:
                 self._step()
                 self.steps += 1
-            if self._average is not None:
-                self._refresh_statistics()
+            if self._average is not None:  # its BatchNorm statistics, without what training draws
+                before, batches = self._random.now(), islice(self._loader, STATISTICS)
+                self._torch.optim.swa_utils.update_bn(batches, self._average, self._device)
+                self._random.apply(before)
             return self._value()
 
-    def _refresh_statistics(self) -> None:
-        """Compute the average's BatchNorm statistics, without numbers that training draws."""
-        before, generator = self._random.now(), self._epoch.generator_state()
-        place = next(self.model.parameters()).device
-        batches = islice(self._loader, STATISTICS)
-        self._torch.optim.swa_utils.update_bn(batches, self._average, place)
-        self._epoch.set_generator(generator)
-        self._random.apply(before)
+    @property
+    def _device(self) -> Any:
+        return next(self.model.parameters()).device
 
     def _value(self) -> Any:
         return self._scored(self.model if self._average is None else self.averaged_model)
@@ -222,81 +215,62 @@ class TorchLearner(LibraryLearner):
         done = 0
         while self._batches is None or done < self._batches:
             batch = self._epoch.next()
-            if batch is None:  # the epoch has ended
-                self._schedule("epoch")
-                if self._batches is None:
-                    return
+            if batch is not None:
+                self._train_on(batch)
+                done += 1
                 continue
-            done += 1
-            if self._train_batch is not None:
-                self._train_batch(batch)
-                self._stepped()
-            else:
-                self._usual_batch(batch)
-
-    def _stepped(self) -> None:
-        """Follow a step of the optimizer."""
-        self._schedule("batch")
-        if self._average is not None:
-            self._average.update_parameters(self.model)
+            self._schedule("epoch")
+            if self._batches is None:
+                return
 
     def _schedule(self, after: str) -> None:
         if self._scheduler is not None and self._schedule_by == after:
             self._scheduler.step()
 
-    def _usual_batch(self, batch: Any) -> None:
-        place = next(self.model.parameters()).device
-        inputs, targets = (part.to(place, non_blocking=True) for part in batch)
+    def _train_on(self, batch: Any) -> None:
+        (self._train_batch or self._use_loss)(batch)
+        if self._gathered == 0:  # the optimizer has stepped
+            self._schedule("batch")
+            if self._average is not None:
+                self._average.update_parameters(self.model)
+
+    def _use_loss(self, batch: Any) -> None:
+        inputs, targets = (part.to(self._device, non_blocking=True) for part in batch)
         if self._gathered == 0:
             self._optimizer.zero_grad(set_to_none=True)
         with self._autocast():
             loss = self._loss(self.model(inputs), targets) / self._accumulate  # type: ignore[misc]
-        (loss if self._scaler is None else self._scaler.scale(loss)).backward()
+        self._scaler.scale(loss).backward()
         self._gathered = (self._gathered + 1) % self._accumulate
-        if self._gathered:
-            return
-        if self._scaler is None:
-            self._optimizer.step()
-        else:
+        if self._gathered == 0:
             self._scaler.step(self._optimizer)
             self._scaler.update()
-        self._stepped()
 
     # --- checkpoints ---
 
     def _write(self, folder: Path) -> None:
-        state = {name: part.state_dict() for name, part in self._parts().items()}
-        keep = self._gathered > 0 or self._state is not None
+        state = {name: part.state_dict() for name, part in self._parts.items()}
+        keep = self._gathered > 0 or "state" in self._parts
         grads = [parameter.grad for parameter in self.model.parameters()] if keep else []
         state |= {"epoch": self._epoch.state(), "gathered": self._gathered, "gradients": grads}
         self._torch.save(state, folder / FILE)
 
     def _read(self, folder: Path, steps: int) -> None:
-        state = self._torch.load(
-            folder / FILE, map_location="cpu", weights_only=self._weights_only
-        )
-        for name, part in self._parts().items():
+        own = {"map_location": "cpu", "weights_only": self._weights_only}
+        state = self._torch.load(folder / FILE, **own)
+        for name, part in self._parts.items():
             part.load_state_dict(state[name])
         self._gathered = state["gathered"]
         for parameter, grad in zip(self.model.parameters(), state["gradients"], strict=False):
             parameter.grad = None if grad is None else grad.to(parameter.device)
         self._epoch = Epoch(self._loader, self._random)
-        self._epoch.restore(state["epoch"])
-
-    def _parts(self) -> dict[str, Any]:
-        """Return what has its own state, by name."""
-        parts = {
-            "model": self.model, "optimizer": self._optimizer, "scheduler": self._scheduler,
-            "scaler": self._scaler, "loader": self._loader, "state": self._state,
-            "average": self._average,
-        }  # fmt: skip
-        return {name: part for name, part in parts.items() if hasattr(part, "state_dict")}
+        self._epoch.restore(*state["epoch"])
 
 
 class Epoch:
     """The loader's batches and the place in them, which a checkpoint can restore."""
 
-    def __init__(self, loader: Any, random: RandomStates) -> None:
+    def __init__(self, loader: Any, random: base.RandomStates) -> None:
         self._loader, self._random = loader, random
         self._left: Iterator[Any] | None = None  # batches of the present epoch
         self._began: Any = None  # random states at its beginning
@@ -305,76 +279,53 @@ class Epoch:
     def next(self) -> Any:
         """Return the next batch; None once at the end of each epoch."""
         if self._left is None:
-            self._begin()
-        batch = next(self._left, None)  # type: ignore[arg-type]
-        if batch is None and self._had == 0:
+            self._began, self._left, self._had = self._random.now(), iter(self._loader), 0
+        batch = next(self._left, None)
+        if batch is not None:
+            self._had += 1
+        elif self._had == 0:
             raise LearnerError(f"loader={brief(self._loader)} returned no batch to train on")
-        self._had += 1
-        if batch is None:
+        else:
             self._left = None
         return batch
 
-    def _begin(self) -> None:
-        self._began = (self._random.now(), self.generator_state())
-        self._left, self._had = iter(self._loader), 0
-
-    def state(self) -> dict[str, Any]:
+    def state(self) -> tuple[int, Any]:
         """Return what `restore` needs."""
-        if self._left is None or not self._had:
-            return {"had": 0, "began": [], "now": self.generator_state()}
-        began = [self._random.as_lists(self._began[0]), self._began[1]]
-        return {"had": self._had, "began": began, "now": self.generator_state()}
+        return (0, None) if self._left is None else (self._had, self._began)
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, had: int, began: Any) -> None:
         """Start the epoch as it was started and skip the batches that were used."""
-        self.set_generator(state["now"])
-        if not state["had"]:
-            return
-        after = self._random.state
-        began, generator = state["began"]
-        self._random.state = self._random.from_lists(began)
-        with self._random.in_use():
-            self.set_generator(generator)
-            self._begin()
-            for _ in range(state["had"]):
-                self.next()
-        self._random.state = after
-        self.set_generator(state["now"])
-
-    def generator_state(self) -> Any:
-        """Return the state of the loader's own generator; None without one."""
-        generator = getattr(self._loader, "generator", None)
-        return None if generator is None else generator.get_state()
-
-    def set_generator(self, state: Any) -> None:
-        """Set the loader's own generator to a state."""
-        if state is not None:
-            self._loader.generator.set_state(state)
+        if had:
+            after, self._random.state = self._random.state, began
+            with self._random.in_use():
+                for _ in range(had):
+                    self.next()
+            self._random.state = after
 
 
-def _check(torch: Any, model: Any, optimizer: Any, loader: Any, metric: Any) -> None:
+def _check_parts(
+    torch: Any, model: Any, optimizer: Any, loader: Any, metric: Any, state: Any
+) -> None:
     """Raise a `LearnerError` for parts that cannot be used."""
-    need_kind(isinstance(model, torch.nn.Module), "model", model, "a torch.nn.Module")
+    again = hasattr(loader, "__iter__") and not isinstance(loader, Iterator)
+    saves = hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
+    batches = "a DataLoader, or return the batches of an epoch each time it is iterated"
+    pair = "an object with state_dict() and load_state_dict()"
+    base.need_kind(isinstance(model, torch.nn.Module), "model", model, "a torch.nn.Module")
+    known = isinstance(optimizer, torch.optim.Optimizer)
+    base.need_kind(known, "optimizer", optimizer, "one of torch.optim")
+    base.need_kind(again, "loader", loader, batches)
+    base.need_kind(callable(metric), "metric", metric, "a function of the model")
+    base.need_kind(state is None or saves, "state", state, pair)
     if next(model.parameters(), None) is None:
         raise LearnerError(f"model={brief(model)} has no parameters, so nothing can be trained")
-    need_kind(isinstance(optimizer, torch.optim.Optimizer), "optimizer", optimizer,
-              "one of torch.optim")  # fmt: skip
-    batches = hasattr(loader, "__iter__") and not isinstance(loader, Iterator)
-    needed = "a DataLoader, or return the batches of an epoch each time it is iterated"
-    need_kind(batches, "loader", loader, needed)
-    need_kind(callable(metric), "metric", metric, "a function of the model")
 
 
-def _check_training(loss: Any, train_batch: Any, state: Any, accumulate: Any) -> None:
+def _check_training(loss: Any, train_batch: Any, accumulate: Any) -> None:
     """Raise an error for what cannot train a batch."""
     if (loss is None) == (train_batch is None):
         raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
-    at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
+    base.at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
     if train_batch is not None and accumulate > 1:
-        raise SettingError(
-            f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer "
-            "itself: count batches there, and give the counter as state="
-        )
-    saves = hasattr(state, "state_dict") and hasattr(state, "load_state_dict")
-    need_kind(state is None or saves, "state", state,
-              "an object with state_dict() and load_state_dict()")  # fmt: skip
+        said = f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer"
+        raise SettingError(f"{said}: count batches there, and give the counter as state=")

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import gc
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from latebloomer.errors import LearnerError, SettingError
-from latebloomer.integrations.library_learner import (
-    LibraryLearner,
-    at_least_1,
-    need_kind,
-    own_folder,
-)
-from latebloomer.integrations.random_states import RandomStates
+from latebloomer.integrations import library_learner as base
 
 __all__ = ["HuggingFaceLearner"]
 
@@ -26,7 +18,7 @@ PLACE = "trainer_state.json"  # the name under which the Trainer finds its place
 ARGUMENTS = "training_args.bin"  # a pickle, which nothing reads
 
 
-class HuggingFaceLearner(LibraryLearner):
+class HuggingFaceLearner(base.LibraryLearner):
     """Wrap a `Trainer` as a learner. One step is an epoch or `every` optimizer steps.
 
     The score is a metric of `trainer.evaluate()`, negated for a loss, so that higher is better:
@@ -108,16 +100,16 @@ class HuggingFaceLearner(LibraryLearner):
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
         _check(self._library, trainer, every)
+        self._need_valid(trainer.eval_dataset)
         self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
-        better = trainer.args.greater_is_better if metric is None else None
-        self._rank_by(
-            f"eval_{named.removeprefix('eval_')}", better if maximize is None else maximize
-        )
+        if metric is None and maximize is None:
+            maximize = trainer.args.greater_is_better
+        self._rank_by(f"eval_{named.removeprefix('eval_')}", maximize)
         self.full_steps = _full_training(trainer, every)
         self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
-        self._random = RandomStates(self._torch)
-        self._folder = own_folder(self)  # of the place in the training, between two pulls
+        self._random = base.RandomStates(self._torch)
+        self._folder = base.own_folder(self)  # of the place in the training, between two pulls
         self._pause = _pause(self._library, trainer, self._random, every)
         trainer.add_callback(self._pause)
         for printer in (self._library.PrinterCallback, self._library.ProgressCallback):
@@ -135,8 +127,12 @@ class HuggingFaceLearner(LibraryLearner):
     def _train(self, last: int) -> Any:
         pause, place = self._pause, str(self._folder) if self.steps else None
         pause.last, pause.random = last, None
-        with quick_collections(), self._random.in_use():
-            self.trainer.train(resume_from_checkpoint=place)
+        gc.freeze()  # each `train()` collects: in all objects that takes longer than a short pull
+        try:
+            with self._random.in_use():
+                self.trainer.train(resume_from_checkpoint=place)
+        finally:
+            gc.unfreeze()
         if pause.random is None:  # a callback of the user's has ended it
             raise StopIteration
         self._random.state = pause.random
@@ -145,7 +141,7 @@ class HuggingFaceLearner(LibraryLearner):
         return self._value()
 
     def _value(self) -> Any:
-        return self._logged(self.trainer.evaluate())
+        return base.need_reported(self._metric, self.trainer.evaluate())
 
     def _write(self, folder: Path) -> None:
         if not self.steps:
@@ -174,7 +170,7 @@ def _parts(trainer: Any) -> list[Any]:
     return [part for part in parts if part is not None]
 
 
-def _pause(transformers: Any, trainer: Any, random: RandomStates, every: int | None) -> Any:
+def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: int | None) -> Any:
     """Return a callback that ends a training after `last` steps, and continues it in the next."""
 
     class Pause(transformers.TrainerCallback):  # type: ignore[misc]
@@ -189,16 +185,13 @@ def _pause(transformers: Any, trainer: Any, random: RandomStates, every: int | N
                 part.load_state_dict(saved)
 
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if self._continues and float(state.epoch).is_integer():
-                self._restore_random()
+            if float(state.epoch).is_integer():
+                self.on_step_begin()
 
-        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
             if self._continues:  # after batches were skipped, which draws numbers
-                self._restore_random()
-
-        def _restore_random(self) -> None:
-            random.apply(random.state)
-            self._continues = False
+                random.apply(random.state)
+                self._continues = False
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             reached = every is not None and state.global_step >= self.last * every
@@ -216,22 +209,6 @@ def _pause(transformers: Any, trainer: Any, random: RandomStates, every: int | N
     return Pause()
 
 
-@contextmanager
-def quick_collections() -> Iterator[None]:
-    """Hide all present objects from the garbage collector, which each `train()` calls.
-
-    It would look through every object of the process, which takes longer than a short pull.
-    """
-    if gc.get_freeze_count():  # somebody else's: leave it
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def _full_training(trainer: Any, every: int | None) -> int:
     """Return the steps of the training that the arguments describe."""
     args = trainer.args
@@ -246,19 +223,12 @@ def _full_training(trainer: Any, every: int | None) -> int:
 def _check(transformers: Any, trainer: Any, every: Any) -> None:
     """Raise a `LearnerError` or a `SettingError` for what cannot race."""
     kind = transformers.Trainer
-    need_kind(isinstance(trainer, kind), "trainer", trainer, "a transformers.Trainer")
-    if trainer.eval_dataset is None:
-        raise LearnerError("HuggingFaceLearner has no evaluation set: Trainer(eval_dataset=...)")
+    base.need_kind(isinstance(trainer, kind), "trainer", trainer, "a transformers.Trainer")
     if trainer.model_init is not None:
-        raise LearnerError(
-            "The trainer has model_init, which makes a new model for each pull: build the model "
-            "yourself, Trainer(model=...)"
-        )
+        raise LearnerError("The trainer makes a model for each pull: give model, not model_init")
     if every is not None:
-        at_least_1("every", every, "it is the number of optimizer steps in a step")
+        base.at_least_1("every", every, "it is the number of optimizer steps in a step")
     elif trainer.args.max_steps > 0:
         raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
     if trainer.args.load_best_model_at_end:
-        raise SettingError(
-            "load_best_model_at_end is set, but a pull continues from the latest model: remove it"
-        )
+        raise SettingError("remove load_best_model_at_end: a pull continues from the latest model")

@@ -84,16 +84,12 @@ class XGBoostLearner(BoosterLearner):
     package, title, dataset = "xgboost", "XGBoost", "DMatrix"
 
     def _start(self) -> None:
-        own: dict[str, Any] = {"seed_per_iteration": True}  # else learners share one generator
-        if isinstance(self._metric, str):
-            own["eval_metric"] = self._metric
-        else:
-            own["disable_default_eval_metric"] = 1
-        self._params = {"verbosity": 1} | self._params | own
+        named = isinstance(self._metric, str)
+        own = {"eval_metric": self._metric} if named else {"disable_default_eval_metric": 1}
+        # Without a seed for each round, learners share one generator.
+        self._params = {"verbosity": 1, **self._params, **own, "seed_per_iteration": True}
         objective = self._params.get("objective")
         self._objective = self._params.pop("objective") if callable(objective) else None
-        self._train_rows = self._matrix("train", self._given_train)
-        self._valid_rows = self._matrix("valid", self._given_valid)
         self.model = self._booster()
 
     def _round(self, number: int) -> None:
@@ -136,10 +132,7 @@ class XGBoostLearner(BoosterLearner):
         rows = [self._train_rows, self._valid_rows]
         return self._library.Booster(self._params, rows, model_file=state)
 
-    def _matrix(self, name: str, data: Any) -> Any:
-        if isinstance(data, self._library.DMatrix):
-            return data
-        X, y, weight = self._rows(name, data)
+    def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.DMatrix(X, label=y, weight=weight, enable_categorical=True)
 
     def _write(self, folder: Path) -> None:
@@ -147,14 +140,11 @@ class XGBoostLearner(BoosterLearner):
 
     def _read(self, folder: Path, steps: int) -> None:
         self.model = self._booster(str(folder / FILE))
-        self.steps = steps
-        if draws_at_random(self._params) and steps % self._block:
-            self.steps -= steps % self._block
-            self.model = self._booster(
-                self.model[: self.steps].save_raw("ubj") if self.steps else None
-            )
-            for number in range(self.steps, steps):
-                self._round(number)
+        first = steps - steps % self._block if draws_at_random(self._params) else steps
+        if first < steps:
+            self.model = self._booster(self.model[:first].save_raw("ubj") if first else None)
+        for number in range(first, steps):
+            self._round(number)
 
 
 def draws_at_random(params: Mapping[str, Any]) -> bool:

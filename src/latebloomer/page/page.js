@@ -51,7 +51,7 @@
     at("axes").innerHTML = shapes.join("");
   }
 
-  // Puts everything with a place of its own where the shown part of the plane has it.
+  // Puts everything with a `data-at` where the shown part of the plane has it.
   function layout() {
     const view = shown(), frame = document.querySelector(".frame");
     if (!view || !frame) return;

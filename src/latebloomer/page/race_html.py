@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import isinf
+from importlib.resources import files
+from math import isinf, isnan
 from time import localtime, strftime
 
-from latebloomer._util.text import short_seconds, shortened, span_of_time
-from latebloomer.page import html_document as parts
-from latebloomer.page import race_sections as sections
+from latebloomer._util.text import as_sentence, short_seconds, shortened, span_of_time
+from latebloomer.citation import cite
 from latebloomer.page import svg
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
-number_text = parts.number_text
 COLORED = 12  # learners up to which each has a color; of more, the top ones have
 TOP = 10
 WITH_RAW = 24  # learners up to which individual scores can be shown too
+INTERVALS = 20  # learners up to which each has an interval; of more, the top half of that
+MOST_EVENTS = 50  # on the page; why learners left is in the table as well
 NO_ICON = '<link rel="icon" href="data:,">'  # or a browser requests one from the server
 SPOKEN = ' aria-live="polite"'  # read aloud when it changes
 SWATCH = '<svg class="swatch {look}" aria-hidden="true"><line x2="100%" y1="50%" y2="50%"/></svg>'
+ABOVE = ("when", "title", "why")
+BELOW = ("events", "certainty", "others", "warnings", "about")
 
 
 def race_html(page: RacePage) -> str:
     """Return the report: the whole file."""
     title = f"{page.best} · latebloomer race"
-    script = f"<script>{parts.page_file('page.js')}</script>"
+    script = f"<script>{page_file('page.js')}</script>"
     body = f"<main>\n{RaceDrawing(page).body()}\n</main>{script}"
-    return parts.html_document(title, parts.page_file("race_page.css"), body, NO_ICON)
+    return html_document(title, page_file("race_page.css"), body, NO_ICON)
 
 
 def race_cell(page: RacePage) -> str:
     """Return what a notebook shows: the verdict, curves, learners and settings, with a style."""
-    style = parts.page_file("race_page.css")
+    style = page_file("race_page.css")
     own = style.replace(":root", "&").replace("body {", "& { padding: 12px 24px;")
     return (
         f"<style>.latebloomer {{ {own} }}</style>"
@@ -70,32 +73,32 @@ class RaceDrawing:
             name: f'<div id="{name}"{SPOKEN if name == "title" else ""}>{text}</div>'
             for name, text in self.pieces().items()
         }
-        above = "".join(around[name] for name in ("when", "title", "why", "progress"))
-        below = "".join(
-            around[name] for name in ("events", "certainty", "others", "warnings", "about")
-        )
-        return f"{above}{self.curves()}{self._table()}{around['settings']}{below}"
+        above = "".join(around[name] for name in (*ABOVE, "progress"))
+        below = "".join(around[name] for name in ("settings", *BELOW))
+        return f"{above}{self.curves()}{self._table()}{below}"
 
     def brief(self) -> str:
         """Return the top, curves, table and settings: what can be on a page several times."""
         pieces = self.pieces()
-        above = "".join(pieces[name] for name in ("when", "title", "why"))
+        above = "".join(pieces[name] for name in ABOVE)
         return f"{above}{self.curves(switch=False)}{self._table()}{pieces['settings']}"
 
     def pieces(self) -> dict[str, str]:
         """Return what stands in each named place, except for curves and rows."""
         page = self.page
+        facts = "".join(f'<div class="fact">{fact}</div>' for fact in _facts(page))
+        cards = f'<div class="facts">{facts}</div>' if facts else ""
         return {
             "when": f'<p class="eyebrow">{escape(_when(page))}</p>',
             "title": f"<h1>{escape(_title(page))}</h1>",
-            "why": _why(page),
+            "why": f'<p class="lead">{escape(page.why)}</p>{cards}',
             "progress": _progress(page),
-            "settings": sections.settings_html(page),
-            "events": sections.events_html(page.events, page.state == RUNNING),
-            "certainty": sections.certainty_html(page, self.looks),
-            "others": sections.others_html(page),
-            "warnings": sections.warnings_html(page),
-            "about": sections.about_html(page),
+            "settings": _settings(page),
+            "events": _events(page),
+            "certainty": _certainty(page, self.looks),
+            "others": _others(page),
+            "warnings": _warnings(page),
+            "about": _about(page),
         }
 
     # --- the curves ---
@@ -106,19 +109,19 @@ class RaceDrawing:
         raw = switch and self.raw
         above = f'{box}<label for="raw">show individual scores</label>' if raw else ""
         picture = svg.draw_curves(self.page, self.view, self.looks, raw)
-        note = f'<p class="soft small" id="note">{self.note()}</p>'
         return (
             f"<section><h2>Learning curves</h2>{above}{picture}"
-            f'<p class="legend small" id="legend">{self.legend()}</p>{note}</section>'
+            f'<p class="legend small" id="legend">{self.legend()}</p>'
+            f'<p class="soft small" id="note">{self.note()}</p></section>'
         )
 
     def marks(self) -> dict[str, str]:
         """Return what stands around the curves, in named places."""
-        page, view, looks = self.page, self.view, self.looks
+        seen = self.page, self.view, self.looks
         return {
-            "axes": svg.draw_axes(view),
-            "fans": svg.draw_fans(page, view, looks),
-            "marks": svg.draw_marks(page, view, looks),
+            "axes": svg.draw_axes(self.view),
+            "fans": svg.draw_fans(*seen),
+            "marks": svg.draw_marks(*seen),
             "legend": self.legend(),
             "note": self.note(),
         }
@@ -143,8 +146,11 @@ class RaceDrawing:
         if page.trained_further:
             texts.append("A ring marks the selection: from there on, only the winner was trained.")
         if page.levels and page.state != FINISHED:
-            texts.append(_levels(page))
-        drawn = [one for one in page.learners if svg.has_fan(one) and one.arm in self.slots]
+            ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
+            rest = len(page.levels) - len(ahead)
+            more = f" and {rest} more phases" if rest else ""
+            texts.append(f"Next: train {', '.join(ahead)} pulls{more}.")
+        drawn = [one for one in page.learners if svg.fan_of(one) and one.arm in self.slots]
         if any(one.state != DROPPED for one in drawn):
             texts.append("Shaded: straight extrapolation.")
         if drawn:
@@ -152,24 +158,21 @@ class RaceDrawing:
         gray = len(page.learners) - len(self.slots)
         if gray:
             texts.append(f"The {gray:,} learners that are ranked lower are gray.")
-        return escape(" ".join([*texts, self._trust()]).strip())
-
-    def _trust(self) -> str:
-        """Return how much of earlier forecasts proved right, in a sentence."""
-        made = [one.forecast for one in self.page.learners if one.forecast is not None]
-        if not made:
-            return ""
-        latest = max(made, key=lambda seen: seen.tested)
-        share = f"{100 * latest.trust:.0f} %"
-        return f"Forecasts explained {share} of the change up to pull {latest.tested:,}."
+        made = [one.forecast for one in page.learners if one.forecast is not None]
+        if made:  # how much of earlier forecasts proved right
+            latest = max(made, key=lambda seen: seen.tested)
+            share = f"{100 * latest.trust:.0f} %"
+            texts.append(
+                f"Forecasts explained {share} of the change up to pull {latest.tested:,}."
+            )
+        return escape(" ".join(texts))
 
     # --- the table ---
 
     def _table(self) -> str:
         rule = self.page.learners[0].rule if self.page.learners else ""
-        columns = (("learner", ""), ("score", "num"), ("trained", "num"),
-                   ("forecast (trust)", "num"), (f"estimate ({rule})", "num"), ("time", "num"),
-                   ("when and why", ""))  # fmt: skip
+        numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
+        columns = (("learner", ""), *((text, "num") for text in numbers), ("when and why", ""))
         head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
         rows = "".join(
             f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
@@ -177,7 +180,7 @@ class RaceDrawing:
         )
         hidden = len(self.page.learners) - len(self.shown)
         more = f"<p class='soft small'>The report has {hidden:,} more.</p>" if hidden else ""
-        return parts.section(
+        return _section(
             "How the budget was spent",
             "The policy ranks learners by their estimate. Click a learner to highlight it.",
             f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
@@ -200,6 +203,49 @@ def _slots(learners: Sequence[LearnerView], before: dict[int, int]) -> dict[int,
     return slots | dict(zip((arm for arm in top if arm not in slots), free, strict=False))
 
 
+# --- the pieces that pages are made of ---
+
+
+def html_document(title: str, style: str, body: str, head: str = "") -> str:
+    """Return a whole HTML file; `head` is what stands before the title."""
+    styled = f"<style>{style}</style>" if style else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{head}<title>{escape(title)}</title>{styled}</head>"
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def page_file(name: str) -> str:
+    """Return the text of a style or script of this package."""
+    return files("latebloomer.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def number_text(value: float) -> str:
+    """Return a score as pages print it; a dash if there is none."""
+    if isnan(value):
+        return "–"
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
+
+
+def _section(title: str, note: str, content: str) -> str:
+    small = f'<p class="soft small">{escape(note)}</p>'
+    return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
+
+
+def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
+    shown = " open" if is_open else ""
+    return (
+        f'<section><details{shown} data-key="{escape(title)}"><summary><h2>{escape(title)} '
+        f'<span class="count">{count:,}</span></h2></summary>{content}</details></section>'
+    )
+
+
+def _sentences(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(as_sentence(one))}</li>" for one in sentences) + "</ul>"
+
+
 # --- the top ---
 
 
@@ -208,12 +254,6 @@ def _title(page: RacePage) -> str:
         waiting = "Waiting for the first score"
         return "Every learner failed" if page.state == ALL_FAILED else waiting
     return f"{'Keep' if page.final else 'Leading:'} {page.best}"
-
-
-def _why(page: RacePage) -> str:
-    facts = "".join(f'<div class="fact">{fact}</div>' for fact in _facts(page))
-    cards = f'<div class="facts">{facts}</div>' if facts else ""
-    return f'<p class="lead">{escape(page.why)}</p>{cards}'
 
 
 def _when(page: RacePage) -> str:
@@ -228,10 +268,11 @@ def _when(page: RacePage) -> str:
 def _progress(page: RacePage) -> str:
     if page.state == FINISHED:
         return ""
-    left = f", {page.time_left}" if page.time_left and page.state == RUNNING else ""
-    text = f"{page.spent:,} of {page.budget:,} pulls{left}"
-    again = ""
-    if page.state not in (RUNNING, ALL_FAILED) and page.resume_code:
+    text, again = f"{page.spent:,} of {page.budget:,} pulls", ""
+    if page.state == RUNNING:
+        text = ", ".join(filter(None, (text, page.time_left)))
+        text += f"; {page.waiting}" if page.waiting else ""
+    elif page.state != ALL_FAILED and page.resume_code:
         again = f'<p class="small">Resume it with:</p><pre>{escape(page.resume_code)}</pre>'
     return (
         f'<p class="soft small progress"><progress max="{page.budget}" value="{page.spent}" '
@@ -242,10 +283,11 @@ def _progress(page: RacePage) -> str:
 def _facts(page: RacePage) -> Iterable[str]:
     if not page.learners or page.best is None:
         return
-    best, made = page.learners[0], page.learners[0].forecast
+    best = page.learners[0]
     word = "final score" if page.state == FINISHED else "score"
     yield f"<b>{number_text(best.score)}</b><span>{word} ({escape(best.trained)})</span>"
-    if made is not None and svg.has_fan(best):
+    made = svg.fan_of(best)
+    if made is not None:
         where = "the end" if made.at >= page.horizon else f"{made.at:,.0f} pulls"
         trust = f"{100 * made.trust:.0f} % trust"
         yield f"<b>{made.score:.5g}</b><span>forecast at {where} ({trust})</span>"
@@ -254,18 +296,12 @@ def _facts(page: RacePage) -> Iterable[str]:
         yield f"<b>{estimate:.5g}</b><span>estimate at selection ({pulls:,} pulls)</span>"
     cost = sum(one.seconds for one in page.learners)
     yield f"<b>{escape(short_seconds(cost))} s</b><span>total training time</span>"
-    sure = page.certainty
-    if sure is not None and page.final:
-        bloom = "led at half-time" + (": a late bloomer won" if sure.late_bloomer else " too")
-        yield f"<b>{escape(shortened(sure.half_time or '–', 24))}</b><span>{bloom}</span>"
-        if sure.certified:
+    if page.assessed_at and page.final:
+        late = page.half_time not in (None, page.best)
+        bloom = f"led at half-time{': a late bloomer won' if late else ' too'}"
+        yield f"<b>{escape(shortened(page.half_time or '–', 24))}</b><span>{bloom}</span>"
+        if page.certified:
             yield f'<b class="yes">certified</b><span>best at {page.horizon:,} pulls</span>'
-
-
-def _levels(page: RacePage) -> str:
-    ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
-    more = len(page.levels) - len(ahead)
-    return f"Next: train {', '.join(ahead)} pulls{f' and {more} more phases' if more else ''}."
 
 
 # --- one learner ---
@@ -274,10 +310,10 @@ def _levels(page: RacePage) -> str:
 def _row(one: LearnerView, look: str, most: int) -> list[str]:
     share = 5 * round(20 * one.pulls / most)
     bar = f'<progress class="bar" max="100" value="{share}" aria-hidden="true"></progress>'
-    made, trust = one.forecast, ""
+    made, trust, ahead = one.forecast, "", ""
     if made is not None and made.trust:
         trust = f' <span class="soft">({100 * made.trust:.0f} %)</span>'
-    ahead = "" if made is None or not made.trust else f'data-forecast="{made.score:.5g}" '
+        ahead = f'data-forecast="{made.score:.5g}" '
     bad = " bad" if one.state == FAILED else ""
     return [
         f'<th scope="row" class="name {look}">{SWATCH.format(look=look)}{escape(one.name)}</th>',
@@ -299,14 +335,140 @@ def _more(one: LearnerView) -> str:
     if one.steps is not None:
         texts.append(f"{one.steps:,} of its own training steps")
     if one.lower <= one.upper and not isinf(one.lower) and not isinf(one.upper):
-        texts.append(
-            f"at the horizon between {number_text(one.lower)} and {number_text(one.upper)}"
-        )
+        between = f"{number_text(one.lower)} and {number_text(one.upper)}"
+        texts.append(f"at the horizon between {between}")
     texts += one.failures
     if not texts:
         return ""
-    key = f"why {one.arm}"
     return (
-        f'<details data-key="{key}"><summary aria-label="more on {escape(one.name)}">more'
-        f"</summary>{parts.sentence_list(texts)}</details>"
+        f'<details data-key="why {one.arm}"><summary aria-label="more on {escape(one.name)}">more'
+        f"</summary>{_sentences(texts)}</details>"
+    )
+
+
+# --- below the curves and the table ---
+
+
+def _settings(page: RacePage) -> str:
+    """Return the settings of candidates that differ: a picture and a sortable table."""
+    names = svg.varying(page.learners)
+    if not names:
+        return ""
+    return _section(
+        "Settings that differ",
+        "One line per candidate, colored by score: the darkest fifth has the best scores.",
+        f'<div class="wide">{svg.draw_parallel(page, names)}</div>'
+        + settings_table(page.learners, names),
+    )
+
+
+def settings_table(
+    learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
+) -> str:
+    """Return a sortable table of some settings and the score of learners."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *names))
+    rows = "".join(
+        f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
+        + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
+        + f'<td class="num">{number_text(one.score)}</td></tr>'
+        for one in learners
+    )
+    return (
+        f'<div class="wide"><table class="sortable"><thead><tr>{head}<th scope="col" class="num">'
+        f"score</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _setting(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _events(page: RacePage) -> str:
+    """Return drops and failures, the latest first; open while a race runs."""
+    if not page.events:
+        return ""
+    lines = "".join(
+        f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
+        f"{escape(one.text)}</li>"
+        for one in page.events[:MOST_EVENTS]
+    )
+    items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
+    return _folded("Events", len(page.events), items, page.state == RUNNING)
+
+
+def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
+    """Return the certificate, its intervals, and whether the curves meet its assumptions."""
+    if not page.assessed_at:
+        return ""
+    shape = "rise and are concave" if page.higher_is_better else "fall and are convex"
+    note = (
+        f"Each bar shows where the learner's curve can be at {page.horizon:,} pulls. All bars "
+        f"hold together with 95 % probability if curves {shape}. A dot is the last score. "
+        "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
+        "the scores contradict the assumption."
+    )
+    so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
+    found = "<p>No curve contradicts them.</p>" if not page.contradictions else ""
+    found += "".join(map(_sentences, filter(None, (page.contradictions, page.plateaus))))
+    return (
+        f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
+        f'<p>{escape(as_sentence(page.certificate))}</p><p class="soft small">{escape(note)}</p>'
+        f"{_intervals(page, looks, shape)}"
+        "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
+        f'<p class="soft small">Tested with a false-alarm rate of at most {page.false_alarm:.0%} '
+        f"per race.</p>{found}</section>"
+    )
+
+
+def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
+    few = len(page.learners) <= INTERVALS
+    shown = page.learners if few else page.learners[: INTERVALS // 2]
+    low, high = svg.interval_ends(shown)
+    lines = ""
+    for one in shown:
+        text = f"{number_text(one.lower)} to {number_text(one.upper)}"
+        if one.lower > one.upper:
+            text = f"no curves that {shape} fit its scores"
+        lines += f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
+        lines += svg.draw_interval(one, low, high, looks[one.arm], f"{one.name}: {text}")
+    axis = f"<span></span>{svg.draw_interval_axis(low, high)}"
+    return f'<div class="intervals">{lines}{axis}</div>'
+
+
+def _others(page: RacePage) -> str:
+    """Return what other methods would have kept."""
+    if not page.assessed_at:
+        return ""
+    return _section(
+        "What would other methods have kept?",
+        "Each is replayed on the recorded curves, with the largest budget they cover.",
+        _sentences(page.hindsight),
+    )
+
+
+def _warnings(page: RacePage) -> str:
+    found = page.warnings
+    return _folded("Warnings", len(found), _sentences(found)) if found else ""
+
+
+def _about(page: RacePage) -> str:
+    """Return settings, versions, how to resume, and what to cite."""
+    record = "".join(f"<p>{escape(as_sentence(text))}</p>" for text in page.record)
+    columns = ""
+    for values in (page.settings, page.versions):
+        lines = "".join(
+            f"<tr><td>{escape(name)}</td><td><code>{escape(value)}</code></td></tr>"
+            for name, value in values.items()
+        )
+        columns += f"<table>{lines}</table>"
+    resume = (
+        "<p>This race kept no journal, so it cannot be resumed. Pass journal=... to keep one.</p>"
+    )
+    if page.resume_code is not None:
+        again = "Get the trained winner again, or resume after an interruption:"
+        resume = f"<p>{again}</p><pre>{escape(page.resume_code)}</pre>"
+    return (
+        '<section><details data-key="about"><summary><h2>Settings and versions</h2></summary>'
+        f'{record}<div class="two">{columns}</div>{resume}'
+        f"<pre>{escape(cite('Mussi24').strip())}</pre></details></section>"
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from latebloomer.page.thinned_curve import ThinnedCurve
 from latebloomer.session.learner_view import LearnerView
 
 # States of a race; it has failed if every learner has.
@@ -19,21 +18,6 @@ class PageEvent(NamedTuple):
     pull: int  # of the race
     text: str
     bad: bool = False
-
-
-@dataclass(frozen=True)
-class Certainty:
-    """How certain the result is, and what else follows from the recorded curves."""
-
-    certified: bool
-    certificate: str  # what is certified, or what is missing
-    contradictions: tuple[str, ...]  # curves that contradict the assumptions
-    plateaus: tuple[str, ...]
-    false_alarm: float  # how often a contradiction is reported if there is none
-    hindsight: tuple[str, ...]  # what other methods would have kept
-    half_time: str | None  # learner that led when half of the pulls were spent
-    late_bloomer: bool  # whether another learner won
-    as_of: int  # pulls that were known
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +37,102 @@ class RacePage:
     started: float | None  # seconds since 1970
     seconds: float  # that it has taken
     time_left: str = ""
+    waiting: str = ""  # for which pull, if that takes long
     selected: tuple[float, int] | None = None  # estimate at the selection, and the winner's pulls
     trained_further: bool = False  # whether the winner was trained after its selection
     levels: Sequence[tuple[int, int]] = ()  # phases to come: learners, and pulls of each
-    certainty: Certainty | None = None  # None if it is not known yet
+    assessed_at: int = 0  # pulls that what follows is based on; 0: it is not known yet
+    certified: bool = False
+    certificate: str = ""  # what is certified, or what is missing
+    contradictions: Sequence[str] = ()  # curves that contradict the assumptions
+    plateaus: Sequence[str] = ()
+    false_alarm: float = 0.0  # how often a contradiction is reported if there is none
+    hindsight: Sequence[str] = ()  # what other methods would have kept
+    half_time: str | None = None  # learner that led when half of the pulls were spent
     events: Sequence[PageEvent] = ()  # the latest first
     warnings: Sequence[str] = ()
     record: Sequence[str] = ()  # selection and final score, with all digits
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     resume_code: str | None = None  # None without a journal
+
+
+# --- a curve in few points, however long it grows: equal on the live page and in a report ---
+
+POINTS = 240  # of a curve, at least, once it is that long; at most twice as many
+FEWEST = 24  # of each curve where there are very many
+ALL = 6000  # points of all curves together, about
+SMOOTHED = 16  # a smoothed curve is the mean of the latest sixteenth: it follows the scores
+
+
+class Point(NamedTuple):
+    """A place on a curve."""
+
+    pull: float
+    score: float
+
+
+def points_for(learners: int) -> int:
+    """Return how many points a curve gets on a page with that many curves.
+
+    >>> points_for(9), points_for(100), points_for(1000)
+    (240, 60, 24)
+    """
+    return max(FEWEST, min(POINTS, ALL // max(1, learners)))
+
+
+class ThinnedCurve:
+    """Scores pull by pull, kept as the means of bins that double in width when there are many.
+
+    >>> ThinnedCurve(points=2, scores=[1.0, 3.0, 5.0, 7.0]).raw()
+    [Point(pull=1.5, score=2.0), Point(pull=3.5, score=6.0)]
+    """
+
+    def __init__(self, points: int = POINTS, scores: Iterable[float] = ()) -> None:
+        self.points, self.width = points, 1  # pulls in a bin
+        self.pulls = 0
+        self._means: list[float] = []  # of the bins that are complete
+        self._sum = 0.0  # of the one that is not
+        for score in scores:
+            self.add(score)
+
+    def add(self, score: float) -> None:
+        """Add the score of one more pull."""
+        self.pulls += 1
+        self._sum += score
+        if self.pulls % self.width == 0:
+            self._means.append(self._sum / self.width)
+            self._sum = 0.0
+            if len(self._means) == 2 * self.points:
+                pairs = zip(self._means[::2], self._means[1::2], strict=True)
+                self._means = [0.5 * (a + b) for a, b in pairs]
+                self.width *= 2
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def raw(self, after: int = 0) -> list[Point]:
+        """Return the means of the bins after the first `after`, each at the middle of its bin."""
+        w = self.width
+        return [Point((k + 0.5) * w + 0.5, self._means[k]) for k in range(after, len(self._means))]
+
+    def smoothed(self, after: int = 0) -> list[Point]:
+        """Return the mean of the latest sixteenth of the pulls up to each bin's end."""
+        return [self._smooth(k) for k in range(after + 1, len(self._means) + 1)]
+
+    def _smooth(self, k: int) -> Point:
+        newest = self._means[k - max(1, k // SMOOTHED) : k]
+        return Point(float(k * self.width), sum(newest) / len(newest))
+
+    def at(self, pull: int) -> Point:
+        """Return the smoothed curve at a pull."""
+        return self._smooth(min(len(self._means), max(1, round(pull / self.width))))
+
+    @property
+    def end(self) -> Point:
+        """End of the smoothed curve."""
+        return self._smooth(len(self._means))
+
+    def late_scores(self) -> list[float]:
+        """Return the smoothed scores without their first fifth, which may be an outlier."""
+        return [point.score for point in self.smoothed(len(self._means) // 5)]

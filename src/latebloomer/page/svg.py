@@ -1,4 +1,4 @@
-"""Learning curves and intervals as inline SVG: no font, nothing to load.
+"""Learning curves, intervals and settings as inline SVG: no font, nothing to load.
 
 A picture is as wide as its place, and its text is as large on a phone as on a desk: curves are
 drawn in separate coordinates, stretched by a view box, and everything else stands at percentages
@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite, isnan, log10
 
 from latebloomer._util.text import shortened
-from latebloomer.page.race_page import RacePage
-from latebloomer.page.thinned_curve import Point, ThinnedCurve
+from latebloomer.page.race_page import Point, RacePage, ThinnedCurve
 from latebloomer.session.learner_view import DROPPED, ForecastView, LearnerView
 
 HEIGHT = 340  # of the curves, in pixels
@@ -41,13 +40,18 @@ class View:
     low: float
     high: float
 
-    def x(self, pull: float) -> float:
-        """Return a place from 0 to 1."""
-        return min(1.0, pull / self.longest)
+    def x(self, pull: float) -> str:
+        """Return a place across the picture."""
+        return _percent(min(1.0, pull / self.longest))
 
     def y(self, score: float) -> float:
         """Return a place from 0, the top, to 1; scores beyond the view are at its edge."""
         return (self.high - min(self.high, max(self.low, score))) / (self.high - self.low)
+
+    def at(self, point: Point, x: str = "x", y: str = "y") -> str:
+        """Return a place as attributes; `page.js` moves what has `data-at`."""
+        place = f'{x}="{self.x(point.pull)}" {y}="{_percent(self.y(point.score))}"'
+        return f'{place} data-at="{point.pull:g} {point.score:.7g}"'
 
     def place(self, point: Point) -> str:
         """Return a point in the coordinates of paths."""
@@ -62,29 +66,22 @@ class View:
 
 def view_of(page: RacePage, before: View | None = None) -> View:
     """Return what to show of a race; the same as before as long as everything fits."""
-    scores = [score for one in page.learners for score in _scores(page, one)] or [0.0, 1.0]
-    low, high = min(scores), max(scores)
-    longest = float(_longest(page))
-    if before is not None:
-        roomy = before.high - before.low > ROOMY * 1.2 * (high - low)
-        if before.low <= low and high <= before.high and not roomy:
-            low, high = before.low, before.high
-        else:
-            low, high = _padded(low, high)
-        return View(before.origin, before.unit, longest, low, high)
-    low, high = _padded(low, high)
-    return View(low, (high - low) / 1000, longest, low, high)
+    scores = [score for one in page.learners for score in page.curves[one.arm].late_scores()]
+    scores += [made.score for one in page.learners if (made := fan_of(one)) is not None]
+    low, high = min(scores, default=0.0), max(scores, default=1.0)
+    wide, longest = ROOMY * 1.2 * (high - low), float(_longest(page))
+    if before is None:
+        low, high = _padded(low, high)
+        return View(low, (high - low) / 1000, longest, low, high)
+    fits = before.low <= low and high <= before.high and before.high - before.low <= wide
+    low, high = (before.low, before.high) if fits else _padded(low, high)
+    return View(before.origin, before.unit, longest, low, high)
 
 
-def _scores(page: RacePage, one: LearnerView) -> list[float]:
-    ahead = [one.forecast.score] if has_fan(one) and one.forecast is not None else []
-    return [*(page.curves[one.arm].bounds() or ()), *ahead]
-
-
-def has_fan(one: LearnerView) -> bool:
-    """Return whether the picture has a forecast of the learner."""
+def fan_of(one: LearnerView) -> ForecastView | None:
+    """Return the forecast of a learner that the picture has, if any."""
     made = one.forecast
-    return made is not None and made.trust > 0 and made.at > one.pulls > 0
+    return made if made is not None and made.trust > 0 and made.at > one.pulls > 0 else None
 
 
 def _longest(page: RacePage) -> int:
@@ -108,14 +105,36 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     >>> ticks(0.03, 0.97)
     [0.2, 0.4, 0.6, 0.8]
     """
-    span = high - low
-    if not span > 0:
-        return [low]
-    raw = span / about
+    raw = (high - low) / about
     power = 10.0 ** floor(log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+
+
+def spread(wanted: Sequence[float], gap: float, room: float = 1.0) -> list[float]:
+    """Return places up to `room`, ordered as `wanted`, at least `gap` apart and close to them.
+
+    >>> spread([340.0, 12.0, 10.0, 339.0], 15.0, 340.0)
+    [340.0, 25.0, 10.0, 325.0]
+    """
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    places, least = [*wanted], 0.0
+    for i in order:
+        places[i] = max(places[i], least)
+        least = places[i] + gap
+    for i in reversed(order):  # and back from the end
+        places[i] = min(places[i], room)
+        room = places[i] - gap
+    return places
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}%"
+
+
+def _text(x: str, y: str, text: str, css: str, more: str = "") -> str:
+    return f'<text x="{x}" y="{y}" class="{css}" {more}>{escape(text)}</text>'
 
 
 # --- curves ---
@@ -123,19 +142,22 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def draw_curves(page: RacePage, view: View, looks: Looks, raw: bool) -> str:
     """Draw the learning curves with everything that belongs to them."""
-    shown = [one for one in reversed(page.learners) if len(page.curves[one.arm])]
     paths = "".join(
-        curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw) for one in shown
+        curve_paths(one, page.curves[one.arm], view, looks[one.arm], raw)
+        for one in reversed(_shown(page))
     )
-    label = escape(describe_curves(page))
     return (
-        f'<div class="plot" tabindex="0"><svg class="frame" role="img" aria-label="{label}">'
-        f'<g id="axes">{draw_axes(view)}</g>'
+        '<div class="plot" tabindex="0"><svg class="frame" role="img" '
+        f'aria-label="{escape(describe_curves(page))}"><g id="axes">{draw_axes(view)}</g>'
         f'<svg id="curves" viewBox="{view.box}" preserveAspectRatio="none" '
         f'data-origin="{view.origin!r}" data-unit="{view.unit!r}">'
         f'<g id="fans">{draw_fans(page, view, looks)}</g>{paths}</svg>'
         f'<g id="marks">{draw_marks(page, view, looks)}</g></svg></div>'
     )
+
+
+def _shown(page: RacePage) -> list[LearnerView]:
+    return [one for one in page.learners if len(page.curves[one.arm])]
 
 
 def describe_curves(page: RacePage) -> str:
@@ -169,54 +191,53 @@ def draw_axes(view: View) -> str:
         shapes.append(_text("0", y, f"{value:.6g}", "tick end", 'dx="-8" dy="4"'))
     for value in ticks(0.0, view.longest, 5):
         if value == int(value):
-            at = _percent(view.x(value))
+            at = view.x(value)
             shapes.append(_text(at, "100%", f"{value:,.0f}", "tick middle", 'dy="18"'))
-    shapes.append('<line class="axis" x2="100%" y1="100%" y2="100%"/>')
-    return "".join(shapes)
+    return "".join([*shapes, '<line class="axis" x2="100%" y1="100%" y2="100%"/>'])
 
 
 def draw_fans(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the forecasts of colored learners, from the ends of their curves."""
-    return "".join(
-        _fan(one, one.forecast, page.curves[one.arm], view, looks[one.arm])
-        for one in page.learners
-        if "gray" not in looks[one.arm] and has_fan(one) and one.forecast is not None
-    )
-
-
-def _fan(one: LearnerView, made: ForecastView, curve: ThinnedCurve, view: View, look: str) -> str:
-    end = curve.end
-    if end is None:
-        return ""
-    start, flat, straight, discounted = (
-        view.place(point)
-        for point in (end, *(Point(made.at, y) for y in (end.score, made.score, one.estimate)))
-    )
-    area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>' if one.state != DROPPED else ""
-    return f'<g id="f{one.arm}" class="fan {look}">{area}<path d="M{start}L{discounted}"/></g>'
+    shapes = []
+    for one in _shown(page):
+        made, look = fan_of(one), looks[one.arm]
+        if made is None or "gray" in look:
+            continue
+        end = page.curves[one.arm].end
+        levels = (end.score, made.score, one.estimate)
+        start, *ends = (view.place(point) for point in (end, *(Point(made.at, y) for y in levels)))
+        flat, straight, discounted = ends
+        area = f'<path class="area" d="M{start}L{flat}L{straight}Z"/>'
+        shapes.append(
+            f'<g id="f{one.arm}" class="fan {look}">{area if one.state != DROPPED else ""}'
+            f'<path d="M{start}L{discounted}"/></g>'
+        )
+    return "".join(shapes)
 
 
 def draw_marks(page: RacePage, view: View, looks: Looks) -> str:
     """Draw the horizon, phases to come, the ends of curves, and names of colored learners."""
-    shapes = [*_levels(page.levels, view), _horizon(page.horizon, view)]
-    ends = {one.arm: point for one in page.learners
-            if (point := page.curves[one.arm].end) is not None}  # fmt: skip
-    shown = [one for one in page.learners if one.arm in ends]
-    shapes += [_end(one, ends[one.arm], view, looks[one.arm]) for one in reversed(shown)]
+    shapes, shown = [*_levels(page.levels, view), _horizon(page.horizon, view)], _shown(page)
+    for one in reversed(shown):
+        place, mark = page.curves[one.arm].end, f'mark {looks[one.arm]}"'
+        if one.left:
+            cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/></svg>'
+            shapes.append(f'<svg class="{mark} {view.at(place)} data-arm="{one.arm}">{cross}')
+        else:
+            at = f'{view.at(place, "cx", "cy")} data-arm="{one.arm}" r="3.5"'
+            shapes.append(f'<circle class="dot {mark} {at}/>')
     if page.trained_further and page.selected is not None and shown:
-        point = page.curves[shown[0].arm].at(page.selected[1])
-        if point is not None:
-            look = looks[shown[0].arm]
-            shapes.append(f'<circle class="ring {look}" {_at(view, point, "cx", "cy")} r="5"/>')
+        at = view.at(page.curves[shown[0].arm].at(page.selected[1]), "cx", "cy")
+        shapes.append(f'<circle class="ring {looks[shown[0].arm]}" {at} r="5"/>')
     named = [one for one in shown if "gray" not in looks[one.arm]]
-    tips = {one.arm: _tip(one, ends[one.arm], view.longest) for one in named}
-    return "".join([*shapes, *_names(named, tips, view, looks)])
+    tips = [(_tip(one, page.curves[one.arm].end, view.longest), one) for one in named]
+    return "".join([*shapes, *_names(tips, view, looks)])
 
 
 def _tip(one: LearnerView, end: Point, longest: float) -> Point:
     """Return where a learner's name belongs: the end of its forecast in sight, or of its curve."""
-    made = one.forecast
-    if made is None or not has_fan(one):
+    made = fan_of(one)
+    if made is None:
         return end
     at = min(made.at, longest)
     way = (at - end.pull) / (made.at - end.pull)
@@ -227,7 +248,7 @@ def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
     seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
     for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
-        at, narrow = _percent(view.x(pulls)), " wide" if k % 2 else ""  # left out on a phone
+        at, narrow = view.x(pulls), " wide" if k % 2 else ""  # left out on a phone
         yield f'<line class="level" data-at="{pulls}" x1="{at}" x2="{at}" y2="100%"/>'
         yield _text(at, "0", f"{learners} to {pulls:,}", f"level end{narrow}",
                     f'dx="-4" dy="{11 + 13 * (k % 2)}" data-at="{pulls}"')  # fmt: skip
@@ -236,57 +257,22 @@ def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
 def _horizon(horizon: int, view: View) -> str:
     if horizon > view.longest:
         return _text("100%", "0", f"horizon {horizon:,} →", "horizon end", 'dy="-4"')
-    at = _percent(view.x(horizon))
+    at = view.x(horizon)
     return f'<line class="horizon" data-at="{horizon}" x1="{at}" x2="{at}" y2="100%"/>' + _text(
         at, "0", f"horizon {horizon:,}", "horizon end", f'dy="-4" data-at="{horizon}"'
     )
 
 
-def _end(one: LearnerView, point: Point, view: View, look: str) -> str:
-    if one.left:
-        cross = '<path class="cross" d="M-4-4l8 8m0-8l-8 8"/>'
-        return f'<svg class="mark {look}" {_at(view, point)} data-arm="{one.arm}">{cross}</svg>'
-    place = _at(view, point, "cx", "cy")
-    return f'<circle class="dot mark {look}" {place} data-arm="{one.arm}" r="3.5"/>'
-
-
-def _at(view: View, point: Point, x: str = "x", y: str = "y") -> str:
-    """Return a place as attributes; `page.js` moves what has `data-at`."""
-    across, down = _percent(view.x(point.pull)), _percent(view.y(point.score))
-    return f'{x}="{across}" {y}="{down}" data-at="{point.pull:g} {point.score:.7g}"'
-
-
-def _names(
-    learners: Sequence[LearnerView], at: Mapping[int, Point], view: View, looks: Looks
-) -> list[str]:
+def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) -> Iterable[str]:
     """Draw names next to the ends of curves, pushed apart if they would overlap."""
-    ends = [(at[one.arm], one) for one in learners]
-    ends.sort(key=lambda end: (view.y(end[0].score), end[1].arm))
-    spots = _spread([HEIGHT * view.y(point.score) for point, _ in ends])
-    shapes = []
+    ends = sorted(tips, key=lambda end: (view.y(end[0].score), end[1].arm))
+    spots = spread([HEIGHT * view.y(point.score) for point, _ in ends], LINE, HEIGHT)
     for (point, one), spot in zip(ends, spots, strict=True):
         y, look, arm = _percent(spot / HEIGHT), looks[one.arm], f'data-arm="{one.arm}"'
-        start = _at(view, point, "x1", "y1")
-        shapes.append(f'<line class="leader {look}" {arm} {start} x2="100%" y2="{y}"/>')
+        start = view.at(point, "x1", "y1")
+        yield f'<line class="leader {look}" {arm} {start} x2="100%" y2="{y}"/>'
         name = shortened(one.name, NAME)
-        shapes.append(_text("100%", y, name, f"name {look}", f'{arm} dx="9" dy="4"'))
-    return shapes
-
-
-def _spread(wanted: Sequence[float]) -> list[float]:
-    """Return places at least a line apart, as near to those wanted as the picture allows.
-
-    >>> _spread([10.0, 12.0, 339.0, 340.0])
-    [10.0, 25.0, 325.0, 340.0]
-    """
-    spots: list[float] = []
-    for y in wanted:
-        spots.append(max(y, spots[-1] + LINE) if spots else y)
-    room = float(HEIGHT)
-    for k in range(len(spots) - 1, -1, -1):  # and back up from the bottom
-        spots[k] = min(spots[k], room)
-        room = spots[k] - LINE
-    return spots
+        yield _text("100%", y, name, f"name {look}", f'{arm} dx="9" dy="4"')
 
 
 # --- intervals ---
@@ -308,32 +294,94 @@ def draw_interval(one: LearnerView, low: float, high: float, look: str, title: s
     def x(value: float) -> str:
         return _percent((min(high, max(low, value)) - low) / (high - low))
 
-    shapes = []
+    shapes = ""
     if isfinite(one.score) and one.lower <= one.upper:
         line = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
-        shapes.append(f'<line class="span" {line}/>')
+        shapes = f'<line class="span" {line}/>'
         if one.lower < low:
-            shapes.append('<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>')
+            shapes += '<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>'
         if one.upper > high:
-            shapes.append('<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>')
+            shapes += '<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>'
     if isfinite(one.score):
-        shapes.append(f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>')
+        shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
     label = escape(title)
-    return f'<svg class="interval {look}" role="img" aria-label="{label}">{"".join(shapes)}</svg>'
+    return f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
 
 
 def draw_interval_axis(low: float, high: float) -> str:
     """Draw the numbers below intervals."""
-    shapes = []
-    for value in ticks(low, high, 4):
-        at = _percent((value - low) / (high - low))
-        shapes.append(_text(at, "12", f"{value:.6g}", "tick middle"))
-    return f'<svg class="interval-axis" aria-hidden="true">{"".join(shapes)}</svg>'
+    shapes = "".join(
+        _text(_percent((value - low) / (high - low)), "12", f"{value:.6g}", "tick middle")
+        for value in ticks(low, high, 4)
+    )
+    return f'<svg class="interval-axis" aria-hidden="true">{shapes}</svg>'
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g}%"
+# --- settings of candidates as parallel coordinates: an axis per setting, a line per candidate ---
+
+AXES = 8  # settings at most; the table has all
+DECADES = 1.5  # a setting over more powers of ten has a logarithmic axis
+FIFTHS = 5
 
 
-def _text(x: str, y: str, text: str, css: str, more: str = "") -> str:
-    return f'<text x="{x}" y="{y}" class="{css}" {more}>{escape(text)}</text>'
+def varying(learners: Sequence[LearnerView]) -> list[str]:
+    """Return the names of settings that all learners have, with different values."""
+    first = learners[0].settings if learners else {}
+    names = [name for name in first if all(name in one.settings for one in learners)]
+    return [name for name in names if len({str(one.settings[name]) for one in learners}) > 1]
+
+
+def draw_parallel(page: RacePage, names: Sequence[str]) -> str:
+    """Draw the candidates that have a score over the first settings and their score.
+
+    Lines are drawn in a view box of 100 by 100 that is stretched; their color is the fifth of the
+    scores that a candidate is in, so that the best settings are seen at a glance.
+    """
+    sign = 1 if page.higher_is_better else -1
+    shown = sorted((one for one in page.learners if not isnan(one.score)),
+                   key=lambda one: sign * one.score)  # fmt: skip  # the best on top
+    columns: list[tuple[str, list[object]]] = [
+        (name, [one.settings.get(name) for one in shown]) for name in names[:AXES]
+    ]
+    axes, points, last = [], [], len(columns)
+    columns.append(("score", [one.score for one in shown]))
+    for k, (name, values) in enumerate(columns):
+        heights, ends = _heights(values)
+        points.append([f"{100 * k / last:.4g},{100 - height:.4g}" for height in heights])
+        axes.append(_axis(k / last, name, ends))
+    lines = [
+        f'<polyline class="q{FIFTHS * place // len(shown)}" data-arm="{one.arm}" '
+        f'points="{" ".join(own)}"><title>{escape(one.name)}</title></polyline>'
+        for place, (one, own) in enumerate(zip(shown, zip(*points, strict=True), strict=True))
+    ]
+    return (
+        f'<svg class="parallel" role="img" aria-label="Settings of {len(shown)} candidates, '
+        f'colored by score">{"".join(axes)}<svg viewBox="0 0 100 100" '
+        f'preserveAspectRatio="none">{"".join(lines)}</svg></svg>'
+    )
+
+
+def _heights(values: Sequence[object]) -> tuple[list[float], tuple[str, str]]:
+    """Return where each value is on its axis, from 0 to 100, and the words at its ends."""
+    numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < len(values):
+        words = sorted(set(map(str, values)))
+        step = 100 / max(1, len(words) - 1)
+        return [step * words.index(str(v)) for v in values], (words[0], words[-1])
+    least, most = min(numbers), max(numbers)
+    if least > 0 and log10(most / least) > DECADES:
+        numbers = [log10(v) for v in numbers]
+    low, high = min(numbers), max(numbers)
+    places = [100 * (v - low) / ((high - low) or 1.0) for v in numbers]
+    return places, (f"{least:.4g}", f"{most:.4g}")
+
+
+def _axis(x: float, name: str, ends: tuple[str, str]) -> str:
+    anchor = "" if x == 0 else "end" if x == 1 else "middle"
+    at = _percent(x)
+    texts = zip((shortened(name, 18), *(shortened(end, 14) for end in ends)),
+                ("-22", "100%", "0"), ("", "16", "-6"), strict=True)  # fmt: skip
+    return f'<line class="axis" x1="{at}" x2="{at}" y2="100%"/>' + "".join(
+        f'<text x="{at}" y="{y}" dy="{dy}" class="tick {anchor}">{escape(text)}</text>'
+        for text, y, dy in texts
+    )

@@ -2,14 +2,14 @@
 
 `latebloomer reproduce` makes them, in two modes. *as-written* simulates the library's own
 policies, which follow the text. *as-published* uses the conventions that made the published
-numbers; these are in `published_algorithms.py` and `as_published.py` and nowhere else.
+numbers; these are in `published_algorithms.py` and nowhere else.
 
-`reproduction.py` lists the figures and writes their files. `experiments.py` has the paper's
-settings, `series.py` the runs that several figures share, `section_8_claims.py` and
-`appendix_claims.py` each claim of the paper next to its check, and `claim_results.py` the
-verdicts. To add a figure, make a `Figure` (`workbench.py`) and add it to the list.
+`reproduction.py` lists the figures, decides the claims and writes the files. `experiments.py` has
+the paper's settings and the runs that several figures share, `claims.py` each claim of the paper
+next to its check. To add a figure, make a `Figure` (`workbench.py`) and add it to the list.
 """
 
 AS_WRITTEN, AS_PUBLISHED = "as-written", "as-published"
 MODES = (AS_WRITTEN, AS_PUBLISHED)
 PUBLISHED_RUNS = 100  # runs of each algorithm at each budget in the paper's figures
+WINDOW = 0.25  # epsilon, in all of its experiments

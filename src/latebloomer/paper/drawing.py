@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from latebloomer.page.figures import TEXT
+from latebloomer.page.svg import spread
 from latebloomer.paper import AS_PUBLISHED
 from latebloomer.paper.experiments import Setting
 from latebloomer.paper.workbench import Row, select
-from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, TEXT, Style, plain_ticks
+from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, Style, plain_ticks
 
 ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
@@ -127,20 +129,3 @@ def _end_of(ax: Any, line: Any) -> tuple[float, float]:
     """Return where a line ends, as shares of the axes."""
     x, y = ax.transLimits.transform(ax.transScale.transform(line.get_xydata()[-1]))
     return float(x), float(y)
-
-
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Return places up to 1, ordered as `wanted`, at least `gap` apart and close to them.
-
-    >>> [round(place, 2) for place in spread([0.5, 0.5, 1.0, 0.0, 1.0], 0.1)]
-    [0.5, 0.6, 0.9, 0.0, 1.0]
-    """
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    places, floor, ceiling = [*wanted], 0.0, 1.0
-    for i in order:
-        places[i] = max(places[i], floor)
-        floor = places[i] + gap
-    for i in reversed(order):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    return places

@@ -5,8 +5,7 @@ compares quantities, which have 95 % intervals: `measured(row) < 0.05` is a find
 if the interval contains the boundary. Findings combine with `&` and `~`, `all_of`, `any_of` and
 `at_least`. An open finding names the rows that leave it open; more runs of them may decide it.
 
-The sentences are in `section_8_claims.py` and `appendix_claims.py`, each next to its check;
-`claim_results.py` decides them.
+The sentences are in `claims.py`, each next to its check; `reproduction.py` decides them.
 """
 
 from __future__ import annotations
@@ -256,18 +255,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage of the paper; a check marked with one of its sentences joins its claims."""
+    """A passage of the paper; its sentences join its claims."""
 
     claims: list[Claim]  # the list that the claims join
     figure: str  # the figure whose rows decide them
     where: str
     setting: Setting
 
-    def __call__(self, sentence: str, decided_by: str) -> Callable[[Check], Check]:
-        """Mark a check as the one that decides a sentence."""
+    def __call__(self, sentence: str) -> Callable[[tuple[str, Check]], None]:
+        """Add a sentence with the check below it; `decided_by` says what the check decides by."""
+        return lambda check: self.claims.append(Claim(self, sentence, *check))
 
-        def add(check: Check) -> Check:
-            self.claims.append(Claim(self, sentence, decided_by, check))
-            return check
 
-        return add
+def decided_by(criterion: str) -> Callable[[Check], tuple[str, Check]]:
+    """Say what decides the claim above a check."""
+    return lambda check: (criterion, check)

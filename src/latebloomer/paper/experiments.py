@@ -1,21 +1,35 @@
-"""The paper's settings and algorithms, and the formula behind its exploration parameter."""
+"""The paper's settings and algorithms, and the runs behind the figures, in both modes.
+
+As written, the library's policies are simulated. As published, the trials of the published
+algorithms are drawn and counted as the authors did. Figures and claims that need the same runs
+share them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from latebloomer.core.kernel import lower
+from latebloomer.core.moves import phase_lengths
+from latebloomer.core.statistics import mean
+from latebloomer.errors import extra
+from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, WINDOW
+from latebloomer.paper import published_algorithms as published
+from latebloomer.paper.workbench import Row, Workbench, by_budget
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import make_policy
+from latebloomer.policies.registry import label_of, make_policy
 from latebloomer.policies.rising_ucbe import UCBE, RisingUCBE
-from latebloomer.problems import Gaussian, Noiseless, Problem, imdb, paper_a, paper_b
+from latebloomer.problems import Gaussian, Noiseless, Problem, paper_a, paper_b, problem
 from latebloomer.problems.curves import Floats
+from latebloomer.simulation.simulate import simulate
 from latebloomer.theory import NoExploration, exploration_limit, gaps
+from latebloomer.theory.complexity import TIE, best_arms
 
-WINDOW = 0.25
 BUDGETS = (
     100, 150, 200, 250, 300, 350, 400, 450, 500, 600, 700, 800, 900, 1000, 1200, 1400, 1600,
     1800, 2000, 2400, 2800, 3200,
@@ -113,7 +127,7 @@ def _means_b(budget: int) -> Floats:
 
 @cache
 def _recorded() -> Problem:
-    return imdb()
+    return problem("imdb")
 
 
 def _means_imdb(budget: int) -> Floats:
@@ -138,3 +152,249 @@ SETTING_B = Setting(
     "setting-b", 0.01, 1.001, 0.8, paper_b, _means_b, _scored_b, printed_change=280
 )
 IMDB = Setting("imdb", 0.05, 1.5, 0.8, _recorded, _means_imdb, _scored_imdb)
+
+Policies: TypeAlias = Mapping[str, Policy]
+Algorithms: TypeAlias = Mapping[str, tuple[str, float]]  # series: (algorithm, factor of its a)
+MULTIPLES = (0.02, 0.1, 1.0, 10.0, 50.0)  # of R-UCBE's a
+FACTORS = {f"R-UCBE {factor:g}".removesuffix(" 1"): factor for factor in MULTIPLES}
+DETAIL = tuple(range(100, 251, 5))
+DETAIL_RUNS = 1000  # as in the paper
+# Without noise the others do the same in every run, and so does Rest-Sure as written.
+RANDOM_ON_RECORDED = {AS_WRITTEN: ("Prob-1",), AS_PUBLISHED: ("Prob-1", "Rest-Sure")}
+
+
+# --- as written ---
+
+
+def simulated_rows(
+    problem: Problem, policies: Policies, budget: int, runs: int, jobs: int, panel: str = ""
+) -> list[Row]:
+    """Return the tidy rows of the library's policies at one budget."""
+    several = list(policies.values())
+    results = simulate(problem, several, budget, runs, threads=jobs, progress=False)
+    if len(results.cells) < len(policies) or any(cell.runs < runs for cell in results.cells):
+        raise KeyboardInterrupt  # Ctrl-C ended `simulate` early; it ends the reproduction too
+    best = problem.best(budget)
+    sigma = problem.noise.sd if isinstance(problem.noise, Gaussian) else 0.0
+    rows = []
+    for series, policy in policies.items():
+        cell = results.cell(label_of(policy), budget)
+        often = cell.recommendations.index(max(cell.recommendations))
+        counts = cell.pulls[best].items()
+        total, squares = (sum(n**power * runs for n, runs in counts) for power in (1, 2))
+        pulls, low, high = mean(total, squares, cell.runs)
+        measured = (*cell.error(), *cell.regret(), cell.runs, AS_WRITTEN, pulls, best, often)
+        rows.append(Row(series, budget, sigma, *measured, 1.0, panel, low, high))  # type: ignore[arg-type]
+    return rows
+
+
+# --- as published ---
+
+KERNELS: dict[str, Callable[[published.Setup, Any, Any, Any], int]] = {
+    "RR": published.round_robin,
+    "RR-SW": published.round_robin_window,
+    "UCB-E": published.ucb_e,
+    "R-UCBE": published.rising_ucbe,
+    "SR": published.successive_rejects,
+    "R-SR": published.rising_sr,
+    "Prob-1": published.prob_one,
+    "ETC": published.explore_then_commit,
+    "Rest-Sure": published.rest_sure,
+}
+SEEDED = "Prob-1"  # draws from the stream of the noise
+UNSEEDED = ("SR", "R-SR", "Rest-Sure")  # the authors drew an order, or an arm, without a seed
+UNSEEDED_STREAM = 1  # in place of the unseeded generator: seeds are [trial, this]
+REST_SURE_RHO = 0.8
+ROUNDS_OF_BATCH = 100_000  # rounds drawn before they are played: a few MB
+
+
+@cache
+def compiled(name: str) -> Any:
+    """Return `play_trials` compiled for an algorithm."""
+    numba = extra("numba", "the published conventions", "sim")
+    jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+    return lower(published.play_trials, jit, algorithm=KERNELS[name])
+
+
+def play_published(
+    setting: Setting, algorithms: Algorithms, budget: int, trials: int
+) -> dict[str, tuple[Any, Any]]:
+    """Run trials 0, 1, ...; return recommended arms (trials,) and pulls (trials, arms)."""
+    players = {
+        series: (name, compiled(name), setup_of(setting, name, factor, budget))
+        for series, (name, factor) in algorithms.items()
+    }
+    arms = len(setting.published_means(1))
+    outcomes = {
+        series: (np.zeros(trials, np.int64), np.zeros((trials, arms), np.int64))
+        for series in players
+    }
+    unseeded = any(name in UNSEEDED for name, _, _ in players.values())
+    size = max(1, ROUNDS_OF_BATCH // budget)  # calling compiled code takes a while
+    for first in range(0, trials, size):
+        at = slice(first, min(first + size, trials))
+        noise, seeded, ours = random_draws(setting, budget, range(at.start, at.stop), unseeded)
+        for series, (name, kernel, setup) in players.items():
+            recommended, pulls = outcomes[series]
+            uniforms = seeded if name == SEEDED else ours
+            kernel(setup, noise, uniforms, recommended[at], pulls[at])
+    return outcomes
+
+
+def setup_of(setting: Setting, name: str, factor: float, budget: int) -> published.Setup:
+    """Return what all trials of a series share."""
+    means = setting.published_means(budget)
+    a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
+    rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
+    ends = np.array(phase_lengths(len(means), budget))
+    return published.Setup(
+        means, ends, decays(budget, rho), factor * a(budget), setting.sigma, rho
+    )
+
+
+def decays(budget: int, rho: float) -> Floats:
+    """Return s^-rho for s = 0 (never read), 1, ..., T."""
+    return np.array([0.0, *(s**-rho for s in range(1, budget + 1))])
+
+
+def random_draws(
+    setting: Setting, budget: int, trials: range, unseeded: bool = True
+) -> tuple[Floats, ...]:
+    """Return, by trial, the noise, the uniforms that follow it in its stream, and our uniforms.
+
+    The recorded curves of IMDB have no noise, and nothing was seeded there. Our uniforms take as
+    long as the rest: they are replaced by the noise unless `unseeded`.
+    """
+    recorded, stream, found = setting.name == "imdb", np.random.RandomState(), []
+    for trial in trials:
+        stream.seed(trial)
+        noise = np.zeros(budget) if recorded else stream.normal(0, setting.sigma, budget)
+        ours = noise
+        if unseeded:
+            ours = np.random.default_rng([trial, UNSEEDED_STREAM]).random(2 * budget)
+        found.append((noise, stream.random_sample(budget), ours))
+    return tuple(np.array(rows) for rows in zip(*found, strict=True))
+
+
+def published_rows(
+    setting: Setting, algorithms: Algorithms, budget: int, trials: int
+) -> list[Row]:
+    """Return the tidy rows of one budget, with the published intervals."""
+    means = setting.published_means(budget)
+    best = int(best_arms(means, TIE)[budget])
+    against = best if setting.scored is None else setting.scored(budget)
+    rows = []
+    for series, (chosen, pulls) in play_published(setting, algorithms, budget, trials).items():
+        error = _interval(chosen != against, digits=2)
+        reached = means[chosen, pulls[np.arange(trials), chosen]]
+        regret = _interval(means[best, budget] - reached)
+        pulls_best, low, high = _interval(pulls[:, best])
+        often, factor = int(np.bincount(chosen).argmax()), algorithms[series][1]
+        measured = (*error, *regret, trials, AS_PUBLISHED, pulls_best, best, often)
+        rows.append(Row(series, budget, setting.sigma, *measured, factor, "", low, high))
+    return rows
+
+
+def _interval(values: Any, digits: int | None = None) -> tuple[float, float, float]:
+    """Return the mean and mean -+ 2 sd / sqrt(trials), rounded as the published errors are."""
+    half = 2 * float(values.std()) / len(values) ** 0.5
+    middle = float(values.mean())
+    half = half if digits is None else round(half, digits)
+    return middle, middle - half, middle + half
+
+
+# --- series of either mode ---
+
+
+def play(
+    bench: Workbench, setting: Setting, names: Iterable[str], runs: int, budget: int
+) -> list[Row]:
+    """Return rows of a setting at one budget, of algorithms or multiples of R-UCBE's a."""
+    factors = {name: FACTORS.get(name, 1.0) for name in names}
+    if bench.mode == AS_PUBLISHED:
+        made = {name: ("R-UCBE" if name in FACTORS else name, factors[name]) for name in factors}
+        return published_rows(setting, made, budget, runs)
+    a, sigma = setting.exploration(budget), setting.sigma
+    policies = the_nine(sigma, a) | {THEORY: RisingUCBE(exploration="theory", noise=sigma)}
+    for name, factor in FACTORS.items():
+        policies[name] = RisingUCBE(exploration=factor * a, noise=sigma)
+    wanted = {name: policies[name] for name in factors}
+    found = simulated_rows(setting.problem(), wanted, budget, runs, bench.jobs)
+    return [row._replace(factor=factors[row.algorithm]) for row in found]
+
+
+def _names(mode: str) -> tuple[str, ...]:
+    """Return the nine algorithms, and as written R-UCBE with the theory's a."""
+    return ALGORITHMS if mode == AS_PUBLISHED else (*ALGORITHMS, THEORY)
+
+
+def _at_budgets(
+    bench: Workbench, name: str, setting: Setting, names: Iterable[str],
+    budgets: Sequence[int] = BUDGETS, runs: int | None = None,
+) -> list[Row]:  # fmt: skip
+    runs = bench.runs if runs is None else runs
+    played = partial(play, bench, setting, names, runs)
+    return bench.parts(f"{name}.{bench.mode}.{runs}", budgets, by_budget, played)
+
+
+def errors(bench: Workbench, setting: Setting) -> list[Row]:
+    """Return the rows of all algorithms at the 22 budgets."""
+    return _at_budgets(bench, f"{setting.name}-{setting.sigma:g}", setting, _names(bench.mode))
+
+
+def noise(bench: Workbench) -> list[Row]:
+    """Return the rows of setting A at six noise levels."""
+    return [
+        row._replace(panel=f"sigma={sigma:g}")
+        for sigma in SIGMAS
+        for row in errors(bench, replace(SETTING_A, sigma=sigma))
+    ]
+
+
+def multiples(bench: Workbench) -> list[Row]:
+    """Return R-UCBE at multiples of a: near the last change of the best arm, and everywhere."""
+    detail = _at_budgets(bench, "exploration-detail", SETTING_A, FACTORS, DETAIL, DETAIL_RUNS)
+    budgets = _at_budgets(bench, "exploration-budgets", SETTING_A, FACTORS)
+    return [
+        *(row._replace(panel="detail") for row in detail),
+        *(row._replace(panel="budgets") for row in budgets),
+    ]
+
+
+def imdb(bench: Workbench) -> list[Row]:
+    """Return the recorded curves at 11 budgets; one run, without interval, if nothing is drawn."""
+    IMDB.problem()  # raises immediately if there is no data
+    names = _names(bench.mode)
+    drawn = [name for name in names if name in RANDOM_ON_RECORDED[bench.mode]]
+    fixed = [name for name in names if name not in drawn]
+
+    def played(budget: int) -> list[Row]:
+        found = [_exact(row) for row in play(bench, IMDB, fixed, 1, budget)]
+        found += play(bench, IMDB, drawn, bench.runs, budget)
+        return sorted(found, key=lambda row: names.index(row.algorithm))
+
+    return bench.parts(f"imdb.{bench.mode}.{bench.runs}", IMDB_BUDGETS, by_budget, played)
+
+
+def _exact(row: Row) -> Row:
+    """Return the row without intervals: another run would be the same."""
+    return row._replace(
+        error_low=row.error, error_high=row.error, regret_low=row.regret, regret_high=row.regret,
+        pulls_low=row.pulls_best, pulls_high=row.pulls_best,
+    )  # fmt: skip
+
+
+def more_runs(bench: Workbench, setting: Setting, rows: Sequence[Row], runs: int) -> list[Row]:
+    """Return these rows of a setting over more runs; the folder stores them like the others."""
+
+    def key_of(row: Row) -> tuple[str, int, float]:
+        return row.algorithm, row.T, row.sigma
+
+    def played(key: tuple[str, int, float]) -> list[Row]:
+        name, budget, sigma = key
+        return play(bench, replace(setting, sigma=sigma or setting.sigma), [name], runs, budget)
+
+    keys = list(dict.fromkeys(map(key_of, rows)))
+    found = bench.parts(f"more-{setting.name}.{bench.mode}.{runs}", keys, key_of, played)
+    by_key = {key_of(row): row for row in found}
+    return [by_key[key_of(row)]._replace(panel=row.panel) for row in rows]

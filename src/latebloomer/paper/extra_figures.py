@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 from latebloomer import theory
 from latebloomer.core.statistics import student
-from latebloomer.paper import AS_WRITTEN, drawing
-from latebloomer.paper.experiments import SETTING_A, SETTING_B, WINDOW, the_nine
-from latebloomer.paper.series import simulated_rows
-from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
+from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
+from latebloomer.paper.experiments import SETTING_A, SETTING_B, simulated_rows, the_nine
+from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, by_budget, select
 from latebloomer.policies.registry import make_policy
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import FAMILIES, Problem, lower_bound, random_problem
@@ -100,9 +99,7 @@ def _measured(bench: Workbench, name: str, curves: Floats) -> list[Row]:
             found += simulated_rows(problem, pulling, budget, bench.runs, bench.jobs)
         return found
 
-    return bench.parts(
-        f"bounds-{name}.{AS_WRITTEN}.{bench.runs}", BUDGETS, lambda row: row.T, play
-    )
+    return bench.parts(f"bounds-{name}.{AS_WRITTEN}.{bench.runs}", BUDGETS, by_budget, play)
 
 
 def _rising_ucbe(curves: Floats, behind: Floats, beta: float, c: float) -> Guarantee:
@@ -155,9 +152,7 @@ GUARANTEES = {"R-UCBE": _rising_ucbe, "R-SR": _rising_sr, "RR-SW": _round_robin_
 FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn here
 
 
-@partial(
-    Figure, "bounds", "Guarantees next to measured error and regret, T up to 10^7", bound_rows
-)
+@partial(Figure, "bounds", "Guarantees next to measurements, T up to 10^7", bound_rows)
 def bounds(pyplot: Any, rows: list[Bound], mode: str) -> Shown:
     """Draw a column of panels for each problem: error above, regret below."""
     drawn, axes = pyplot.subplots(
@@ -172,12 +167,11 @@ def bounds(pyplot: Any, rows: list[Bound], mode: str) -> Shown:
     axes[1, 0].set_ylabel("simple regret")
     drawing.shared_legend(drawn, axes[1, 0], columns=5)
     return drawn, [
-        "beta = 1.3 in A (the paper's), 3/2 in B, where the paper's 1.001 gives minimum budgets "
-        "beyond any float, 3 in the lower-bound instance (4 arms, gaps .1); c is the smallest "
-        f"that fits. R-UCBE is simulated with the theory's a up to T = {PLAYED}; its bounds are "
-        "for argmax B, as Algorithm 1 is printed, with a = a*, exact from the curves up to "
-        f"T = {EXACT} and by the closed form beyond. R-SR's and RR-SW's bounds are those that the "
-        "proofs support (16 in place of 8).",
+        "beta = 1.3 in A, 3/2 in B, where the paper's 1.001 gives budgets beyond any float, 3 in "
+        "the lower-bound instance (4 arms, gaps .1); c is the smallest that fits. R-UCBE is run "
+        f"with the theory's a up to T = {PLAYED}; its bounds are for argmax B with a = a*, from "
+        f"the curves up to T = {EXACT}, by the closed form beyond. R-SR's and RR-SW's bounds are "
+        "those that the proofs support (16 in place of 8).",
         *(_where_a_bound_applies(problem, select(rows, problem=problem)) for problem in CASES),
     ]
 
@@ -198,12 +192,10 @@ def _panel(ax: Any, rows: list[Bound], what: str) -> None:
         own, style = select(rows, algorithm=name), drawing.style(name)
         seen = [row for row in own if row.runs]
         unseen = [row for row in seen if what == "error" and row.error == 0]
-        tops = [
-            row.error_high if row in unseen else max(getattr(row, what), floor) for row in seen
-        ]
-        ax.plot([row.T for row in seen], tops, label=name, **style.line())
-        ax.plot([row.T for row in unseen], [row.error_high for row in unseen], "o",
-                color=style.color, mfc="white", ms=7, zorder=4)  # fmt: skip
+        tops = {row.T: max(getattr(row, what), floor) for row in seen}
+        tops |= (ends := {row.T: row.error_high for row in unseen})
+        ax.plot([*tops], [*tops.values()], label=name, **style.line())
+        ax.plot([*ends], [*ends.values()], "o", color=style.color, mfc="white", ms=7, zorder=4)
         sure = {row.T: getattr(row, f"{what}_bound") for row in own if row.guarantee == "yes"}
         sure = {budget: max(bound, floor) for budget, bound in sure.items() if isfinite(bound)}
         ax.plot([*sure], [*sure.values()], "--", color=style.color, lw=1, marker="v",
@@ -257,9 +249,7 @@ def _mean(values: list[float]) -> tuple[float, float, float]:
     return middle, middle - half, middle + half
 
 
-@partial(
-    Figure, "families", "Error and regret on random instances of six families (ours)", family_rows
-)
+@partial(Figure, "families", "Random instances of six families (ours)", family_rows)
 def families(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw a column of panels for each family: error above, regret below."""
     drawn, axes = pyplot.subplots(
@@ -280,9 +270,8 @@ def families(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     ahead = sum(error["R-SR"] < error["R-UCBE"] for error in errors)
     return drawn, [
         f"{INSTANCES} random instances of each family, {ARMS} arms, sigma = {SIGMA:g}, "
-        f"{rows[0].runs // INSTANCES} runs each; intervals are Student's over instances, which "
-        "differ most. R-UCBE has the theory's exploration; UCB-E knows the gaps; SH is Successive "
-        "Halving.",
+        f"{rows[0].runs // INSTANCES} runs each; intervals are Student's over instances. R-UCBE "
+        "has the theory's exploration; UCB-E knows the gaps; SH is Successive Halving.",
         f"R-SR's error is below R-UCBE's in {ahead} of {len(cells)} cells. Smallest mean regret: "
         f"{won}.",
     ]

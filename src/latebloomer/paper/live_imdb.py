@@ -23,9 +23,9 @@ from latebloomer.paper import drawing
 from latebloomer.paper.experiments import IMDB
 from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import DATA
+from latebloomer.problems.recorded import DATA
+from latebloomer.simulation.local_runs import progress_bar
 from latebloomer.simulation.plots import plain_ticks, side_legend
-from latebloomer.simulation.progress_bar import Progress
 
 FILE = Path("data", "imdb", "imdb_bow10k.npz")
 SOURCE = (
@@ -116,9 +116,8 @@ def train_network(name: str, reviews: Reviews, runs: range, steps: int) -> Predi
         p = 1.0 / (1.0 + np.exp(-np.clip(total[:, 0], -500.0, 500.0)))
         yield (p if t > 1 else np.full(len(runs), 0.5)), y  # before it is fitted it returns .5
         rate = RATE * sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
-        for part, grad, m, v in zip(
-            theta, gradients(theta, inputs, (p - y)[:, None]), first, second, strict=True
-        ):
+        slopes = gradients(theta, inputs, (p - y)[:, None])
+        for part, grad, m, v in zip(theta, slopes, first, second, strict=True):
             m[:] = FIRST * m + (1.0 - FIRST) * grad
             v[:] = SECOND * v + (1.0 - SECOND) * grad * grad
             part -= rate * m / (np.sqrt(v) + TINY)
@@ -161,12 +160,12 @@ def live_curve(name: str, reviews: Reviews, runs: int, steps: int) -> list[Bin]:
     """Return the learner's accuracy by bins of steps, over runs, next to the recorded curve."""
     recorded = IMDB.problem().means(steps)[IMDB.problem().names.index(name)]
     train, right = train_linear if name in RATES else train_network, np.zeros(steps)
-    with Progress(runs, f"runs of {name}") as bar:
+    with progress_bar(runs, f"runs of {name}") as advance:
         for first in range(0, runs, MOST_TOGETHER):
             batch = range(first, min(first + MOST_TOGETHER, runs))
             for t, (p, y) in enumerate(train(name, reviews, batch, steps)):
                 right[t] += ((p > 0.5) == y).sum()
-            bar.advance(len(batch))
+            advance(len(batch))
     rows = []
     for end in range(BIN_STEPS, steps + 1, BIN_STEPS):
         at = slice(end - BIN_STEPS, end)
@@ -183,21 +182,17 @@ def live_curves(bench: Workbench) -> list[Bin]:
 
 
 NETWORKS_DIFFER = (
-    "Runs of a network differ far more than the sd shows, which counts right and wrong within "
-    "runs only: some initial weights never leave accuracy .5. Over runs the sd of one is about .1 "
-    "to .15: .008 for a mean of 300 runs, .004 for the recorded 1000. With 300 runs of 5000 steps "
-    "the largest differences were +.018 (NN112), -.025 (NN1), -.023 (NN2), +.013 (NN22) and +.019 "
-    "(NN222); with 1000 runs of 2000 steps, -.016 (NN1) and -.012 (NN2)."
+    "Runs of a network differ far more than the sd shows, which is within runs only: some initial "
+    "weights never leave accuracy .5. Over runs the sd is .1 to .15: .008 for a mean of 300 runs, "
+    ".004 for the recorded 1000. With 300 runs of 5000 steps the differences were up to .025 "
+    "(NN1), with 1000 runs of 2000 steps up to .016."
 )
 
 
-@partial(
-    Figure,
-    "imdb-live",
-    "The seven IMDB learners trained live (not part of all)",
-    live_curves,
-    in_all=False,
-)
+TITLE = "The seven IMDB learners trained live (not part of all)"
+
+
+@partial(Figure, "imdb-live", TITLE, live_curves, in_all=False)
 def imdb_live(pyplot: Any, rows: list[Bin], mode: str) -> Shown:
     """Draw the live curves, with the recorded ones dotted."""
     drawn, ax = pyplot.subplots(figsize=(7, 4), layout="constrained")

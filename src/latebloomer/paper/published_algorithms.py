@@ -33,7 +33,7 @@ import numpy as np
 
 from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import numpy_kernel as kernel
-from latebloomer.paper.experiments import WINDOW
+from latebloomer.paper import WINDOW
 from latebloomer.problems.curves import Floats
 
 TENFOLD = 10.0  # departure 1
@@ -245,9 +245,9 @@ def refit(decay: Any, fit: Any, losses: Any, i: int, n: int) -> None:
 
 
 @kernel
-def loss_at(fit: Any, i: int, m: float, rho: float) -> float:
-    """Return the fitted loss of arm i at m pulls; infinite at m = 0 for a falling loss."""
-    return fit[i, 5] + fit[i, 4] / m**rho
+def losses_at(fit: Any, m: float, rho: float) -> Any:
+    """Return the fitted loss of each arm at m pulls; infinite at m = 0 for a falling loss."""
+    return fit[:, 5] + fit[:, 4] / m**rho
 
 
 @kernel
@@ -261,11 +261,8 @@ def width(tau: int, arms: int, budget: int, rho: float) -> float:
 @kernel
 def sure_winner(loss: Any, sure: float) -> int:
     """Return the arm whose loss is below all others' by more than `sure`, or -1."""
-    i, others = int(np.argmin(loss)), inf
-    for j in range(len(loss)):
-        if j != i:
-            others = min(others, loss[j])
-    return i if loss[i] < others - sure else -1
+    i = int(np.argmin(loss))
+    return i if loss[i] < np.sort(loss)[1] - sure else -1
 
 
 @kernel
@@ -280,8 +277,7 @@ def explore_then_commit(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
         losses[i, n[i] - 1] = 1.0 - x
         refit(setup.decay, fit, losses, i, n[i])
         if chosen < 0 and i == arms - 1:
-            for j in range(arms):
-                loss[j] = loss_at(fit, j, budget - n[i] * (arms - 1), rho)
+            loss = losses_at(fit, budget - n[i] * (arms - 1), rho)
             chosen = sure_winner(loss, 2 * width(n[i], arms, budget, rho))
     return int(np.argmin(loss)) if chosen < 0 else chosen
 
@@ -300,11 +296,10 @@ def rest_sure(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
         if chosen >= 0:
             continue
         if i != active[-1]:
-            loss[i] = loss_at(fit, i, budget - n[i] * (arms - 1), rho)
+            loss[i] = losses_at(fit, budget - n[i] * (arms - 1), rho)[i]
             continue
         m, sure = budget + phase - t - 1, 2 * width(phase, arms, budget, rho)
-        for j in range(arms):
-            loss[j] = loss_at(fit, j, m, rho)
+        loss = losses_at(fit, m, rho)
         chosen = stop_early(fit, loss, len(active), m, sure, rho, uniforms[t])
         if chosen < 0 and (t + 1) % COMPARE_EVERY == 0:
             active = compare(fit, active, phase, m, sure, rho)
@@ -319,9 +314,7 @@ def stop_early(fit: Any, loss: Any, size: int, m: int, sure: float, rho: float, 
     winner = sure_winner(loss, sure)
     if winner >= 0:
         return winner
-    later = inf
-    for j in range(len(loss)):
-        later = min(later, loss_at(fit, j, m - size + 1, rho))
+    later = losses_at(fit, m - size + 1, rho).min()
     return int(u * size) if later - sure > loss.min() else -1
 
 
@@ -343,13 +336,15 @@ def comparisons_won(fit: Any, i: int, j: int, phase: int, m: int, sure: float, r
 
     The difference is monotone in s, so there are none unless one of the two ends has it.
     """
-    ends = max(
-        loss_at(fit, i, phase, rho) - loss_at(fit, j, phase, rho),
-        loss_at(fit, i, m, rho) - loss_at(fit, j, m, rho),
-    )
-    if ends <= sure:
-        return 0
+    ends = max(excess(fit, i, j, phase, rho), excess(fit, i, j, m, rho))
     won = 0
-    for s in range(phase, m + 1):
-        won += int(loss_at(fit, i, s, rho) - loss_at(fit, j, s, rho) > sure)
+    if ends > sure:
+        for s in range(phase, m + 1):
+            won += int(excess(fit, i, j, s, rho) > sure)
     return won
+
+
+@kernel
+def excess(fit: Any, i: int, j: int, s: float, rho: float) -> float:
+    """Return the fitted loss of arm i at s pulls less that of arm j."""
+    return fit[i, 5] + fit[i, 4] / s**rho - (fit[j, 5] + fit[j, 4] / s**rho)

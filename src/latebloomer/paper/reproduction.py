@@ -7,16 +7,21 @@ import csv
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from latebloomer import paper
 from latebloomer._util.atomic_files import make_folder, write_file
+from latebloomer.core.statistics import share
 from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
-from latebloomer.page.html_document import html_document
-from latebloomer.paper import MODES, extra_figures, live_imdb, setting_figures, theory_figures
-from latebloomer.paper import claim_results as claims
-from latebloomer.paper.workbench import PARTS, Figure, Workbench, write_rows
+from latebloomer.page.race_html import html_document, page_file
+from latebloomer.paper import experiments as ex
+from latebloomer.paper import extra_figures, live_imdb, setting_figures, theory_figures
+from latebloomer.paper.claims import CLAIMS
+from latebloomer.paper.evidence import Claim, Evidence
+from latebloomer.paper.workbench import PARTS, Figure, Row, Workbench, read_rows, write_rows
 from latebloomer.simulation.plots import write_figure
 from latebloomer.version import __version__
 
@@ -64,7 +69,13 @@ def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
     folder is touched.
     """
     figures = chosen(names)
-    require(bench.mode in MODES, "mode", bench.mode, f"one of {', '.join(MODES)}", "no other is")
+    require(
+        bench.mode in paper.MODES,
+        "mode",
+        bench.mode,
+        f"one of {', '.join(paper.MODES)}",
+        "no other is",
+    )
     require(bench.runs >= 1, "runs", bench.runs, "at least 1", "it counts runs")
     require(bench.jobs >= 1, "jobs", bench.jobs, "at least 1", "it counts threads")
     extra("matplotlib", "figures", "plots").use("Agg")
@@ -83,7 +94,7 @@ def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
             continue
         spent = "kept" if found else f"{time.perf_counter() - started:.1f} s"
         bench.say(f"{figure.name:16} {spent:>8}  {bench.folder / figure.name}.png")
-    write_page(bench, claims.decide_claims(bench, figures))
+    write_page(bench, decide_claims(bench, figures))
     bench.say(f"{'index':16} {'':>8}  {bench.folder / 'index.html'}")
     return failures
 
@@ -118,19 +129,6 @@ def _record(bench: Workbench, figure: Figure) -> Path:
 
 # --- the page `index.html`: every picture, the numbers behind it and the claims ---
 
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2rem auto;padding:0 1rem}
-body{color:#1b1f24} h1{font-size:1.7rem}
-h2{font-size:1.15rem;margin-top:2.5rem;border-top:1px solid #d8dee4;padding-top:1rem}
-img{max-width:100%;height:auto} table{border-collapse:collapse;font-size:12.5px;width:100%}
-th,td{border-bottom:1px solid #e4e8ec;padding:.25rem .5rem;text-align:left;vertical-align:top}
-th{background:#f6f8fa;position:sticky;top:0} .scroll{max-height:26rem;overflow:auto}
-.numbers td{font-variant-numeric:tabular-nums;white-space:nowrap}
-.claims td:nth-child(3){white-space:nowrap;font-weight:600} .reproduced{color:#1a7f37}
-.only{color:#9a6700} .not{color:#cf222e} .undecided,.note,.meta{color:#57606a}
-nav a{margin-right:.8rem;white-space:nowrap}
-summary{cursor:pointer;color:#0969da;margin:.4rem 0} code{background:#f6f8fa;padding:.1rem .25rem}
-"""
 ABOUT = (
     f"<p class='meta'>Made by latebloomer {__version__}. <b>as-written</b> simulates the text's "
     "definitions with the library's policies; <b>as-published</b> uses the conventions that made "
@@ -142,33 +140,25 @@ ABOUT = (
 MOST_ROWS = 600  # of a table on the page; the file has all
 
 
-def write_page(bench: Workbench, results: Sequence[claims.ClaimResult]) -> None:
+def write_page(bench: Workbench, results: Sequence[ClaimResult]) -> None:
     """Write the page of all figures that are in the folder."""
     made = [figure for figure in FIGURES if _record(bench, figure).is_file()]
     links = " ".join(f'<a href="#{figure.name}">{figure.name}</a>' for figure in made)
     body = "\n".join(_section(bench, figure) for figure in made)
     title = "Best arm identification for stochastic rising bandits, reproduced"
     text = f"<h1>{title}</h1>{ABOUT}<nav>{links}</nav>{_claims(results)}{body}"
-    write_file(bench.folder / "index.html", html_document("The paper, reproduced", STYLE, text))
+    page = html_document("The paper, reproduced", page_file("reproduction.css"), text)
+    write_file(bench.folder / "index.html", page)
 
 
-def _claims(results: Sequence[claims.ClaimResult]) -> str:
+def _claims(results: Sequence[ClaimResult]) -> str:
     if not results:
         return ""
     counts = ", ".join(
-        f"{sum(result.verdict == word for result in results)} {word}" for word in claims.VERDICTS
+        f"{sum(result.verdict == word for result in results)} {word}" for word in VERDICTS
     )
     head = ("claim", "decided by", "verdict", "as written", "as published")
-    rows = [
-        (
-            f"{one.claim} ({one.where})",
-            one.decided_by,
-            one.verdict,
-            one.as_written,
-            one.as_published,
-        )
-        for one in results
-    ]
+    rows = [(f"{one.claim} ({one.where})", *one[3:]) for one in results]
     return f"<h2 id='claims'>Claims</h2><p>{counts}.</p>{_table('claims', head, rows)}"
 
 
@@ -197,7 +187,7 @@ def _table(kind: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str
 
 
 def _cell(text: str) -> str:
-    kind = f" class='{text.split()[0]}'" if text in claims.VERDICTS else ""
+    kind = f" class='{text.split()[0]}'" if text in VERDICTS else ""
     return f"<td{kind}>{escape(text)}"
 
 
@@ -211,3 +201,112 @@ def _short(cell: str) -> str:
         return f"{float(cell):.4g}" if "." in cell or "e" in cell else cell
     except ValueError:
         return cell
+
+
+# --- the claims, decided from the runs of both modes: the file `claims.csv` ---
+
+VERDICTS = ("reproduced", "only as published", "not reproduced", "undecided")
+REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = VERDICTS
+FILE = "claims.csv"
+MOST_RUNS = 10_000  # limit for a row that leaves a claim open
+MOST_PULLS = 5e7  # limit on additional pulls for one claim, about two seconds
+BY_SUMS = ("RR", "RR-SW", "SR", "R-SR")  # `simulate` plays them by sums, at almost no cost
+AT_A_TIME = 8  # rows: the first few may decide the claim
+
+
+class ClaimResult(NamedTuple):
+    """A decided claim: a row of the file."""
+
+    figure: str
+    where: str
+    claim: str
+    decided_by: str
+    verdict: str  # one of the four words above
+    as_written: str
+    as_published: str
+
+
+def decide_claims(bench: Workbench, figures: Sequence[Figure]) -> list[ClaimResult]:
+    """Decide the claims of these figures; results of other figures in the folder are kept."""
+    path, made = bench.folder / FILE, {figure.name: figure for figure in figures}
+    before: list[ClaimResult] = read_rows(path, ClaimResult)
+    results = []
+    for name in dict.fromkeys(claim.passage.figure for claim in CLAIMS):
+        old = [result for result in before if result.figure == name]
+        results += _decide(bench, made[name]) if name in made else old
+    if results:
+        write_rows(path, results)
+    return results
+
+
+def _decide(bench: Workbench, figure: Figure) -> list[ClaimResult]:
+    """Decide the claims of one figure; none if its data are missing."""
+    as_written = replace(bench, mode=paper.AS_WRITTEN)
+    as_published = replace(bench, mode=paper.AS_PUBLISHED, runs=paper.PUBLISHED_RUNS)
+    try:
+        written = figure.rows(as_written)
+        published = with_wilson(figure.rows(as_published))
+    except LatebloomerError:
+        return []
+    results = []
+    for claim in (claim for claim in CLAIMS if claim.passage.figure == figure.name):
+        ours = decide(as_written, claim, written)
+        theirs = claim.check(published)
+        if ours.finding.holds is False:  # else the verdict does not depend on theirs
+            theirs = decide(as_published, claim, published)
+        results.append(result_of(claim, ours, theirs))
+    return results
+
+
+def decide(bench: Workbench, claim: Claim, rows: Sequence[Row]) -> Evidence:
+    """Return the evidence for a claim; repeat rows that leave it open ten times as often.
+
+    It stays open if `MOST_RUNS` do not decide it, or would take more than `MOST_PULLS`.
+    """
+    found, pulls = claim.check(rows), 0
+    by_sums = BY_SUMS if bench.mode == paper.AS_WRITTEN else ()
+    while found.finding.holds is None:
+        drawn = [row for row in found.finding.rows if row.error_low < row.error_high]
+        runs = min(MOST_RUNS, 10 * min((row.runs for row in drawn), default=MOST_RUNS))
+        few = [row for row in drawn if row.runs < runs][:AT_A_TIME]
+        pulls += runs * sum(row.T for row in few if row.algorithm not in by_sums)
+        if not few or pulls > MOST_PULLS:
+            break
+        more = ex.more_runs(bench, claim.passage.setting, few, runs)
+        if bench.mode == paper.AS_PUBLISHED:
+            more = with_wilson(more)
+        replaced = dict(zip(few, more, strict=True))
+        rows = [replaced.get(row, row) for row in rows]
+        found = claim.check(rows)
+    return found
+
+
+def with_wilson(rows: Sequence[Row]) -> list[Row]:
+    """Return published rows with Wilson's intervals: the printed ones have no width at 0 of 100.
+
+    Rows of one run are not random and keep an interval without width.
+    """
+    wilson = [share(round(row.error * row.runs), row.runs) for row in rows]
+    return [
+        row._replace(error_low=ends.low, error_high=ends.high) if row.runs > 1 else row
+        for row, ends in zip(rows, wilson, strict=True)
+    ]
+
+
+def result_of(claim: Claim, written: Evidence, published: Evidence) -> ClaimResult:
+    """Return the verdict on a claim; the text's own definitions come first."""
+    verdict = verdict_of(written.finding.holds, published.finding.holds)
+    where = (claim.passage.figure, claim.passage.where, claim.sentence, claim.decided_by)
+    return ClaimResult(*where, verdict, _as_text(written), _as_text(published))
+
+
+def verdict_of(written: bool | None, published: bool | None) -> str:
+    """Return the verdict for the answers of both modes; None stands for open."""
+    if written is None or (written is False and published is None):
+        return UNDECIDED
+    return REPRODUCED if written else ONLY_PUBLISHED if published else NOT
+
+
+def _as_text(evidence: Evidence) -> str:
+    word = {True: "holds", False: "fails", None: "open"}[evidence.finding.holds]
+    return f"{word} ({evidence.finding.runs()}): {evidence.numbers}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.core.statistics import pooled_noise
-from latebloomer.paper import AS_PUBLISHED, drawing, series
+from latebloomer.paper import AS_PUBLISHED, drawing
 from latebloomer.paper import experiments as ex
 from latebloomer.paper.evidence import short, successes, values_of
 from latebloomer.paper.experiments import IMDB, SETTING_A, SETTING_B, Setting
@@ -106,43 +106,37 @@ def budget_figure(name: str, title: str, setting: Setting, what: str = "error") 
 
     def show(pyplot: Any, rows: list[Row], mode: str) -> Shown:
         change = drawing.last_change(setting, mode)
-        drawn, axes = drawing.budget_panels(
-            pyplot, {"": rows}, (6.4, 3.6), change=change, what=what
-        )
+        size = (6.4, 3.6)
+        drawn, axes = drawing.budget_panels(pyplot, {"": rows}, size, change=change, what=what)
         drawing.label_ends(axes[0, 0])
         return drawn, notes_on_a(setting, mode)
 
-    return Figure(name, title, partial(series.errors, setting=setting), show)
+    return Figure(name, title, partial(ex.errors, setting=setting), show)
 
 
-setting_a = budget_figure(
-    "setting-a", "Error in setting A, nine algorithms, 22 budgets (section 8)", SETTING_A
-)
-simple_regret = budget_figure(
-    "simple-regret", "Simple regret in setting A (section 8)", SETTING_A, "regret"
-)
+setting_a = budget_figure("setting-a", "Error in setting A (section 8)", SETTING_A)
+regret_title = "Simple regret in setting A (section 8)"
+simple_regret = budget_figure("simple-regret", regret_title, SETTING_A, "regret")
 setting_b = budget_figure("setting-b", "Error in setting B (appendix H)", SETTING_B)
 
 
-@partial(
-    Figure, "exploration", "R-UCBE at a/50, a/10, a, 10a and 50a (section 8)", series.multiples
-)
+@partial(Figure, "exploration", "R-UCBE at a/50, a/10, a, 10a and 50a (section 8)", ex.multiples)
 def exploration(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw two panels: around the change of the best arm, and all budgets."""
     own = [select(rows, panel=panel) for panel in ("detail", "budgets")]
     panels = {f"$T$ up to {part[-1].T}, {part[0].runs} runs": part for part in own}
     change = drawing.last_change(SETTING_A, mode)
-    styles = dict(zip(series.FACTORS, drawing.ARM_STYLES, strict=False))
+    styles = dict(zip(ex.FACTORS, drawing.ARM_STYLES, strict=False))
     drawn, axes = drawing.budget_panels(pyplot, panels, (9.6, 3.4), (1, 2), change, styles=styles)
     multiples = ("$a/50$", "$a/10$", "$a$", "$10a$", "$50a$")
-    drawing.label_ends(axes[0, -1], dict(zip(series.FACTORS, multiples, strict=True)))
+    drawing.label_ends(axes[0, -1], dict(zip(ex.FACTORS, multiples, strict=True)))
     return drawn, [
         "a is that of the authors' configuration in either mode; as published, the bonus has 10 "
         "times that."
     ]
 
 
-@partial(Figure, "noise", "Error in setting A at six noise levels (appendix H)", series.noise)
+@partial(Figure, "noise", "Error in setting A at six noise levels (appendix H)", ex.noise)
 def noise(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw six panels, two in a row, in order of sigma."""
     panels = {rf"$\sigma = {sigma:g}$": select(rows, sigma=sigma) for sigma in ex.SIGMAS}
@@ -229,13 +223,12 @@ SMOOTH = 101  # steps
 EVERY = 50  # steps between two points of the curves
 
 
-@partial(Figure, "imdb", "Table 2: recommendations on IMDB (appendix H)", series.imdb)
+@partial(Figure, "imdb", "Table 2: recommendations on IMDB (appendix H)", ex.imdb)
 def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw Table 2: recommended arms at 11 budgets, and at how many they are right."""
     scored = IMDB.scored if mode == AS_PUBLISHED else None
-    optimal = [
-        scored(budget) if scored else select(rows, T=budget)[0].best for budget in ex.IMDB_BUDGETS
-    ]
+    best = scored or (lambda budget: select(rows, T=budget)[0].best)
+    optimal = [best(budget) for budget in ex.IMDB_BUDGETS]
     names = [name for name in TABLE_ORDER if select(rows, algorithm=name)]
     drawn, ax = pyplot.subplots(figsize=(9.6, 0.36 * (len(names) + 3)), layout="constrained")
     ax.set_axis_off()
@@ -257,9 +250,9 @@ def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     sigma = pooled_noise(list(IMDB.problem().means(ex.IMDB_BUDGETS[-1])))
     also = ", as is Rest-Sure's" if mode == AS_PUBLISHED else ""
     return drawn, [
-        "Arms from 0: NN112, NN1, NN2, NN22, NN222, OGD, LR. The paper's row of optimal arms "
-        "(5, 5, 2, 2, ...) is hard-coded; the recorded curves give 5, 5, 5, 5, 2, ... As "
-        "published, success is counted against the paper's row, as written against the curves.",
+        "Arms from 0: NN112, NN1, NN2, NN22, NN222, OGD, LR. The paper's row of optimal arms (5, "
+        "5, 2, 2, ...) is hard-coded, and success is counted against it as published; as written, "
+        "against the recorded curves, which give 5, 5, 5, 5, 2, ...",
         f"Right at how many of {len(ex.IMDB_BUDGETS)} budgets: {values_of(successes(rows), 2)}. "
         "Prob-1 draws its pulls: its cells show the arm recommended most often, and its count is "
         f"a mean over runs{also}.",

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.core.estimators import follow, projected_mean_of, recent_mean_of
-from latebloomer.paper import AS_WRITTEN, drawing
-from latebloomer.paper.experiments import SETTING_B, WINDOW, the_nine
-from latebloomer.paper.series import simulated_rows
+from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
+from latebloomer.paper.evidence import largest
+from latebloomer.paper.experiments import SETTING_B, simulated_rows, the_nine
 from latebloomer.paper.workbench import Figure, Row, Shown, Workbench, select
 from latebloomer.policies.rising_ucbe import RisingUCBE
 from latebloomer.problems import Gaussian, Problem, lower_bound
@@ -144,12 +144,9 @@ def _play_instances(
     keys = [(budget, panel) for budget in budgets for panel in panels]
     name = f"{name}.{AS_WRITTEN}.{bench.runs}"
     rows = bench.parts(name, keys, lambda row: (row.T, row.panel), play)
-    return rows + [
-        max(select(rows, algorithm=name, T=budget), key=lambda row: row.error)._replace(
-            panel=WORST
-        )
-        for name, budget in dict.fromkeys((row.algorithm, row.T) for row in rows)
-    ]
+    cells = dict.fromkeys((row.algorithm, row.T) for row in rows)
+    worst = [largest(select(rows, algorithm=name, T=budget)) for name, budget in cells]
+    return rows + [row._replace(panel=WORST) for row in worst]
 
 
 # --- Theorem 3: below a budget no rule is right on every instance, even without noise ---
@@ -230,14 +227,12 @@ def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     return drawn, [
         f"{ARMS} arms, beta = {BETA:g}, all gaps {GAP:g} in the limit, sigma = {SIGMA:g}. Shown: "
         f"the largest error over nu and nu^(i), i in {WINNERS[1:]} (panel 'worst' of the file). "
-        f"Below T = {least} Theorem 3 claims, for every algorithm, an instance with error at "
-        f"least 1 - 1/K = {guess:.3f}. The nine are no better: the smallest such error is "
-        f"{low.error:g} ({low.algorithm}, T = {low.T}, 95 % interval {low.error_low:.3f} to "
-        f"{low.error_high:.3f}).",
+        f"Below T = {least} Theorem 3 claims an error of at least 1 - 1/K = {guess:.3f}. The nine "
+        f"are no better: the smallest is {low.error:g} ({low.algorithm}, T = {low.T}, 95 % "
+        f"interval {low.error_low:.3f} to {low.error_high:.3f}).",
         "But the proof shows only that no rule is right on both nu and nu^(i): an error of "
-        f"{proved_error(EXAMPLE):.3f} on one of them at T = {EXAMPLE}. A rule that tests arms "
-        f"drawn at random, {TEST} pulls each, errs in {tester_error(EXAMPLE):.3f} of runs at "
-        "worst there.",
+        f"{proved_error(EXAMPLE):.3f} on one of them at T = {EXAMPLE}. A rule that tests random "
+        f"arms, {TEST} pulls each, errs in {tester_error(EXAMPLE):.3f} of runs at worst there.",
     ]
 
 
@@ -260,9 +255,7 @@ def concavity_rows(bench: Workbench) -> list[Row]:
     )
 
 
-@partial(
-    Figure, "concavity", "Without concavity no error falls with T (appendix F)", concavity_rows
-)
+@partial(Figure, "concavity", "Without concavity errors stay (appendix F)", concavity_rows)
 def concavity(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw the larger of the two errors of each algorithm, and the bound."""
     worst, bound = select(rows, panel=WORST), lower_bounds.concavity_lower_bound(CONCAVITY_SIGMA)

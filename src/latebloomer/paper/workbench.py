@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
 from latebloomer._util.atomic_files import make_folder, write_csv
 from latebloomer._util.text import printable
 from latebloomer.paper import AS_PUBLISHED, AS_WRITTEN, PUBLISHED_RUNS
-from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation.local_runs import progress_bar
 
 Key = TypeVar("Key", bound=Hashable)
 PARTS = "parts"  # subfolder of the output folder with the rows that need not be played again
@@ -43,6 +43,9 @@ class Row(NamedTuple):
     pulls_high: float = nan
 
 
+Play: TypeAlias = Callable[[Key], list[Row]]
+
+
 def write_rows(path: Path, rows: Sequence[Any]) -> None:
     """Write named tuples of one kind as CSV; the file is complete or missing."""
     write_csv(path, [rows[0]._fields, *rows])
@@ -65,6 +68,11 @@ def select(rows: Sequence[Any], **wanted: Any) -> list[Any]:
     return [row for row in rows if all(getattr(row, name) == wanted[name] for name in wanted)]
 
 
+def by_budget(row: Row) -> int:
+    """Return the budget of a row: the key of most parts."""
+    return row.T
+
+
 @dataclass(frozen=True)
 class Workbench:
     """How figures are made: number of runs, mode, threads, and the folder that keeps parts."""
@@ -81,11 +89,7 @@ class Workbench:
             print(printable(text), file=sys.stderr, flush=True)
 
     def parts(
-        self,
-        name: str,
-        keys: Sequence[Key],
-        key_of: Callable[[Row], Key],
-        play: Callable[[Key], list[Row]],
+        self, name: str, keys: Sequence[Key], key_of: Callable[[Row], Key], play: Play[Key]
     ) -> list[Row]:
         """Return the rows of all keys, in this order; keys found in the folder are not played.
 
@@ -98,17 +102,15 @@ class Workbench:
             found.setdefault(key_of(row), []).append(row)
         missing = [key for key in keys if key not in found]
         workers = self.jobs if AS_PUBLISHED in name else 1  # `simulate` has its own threads
-        with Progress(len(missing), f"parts of {name}", shown=self.shown) as bar:
+        with progress_bar(len(missing), f"parts of {name}", self.shown) as advance:
             for key, rows in _played(play, missing, workers):
                 found[key] = rows
                 write_rows(path, [row for part in found.values() for row in part])
-                bar.advance(1)
+                advance(1)
         return [row for key in keys for row in found[key]]
 
 
-def _played(
-    play: Callable[[Key], list[Row]], keys: Iterable[Key], workers: int
-) -> Iterator[tuple[Key, list[Row]]]:
+def _played(play: Play[Key], keys: Iterable[Key], workers: int) -> Iterator[tuple[Key, list[Row]]]:
     """Yield each key with its rows as they become ready; start nothing new after Ctrl-C."""
     if workers == 1:
         yield from ((key, play(key)) for key in keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from latebloomer.core.phases import phase_lengths
+from latebloomer.core.moves import phase_lengths
 from latebloomer.policies.base import budget_for_window, check_choice, check_window
 from latebloomer.policies.window_ratings import ByWindow
 
@@ -42,7 +42,7 @@ class RisingSR(ByWindow):
 
     name: ClassVar[str] = "r-sr"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    example_settings = ({}, {"window": 0.5, "leftover": "unspent"})
+    _examples = ({}, {"window": 0.5, "leftover": "unspent"})
 
     def __post_init__(self) -> None:
         check_window(self.window)

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 from latebloomer.core.estimators import recent_mean, window_length
 from latebloomer.core.kernel import kernel
 from latebloomer.core.ledger import Ledger, remember_levels
-from latebloomer.core.phases import phase_lengths
+from latebloomer.core.moves import phase_lengths
 from latebloomer.policies.base import Policy, check_choice, check_window
 
 
@@ -156,7 +156,7 @@ class SuccessiveHalving(ByWindow):
 
     name: ClassVar[str] = "sh"
     cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
-    example_settings = ({}, {"judge": "window"})
+    _examples = ({}, {"judge": "window"})
 
     def __post_init__(self) -> None:
         choices = ("latest", "window")

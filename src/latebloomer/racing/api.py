@@ -145,21 +145,12 @@ def race(
     """
     from latebloomer.racing import run_race
 
-    run_race.check_places(watch, journal, if_exists)
-    made = run_race.make_runner(runner)
-    entries, units = run_race.entries_and_units(
-        learners, seed, budget, horizon, trainings, full_steps, pulls_per_training
-    )
-    if score_range is None:
-        score_range = run_race.declared_range(learners)
-    settings = run_race.settings_of(
-        policy, units, winner_share=winner_share, min_pulls=min_pulls, seconds=seconds, seed=seed,
-        trainings=trainings, maximize=maximize, runner=made.as_dict(),
-        score_range=score_range, stop=stop, learner_settings=run_race.described(learners) or None,
-    )  # fmt: skip
     return run_race.start(
-        learners, entries, settings, journal, if_exists, policy, made, progress, callbacks, watch
-    )
+        learners, journal, if_exists, policy, runner, progress, callbacks, watch,
+        budget, horizon, trainings, full_steps, pulls_per_training, seed,
+        trainings=trainings, seconds=seconds, seed=seed, maximize=maximize, min_pulls=min_pulls,
+        winner_share=winner_share, score_range=score_range, stop=stop,
+    )  # fmt: skip
 
 
 def resume(
@@ -237,9 +228,9 @@ def resume(
     from latebloomer.racing import run_race
 
     return run_race.continue_race(
-        journal, learners, policy, runner, progress, callbacks, watch,
-        budget=budget, trainings=trainings, seconds=seconds, horizon=horizon, revive=revive,
-        add=add, full_steps=full_steps,
+        journal, learners, policy, runner, progress, callbacks, watch, add, budget=budget,
+        trainings=trainings, seconds=seconds, horizon=horizon, revive=revive,
+        full_steps=full_steps,
     )  # fmt: skip
 
 

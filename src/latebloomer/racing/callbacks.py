@@ -37,10 +37,11 @@ class RaceView:
         Gives all that has happened, in earlier processes too.
     """
 
+    stop_reason: str | None = None  # why a callback wants the race to end
+    reserved = 0.0  # seconds of a time budget that a callback keeps for what comes after the race
+
     def __init__(self, race: RaceState, events: Callable[[], Iterable[Event]]) -> None:
         self._race, self._events = race, events
-        self._stop: str | None = None
-        self._reserved = 0.0
 
     @property
     def id(self) -> str:
@@ -92,21 +93,11 @@ class RaceView:
 
     def reserve(self, seconds: float) -> None:
         """Keep this much of a time budget for what comes after the race; plan with the rest."""
-        self._reserved = seconds
-
-    @property
-    def reserved(self) -> float:
-        """Seconds of a time budget that a callback keeps for what comes after the race."""
-        return self._reserved
+        self.reserved = seconds
 
     def stop(self, reason: str) -> None:
         """End the race after the running pull; the verdict is by what is known then."""
-        self._stop = str(reason) or "a callback asked for it"
-
-    @property
-    def stop_reason(self) -> str | None:
-        """Why a callback wants the race to end; None where none does."""
-        return self._stop
+        self.stop_reason = str(reason) or "a callback asked for it"
 
 
 class Callbacks:
@@ -125,29 +116,19 @@ class Callbacks:
             except Exception as error:  # a user's own code
                 if place not in self._failed:
                     self._failed.add(place)
-                    notes.append(WarningNoted(None, _failure(callback, event, error)))
+                    name = getattr(callback, "__name__", type(callback).__name__)
+                    what = f"{type(event).__name__} ({reason_of(error)})"
+                    text = f"the callback {name} failed on {what}; the race went on"
+                    notes.append(WarningNoted(None, text))
         return notes
-
-
-def _failure(callback: Callback, event: Event, error: Exception) -> str:
-    name = getattr(callback, "__name__", type(callback).__name__)
-    return (
-        f"the callback {name} failed on {type(event).__name__} ({reason_of(error)}); "
-        "the race went on"
-    )
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
     """Return the functions as a list; raise a `SettingError` if they are no functions."""
-    if callbacks is None:
-        return []
-    if callable(callbacks) or not isinstance(callbacks, Iterable):
+    listed = [] if callbacks is None else callbacks
+    if callable(listed) or not (isinstance(listed, Iterable) and all(map(callable, listed))):
         raise SettingError(
             f"callbacks={brief(callbacks)}, but callbacks must be a list of functions "
             "f(event, view)"
         )
-    listed = list(callbacks)
-    for callback in listed:
-        if not callable(callback):
-            raise SettingError(f"callbacks has {brief(callback)}, but each must be a function")
-    return listed
+    return list(listed)

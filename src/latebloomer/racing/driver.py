@@ -7,6 +7,8 @@ listeners receive it: the time budget, the checkpoint schedule, the display, use
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
@@ -24,34 +26,43 @@ from latebloomer.racing.checkpoints.saved_states import (
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.progress import Progress, print_aside
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.stopping import Interrupt, stopping_rule
-from latebloomer.racing.time_budget import Stopwatch, TimeBudget, grace_of
-from latebloomer.session.events import (
-    FAILED,
-    INTERRUPTED,
-    Began,
-    BudgetReplanned,
-    Created,
-    Ended,
-    Event,
-    LearnerLeft,
-    PullFailed,
-    PullStarted,
-    Restored,
-    Saved,
-    ScoreReported,
-    Stopped,
-    Waiting,
-    WarningNoted,
-    WinnerSelected,
-)
+from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
+from latebloomer.session import events
+from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported, WarningNoted
 from latebloomer.session.winner_training import set_aside, whole_budget
 
 MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
+
+
+class Interrupt:
+    """Lets the first Ctrl-C finish the running pull; the second one stops immediately.
+
+    While it is open, the first SIGINT only sets `wanted`.
+    """
+
+    wanted = False
+
+    def __enter__(self) -> Interrupt:
+        # Only the main thread may set handlers; a program's own handler is left alone.
+        main = threading.current_thread() is threading.main_thread()
+        self._ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._ours:
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, *_: object) -> None:
+        if self.wanted:
+            raise KeyboardInterrupt
+        self.wanted = True
+        print_aside("\nStopping after the running pull. Ctrl-C again stops immediately.")
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Driver:
@@ -61,7 +72,7 @@ class Driver:
         self,
         race: RaceState,
         journal: EventLog,
-        entries: Sequence[Entry],
+        entries: list[Entry],
         runner: Runner,
         progress: Progress,
         callbacks: Sequence[Callback] = (),
@@ -72,18 +83,17 @@ class Driver:
         self.states = SavedStates(race, journal.path, journal.durability == "full")
         timed = journal.path is not None or runner.fragile
         self.schedule = CheckpointSchedule(runner.checkpoint_every, len(entries), timed)
-        self.view = RaceView(race, lambda: (entry.event for entry in journal.read()))
+        self.view = RaceView(race, lambda: (entry.event for entry in self.journal.read()))
         self.callbacks = Callbacks(callbacks, self.view) if callbacks else None
         self.watch = Stopwatch(race.elapsed)
         self.clock: TimeBudget | None = None
-        self.stopping = stopping_rule(self.session, self.settings)
+        self.stopping: StopWhenSure | None = None
         # Arms that trained in an earlier process and have not been pulled in this one.
         self._resumed = {i for i, n in enumerate(self.session.pulls) if n}
         self._unreleased = set(range(len(entries)))
         self._late: set[int] = set()  # arms that ran beyond the time of the race
         self._rescued = False  # whether the journal was lost once
         self._racers = len(self.session.racing)  # after the latest event
-        self._racers_changed = False  # by the events that are being recorded
 
     @property
     def settings(self) -> Settings:
@@ -104,34 +114,32 @@ class Driver:
             )
         )  # fmt: skip
         self.watch = Stopwatch(self.race.elapsed)
-        self.clock = self._make_clock()
+        self._set_limits()
         self._repeat_latest()
 
-    def extend(self, *events: Event) -> None:
+    def extend(self, *extension: Event) -> None:
         """Give the race a larger budget, or more time."""
-        self.record(*events)
-        self.stopping = stopping_rule(self.session, self.settings)
-        self.clock = self._make_clock()
+        self.record(*extension)
+        self._set_limits()
 
-    def _make_clock(self) -> TimeBudget | None:
-        if self.settings.seconds is None:
-            return None
-        selected = self.session.winner is not None
-        share = 1.0 if selected else 1.0 - self.settings.winner_share  # of the time, until its end
-        clock = TimeBudget(
-            share * self.settings.seconds, len(self.entries), self.watch, self.runner.lanes
-        )
-        for arm in self.session.trainable:
-            if self.session.pulls_of(arm):
-                clock.recall(arm, self.race.pace(arm), self.session.pulls_of(arm))
-        return clock
+    def _set_limits(self) -> None:
+        """Set what ends the race before its plan, by the settings in force."""
+        session, settings = self.session, self.settings
+        self.stopping = StopWhenSure(session, settings) if settings.stop else None
+        if settings.seconds is None:
+            return
+        share = 1.0 if session.winner is not None else 1.0 - settings.winner_share
+        lanes = self.runner.lanes
+        self.clock = TimeBudget(share * settings.seconds, len(self.entries), self.watch, lanes)
+        for arm in session.trainable:
+            if session.pulls_of(arm):
+                self.clock.recall(arm, self.race.pace(arm), session.pulls_of(arm))
 
     def _seconds_left(self) -> float:
         """Return the seconds until calls that still run are interrupted."""
         if self.settings.seconds is None or self.session.over:
             return inf
-        end = self.settings.seconds + grace_of(self.settings.seconds)
-        return end - self.watch.elapsed
+        return self.settings.seconds + grace_of(self.settings.seconds) - self.watch.elapsed
 
     def run(self) -> None:
         """Race until the session is over."""
@@ -157,7 +165,7 @@ class Driver:
         for event in self.view.events():
             latest = [event] if type(event) is ScoreReported else [*latest, event]
         for event in latest:
-            if not isinstance(event, Created | Began | Ended):
+            if not isinstance(event, events.Created | events.Began | events.Ended):
                 self._call_back(event, self.callbacks)
 
     def _orders(self) -> Orders:
@@ -176,25 +184,23 @@ class Driver:
         wanted = session.ask_phase()
         return {arm: Order(session.pulls_of(arm), n, phased) for arm, n in wanted.items()}
 
-    def record(self, *events: Event) -> None:
+    def record(self, *happened: Event) -> None:
         """Let events happen: first in the journal, then in the race, then for all listeners."""
         elapsed = self.watch.elapsed
-        self.journal.append(*events, elapsed=elapsed)
+        self.journal.append(*happened, elapsed=elapsed)
         self.race.elapsed = elapsed
-        for event in events:
+        for event in happened:
             self.race.apply(event)
             self.schedule.on_event(event)
             if self.clock is not None:
                 self.clock.on_event(event)
-            racers = len(self.session.racing)
-            if racers != self._racers:
-                self._racers, self._racers_changed = racers, True
-        for event in events:  # when all have happened, as in a replay
+        for event in happened:  # when all have happened, as in a replay
             self.progress.on_event(event)
             if self.callbacks is not None:
                 self._call_back(event, self.callbacks)
-        if self._racers_changed:
-            self._racers_changed = False
+        racers = len(self.session.racing)
+        if racers != self._racers:
+            self._racers = racers
             self._release_dropped()
             self.check_journal()
 
@@ -203,20 +209,16 @@ class Driver:
         if self._rescued or self.journal.is_in_place():
             return
         self._rescued, lost = True, self.journal
-        made = files.rescue(lost, self._known_events())
+        known: list[Event] = [self.race.created, *self.session.events]
+        with suppress(JournalError):  # else the lost file is still open, and has all of them
+            known = [entry.event for entry in lost.read()]
+        made = self.journal = files.rescue(lost, known)
         lost.close()
-        self.journal = made
         self.states.follow(made.path)
         self.record(
             WarningNoted(None, f"the journal {near(lost.path or made.path)} was deleted or "
                         f"replaced during the race: all of it is in {near(made.path)}")
         )  # fmt: skip
-
-    def _known_events(self) -> list[Event]:
-        """Return all events: from the lost file if it is still open, else from memory."""
-        with suppress(JournalError):
-            return [entry.event for entry in self.journal.read()]
-        return [self.race.created, *self.session.events]
 
     def _call_back(self, event: Event, callbacks: Callbacks) -> None:
         for note in callbacks.tell(event):
@@ -225,7 +227,7 @@ class Driver:
             self.clock.reserved = self.view.reserved
         wanted = self.view.stop_reason is not None and self.session.spent > 0
         if wanted and not self.session.over:
-            self.record(Stopped(str(self.view.stop_reason), final=True))
+            self.record(events.Stopped(str(self.view.stop_reason), final=True))
 
     def _take(self, report: Report) -> None:
         """Process a report of the runner; most are scores."""
@@ -233,16 +235,22 @@ class Driver:
             self._note_overrun(report)
         if type(report) is ScoreReported:
             if self.session.accepts(report.arm):
-                if self._resumed:
-                    self._resumed.discard(report.arm)
+                self._resumed.discard(report.arm)
                 self.record(report)
             else:  # the race was planned again: it does not count, and the learner is ahead
                 self.runner.discard(report.arm)
-        elif isinstance(report, PullStarted | Waiting):
+        elif isinstance(report, events.PullStarted | events.Waiting):
             self.progress.on_event(report)
             return
-        else:
-            self._take_other(report)
+        elif isinstance(report, PullFailed):
+            self._pull_failed(report)
+        elif not isinstance(report, events.LearnerLeft) or self.session.accepts(report.arm):
+            if isinstance(report, Restored) and report.arm in self._resumed:
+                together = min(self.runner.lanes, len(self._resumed))
+                self.watch.pause(report.seconds / together)  # it is not the race's time
+            self.record(report)
+            if isinstance(report, events.Saved):
+                self.states.drop_older(report)
         self._plan_ahead()
 
     def _note_overrun(self, report: Report) -> None:
@@ -259,23 +267,6 @@ class Driver:
             text = f"{what} ended {late:.3g} s after the race's time{advice}"
             self.record(WarningNoted(arm, text))
 
-    def _take_other(self, report: Event) -> None:
-        match report:
-            case PullFailed():
-                self._pull_failed(report)
-            case LearnerLeft():
-                if self.session.accepts(report.arm):
-                    self.record(report)
-                    self._release_dropped()
-            case Restored() if report.arm in self._resumed:
-                together = min(self.runner.lanes, len(self._resumed))
-                self.watch.pause(report.seconds / together)  # it is not the race's time
-                self.record(report)
-            case Saved():
-                self._saved(report)
-            case _:
-                self.record(report)
-
     def _release_dropped(self) -> None:
         """Release learners that have left; a larger budget may revive them."""
         winner = self.session.winner
@@ -290,7 +281,7 @@ class Driver:
         if self.journal.path is not None:
             left = self.race.departures
             self.save([arm for arm in arms if self.schedule.is_worth_keeping(arm)
-                       and (arm not in left or left[arm].how != FAILED)])  # fmt: skip
+                       and (arm not in left or left[arm].how != events.FAILED)])  # fmt: skip
 
     # --- the time, and the winner ---
 
@@ -298,7 +289,7 @@ class Driver:
         """Set a new time-based budget, end the race, or select the winner, if one is due."""
         why = None if self.stopping is None else self.stopping.reason(self.race.elapsed)
         if why is not None:
-            self.record(Stopped(why, final=not self.settings.winner_share))
+            self.record(events.Stopped(why, final=not self.settings.winner_share))
         if self.clock is not None and self.session.spent:
             self._keep_time(self.clock)
         if self.settings.winner_share and self.session.selection_pending:
@@ -308,13 +299,14 @@ class Driver:
         session, pulls = self.session, clock.budget(self.session)
         if pulls is not None and pulls > session.spent:
             why = f"{clock.left():.3g} s left of {clock.seconds:g}"
+            whole, deciding = pulls, session.deciding_budget
             if session.winner is None:
-                whole = whole_budget(pulls, self.settings.winner_share)
-                self.record(BudgetReplanned(whole, pulls, why))
-            else:
-                self.record(BudgetReplanned(pulls, session.deciding_budget, why))
+                whole, deciding = whole_budget(pulls, self.settings.winner_share), pulls
+            self.record(events.BudgetReplanned(whole, deciding, why))
         elif not session.over and clock.out_of_time(session):
-            self.record(Stopped(f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over"))
+            self.record(
+                events.Stopped(f"{self.watch.elapsed:.3g} s of {clock.seconds:g} are over")
+            )
 
     def _select_winner(self) -> None:
         """Select the best: what was reserved of the budget or of the time is its own."""
@@ -328,7 +320,7 @@ class Driver:
             budget = self.clock.forecast(session, [naming.arm])
         estimate = naming.estimates[naming.arm]
         why = f"selected with estimate {estimate:.6g}, trained further"
-        self.record(WinnerSelected(naming.arm, budget, why))
+        self.record(events.WinnerSelected(naming.arm, budget, why))
         self._release_dropped()
 
     # --- failures ---
@@ -341,15 +333,17 @@ class Driver:
         if failed.kind == "restore" and arm in self._resumed:
             self._cannot_restore(arm, failed.reason, failed.details)
         lost = failed.kind == "lost"
-        tries = self.race.tries(arm, n, lost) + 1
+        tries = self.race.tries[arm, n, lost] + 1
         allowed = max(self.runner.retries, MOST_LOSSES) if lost else self.runner.retries
-        again = n > 1 if failed.kind == INTERRUPTED else tries <= allowed and not failed.final
+        again = tries <= allowed and not failed.final
+        if failed.kind == events.INTERRUPTED:
+            again = n > 1
         if again:
             self.record(failed)
         else:
-            why = f"pull {n} failed {_times(tries)}: {failed.reason}"
-            self.record(failed, LearnerLeft(arm, FAILED, why))
-            self._release_dropped()  # a phase may have ended with it, and dropped others
+            times = "once" if tries == 1 else "twice" if tries == 2 else f"{tries} times"
+            why = f"pull {n} failed {times}: {failed.reason}"
+            self.record(failed, events.LearnerLeft(arm, events.FAILED, why))
         self.runner.discard(arm)
 
     def _cannot_restore(self, arm: int, reason: str, details: str) -> NoReturn:
@@ -364,22 +358,18 @@ class Driver:
 
     # --- saving ---
 
-    def _saved(self, saved: Saved) -> None:
-        self.record(saved)
-        self.states.drop_older(saved)
-
     def cost_of_restoring(self, arms: Sequence[int] | None = None) -> str:
         """Return what it costs to restore learners; by default those that the race needs."""
         session, states, race = self.session, self.states, self.race
         over = arms is None and session.over
         if arms is None:
-            arms = [session.best_arm] if session.over else session.trainable
+            arms = [session.best_arm] if over else session.trainable
         pulls, time, away = 0, 0.0, 0
         for arm in arms:
             n = session.pulls_of(arm)
-            saved, listed = states.available(arm, n), states.newest(arm, n)
+            saved = states.available(arm, n)
+            away += not saved and states.newest(arm, n) is not None
             saved = saved or (states.model(arm, n) if over else None)
-            away += bool(listed and not saved)
             missing = n - (saved.n if saved else 0)
             pulls, time = pulls + missing, time + missing * race.seconds[arm] / max(1, n)
         if not pulls:
@@ -413,45 +403,32 @@ class Driver:
         """
         arm = self.session.best_arm
         pulls = self.session.pulls_of(arm)
-        learner = self._kept_model(arm, pulls) if arm in self._resumed else None
-        if learner is not None:
-            return learner
+        kept = self.states.model(arm, pulls) if arm in self._resumed else None
+        if kept is not None:  # what the winner, a generator, yielded in an earlier process
+            learner, wrong = fetch_model(self.states.storage, kept)
+            if not wrong:
+                return learner
+            self.record(WarningNoted(arm, wrong))
         try:
-            learner, events = self.runner.learner(arm, pulls)
+            learner, reports = self.runner.learner(arm, pulls)
         except LearnerError as error:
             if self.journal.path is not None:
                 self._cannot_restore(arm, str(error), "\n".join(getattr(error, "__notes__", [])))
             self.record(WarningNoted(arm, f"it could not be restored for the verdict ({error})"))
             return None
-        for event in events:
-            self._take(event)
+        for report in reports:
+            self._take(report)
         if self.journal.path is not None:
             self.save([arm])
-            self._keep_model(arm, pulls, learner)
+            if is_model(learner):
+                model = keep_model(self.states.storage, arm, pulls, learner)
+                if model is not None:
+                    self.record(model)
+                    self.states.drop_older(model)
             self._save_for_later([other for other in self.session.racing if other != arm])
         return learner
-
-    def _kept_model(self, arm: int, pulls: int) -> Any:
-        """Return what the winner, a generator, yielded in an earlier process; None if lost."""
-        saved = self.states.model(arm, pulls)
-        if saved is None:
-            return None
-        model, wrong = fetch_model(self.states.storage, saved)
-        if wrong:
-            self.record(WarningNoted(arm, wrong))
-        return model
-
-    def _keep_model(self, arm: int, pulls: int, learner: Any) -> None:
-        if is_model(learner):
-            saved = keep_model(self.states.storage, arm, pulls, learner)
-            if saved is not None:
-                self._saved(saved)
 
     def close(self) -> None:
         """Stop the runner and remove temporary checkpoints; leave the journal open."""
         self.runner.stop()
         self.states.close()
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else "twice" if count == 2 else f"{count} times"

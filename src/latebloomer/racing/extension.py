@@ -13,17 +13,11 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
-from latebloomer.errors import (
-    BudgetError,
-    LatebloomerError,
-    SettingError,
-    need_number,
-    need_whole,
-    require,
-)
-from latebloomer.racing.learner import Given
+from latebloomer import errors
+from latebloomer.errors import BudgetError, SettingError, require
+from latebloomer.racing.learner import Given, Share
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.training_share import Share, shares_of
+from latebloomer.racing.training_share import shares_of
 from latebloomer.session.events import Extended, Joined
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside
@@ -32,19 +26,11 @@ from latebloomer.session.winner_training import set_aside
 class Extension(NamedTuple):
     """The events of an extension, and what is printed before they are written."""
 
-    events: tuple[Joined | Extended, ...]
-    revived: tuple[int, ...]  # arms that had been dropped and race again
-    shares: Mapping[str, Share]  # fraction of a full training per pull; none: one step
-
-    @property
-    def new_names(self) -> tuple[str, ...]:
-        """Names of the new learners."""
-        return tuple(event.name for event in self.events if isinstance(event, Joined))
-
-    @property
-    def why(self) -> str:
-        """What happens now, in words."""
-        return "".join(event.why for event in self.events if isinstance(event, Extended))
+    events: tuple[Joined | Extended, ...] = ()
+    revived: tuple[int, ...] = ()  # arms that had been dropped and race again
+    shares: Mapping[str, Share] = {}  # fraction of a full training per pull; none: one step
+    new: tuple[str, ...] = ()  # names of the new learners
+    why: str = ""  # what happens now, in words
 
 
 def with_new_learners(
@@ -57,149 +43,107 @@ def with_new_learners(
     added = {} if add is None else add
     if not isinstance(added, Mapping):
         raise SettingError(f"add={added!r}, but add must be a dict of names and learners")
-    if not isinstance(learners, Mapping):
-        return learners
     for name in added:
         if name in race.created.names:
             raise SettingError(
                 f"add={{{name!r}: ...}}, but {name!r} is in this race already. A new learner "
                 f"needs its own name, other than {', '.join(race.names)}."
             )
-    return {**learners, **added}
+    return {**learners, **added} if isinstance(learners, Mapping) else learners
 
 
 def plan_extension(
     race: RaceState,
     learners: Mapping[str, Given],
-    *,
     add: Mapping[str, Given] | None = None,
-    budget: int | None = None,
-    trainings: float | None = None,
-    seconds: float | None = None,
+    *,
     horizon: int | None = None,
     revive: bool = True,
     full_steps: Any = None,
-) -> Extension | None:
-    """Return the events of a larger budget; None if the race already has what is requested.
+    **totals: float | None,
+) -> Extension:
+    """Return the events of a larger budget; none if the race already has what is requested.
 
-    It changes nothing. A request that is not possible raises an error that says what to do.
+    `totals` are budget, trainings and seconds, of which one may be given. It changes nothing. A
+    request that is not possible raises an error that says what to do.
     """
-    session = race.session
+    session, settings = race.session, race.settings
     new = {name: given for name, given in dict(learners).items() if name not in session.names}
-    total = _in_pulls(budget, trainings, seconds, race)
+    total = _in_pulls({unit: value for unit, value in totals.items() if value is not None}, race)
     if total is None:
-        _need_budget([name for name in add or {} if name in new], horizon, session)
-        return None
-    _check_horizon(horizon, session)
+        asked = [f"add={{{name!r}: ...}}" for name in add or {} if name in new]
+        if horizon not in (None, session.horizon):
+            asked.append(f"horizon={horizon}")
+        if asked:
+            raise SettingError(
+                f"{asked[0]} also needs a larger budget, which pays for it: resume(..., budget=N) "
+                f"with N above {session.budget}"
+            )
+        return Extension()
+    if horizon is not None:
+        at, most = errors.need_whole("horizon", horizon), max(session.pulls)
+        require(at >= max(1, most), "horizon", at, f"at least {most}",
+                "a learner has had that many pulls")  # fmt: skip
     if not isinstance(revive, bool):
         raise SettingError(f"revive={revive!r}, but revive must be True or False")
-    same_time = seconds is None or seconds == race.settings.seconds
-    if total == session.budget and same_time and not new and horizon in (None, session.horizon):
-        return None  # the same call again, after an interruption
+    seconds = totals.get("seconds")
+    same = total == session.budget and seconds in (None, settings.seconds)
+    if same and not new and horizon in (None, session.horizon):
+        return Extension()  # the same call again, after an interruption
     if horizon is None:  # without one, a time-based race compares learners at its budget
-        follows = seconds is not None and race.settings.horizon is None
+        follows = seconds is not None and settings.horizon is None
         horizon = total if follows else session.horizon
     spent = session.spent if session.winner is not None else 0
     deciding = total - set_aside(total - spent, session.winner_share)
-    one = race.settings.pulls_per_training
-    shares = shares_of(new, full_steps, one) if new and one is not None else {}
-    joined = [
-        _joined(len(session.names) + k, name, shares.get(name)) for k, name in enumerate(new)
-    ]
+    one = settings.pulls_per_training
+    shares = shares_of(new, full_steps, one, settings.seed) if new and one is not None else {}
+    joined = []
+    for arm, name in enumerate(new, len(session.names)):
+        share = shares.get(name)
+        steps = (share.full_steps, share.repeats_scores) if share else ()
+        joined.append(Joined(arm, name, *steps))
     time = None if seconds is None else float(seconds)
     extended = Extended(total, deciding, horizon, revive, seconds=time)
     after = _after(session, [*joined, extended])
     revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
-    why = _in_words(race, after, revived, list(new), seconds)
-    return Extension((*joined, replace(extended, why=why)), revived, shares)
+    why = _in_words(race, after, revived, tuple(new), time)
+    return Extension((*joined, replace(extended, why=why)), revived, shares, tuple(new), why)
 
 
-def _in_pulls(
-    budget: int | None, trainings: float | None, seconds: float | None, race: RaceState
-) -> int | None:
+def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:
     """Return the new total budget in pulls; None if none is given."""
-    given = {"budget": budget, "trainings": trainings, "seconds": seconds}
-    names = [f"{name}={value}" for name, value in given.items() if value is not None]
-    if len(names) > 1:
-        raise SettingError(f"{' and '.join(names)}: give only one of them")
-    one = race.settings.pulls_per_training
-    if trainings is not None and one is None:
+    session, settings, one = race.session, race.settings, race.settings.pulls_per_training
+    if not given:
+        return None
+    if len(given) > 1:
+        asked = " and ".join(f"{unit}={value}" for unit, value in given.items())
+        raise SettingError(f"{asked}: give only one of them")
+    ((unit, value),) = given.items()
+    had: float = session.budget
+    kind = "pulls"
+    units = ["budget"] if one is None else ["budget", "trainings"]
+    if settings.seconds is not None:
+        had, kind, units = settings.seconds, "seconds", ["seconds"]
+    if unit not in units:
         raise SettingError(
-            f"trainings={trainings}, but in this race a pull is one step: give budget= in pulls"
+            f"{unit}={value} cannot extend this race, whose budget is in {kind}. Give "
+            f"{' or '.join(units)}=, or start a new race."
         )
-    if seconds is not None:
-        return _pulls_in(seconds, race)
-    if trainings is not None and one is not None:
-        need_number("trainings", trainings)
-        budget = round(trainings * one)
-    return None if budget is None else _checked_budget(budget, race)
-
-
-def _pulls_in(seconds: float, race: RaceState) -> int:
-    """Return about how many pulls fit into a larger total time, by the pace so far."""
-    need_number("seconds", seconds)
-    had, session = race.settings.seconds, race.session
-    if had is None:
-        raise SettingError(
-            f"seconds={seconds:g} cannot extend a race with a budget of {session.budget} pulls. "
-            "Give budget= or trainings=, or start a new race with seconds=...."
-        )
-    if not had <= seconds < inf:
+    check = errors.need_whole if unit == "budget" else errors.need_number
+    check(unit, value)
+    total = round(value * one) if unit == "trainings" and one and value < inf else value
+    if not had <= total < inf:
         raise BudgetError(
-            f"seconds={seconds:g} is below the race's time of {had:g} s, which cannot be cut. "
-            f"Give more than {had:g}, or omit seconds to resume without extending."
+            f"{unit}={value} is below the race's budget of {had} {kind}, which cannot be cut. "
+            f"Give more, or omit {unit} to resume without extending."
         )
-    if seconds == had:
+    if kind == "pulls":
+        return int(total)
+    if total == had:
         return session.budget
-    left = max(0.0, seconds - race.elapsed)
+    left = max(0.0, total - race.elapsed)  # about how many pulls fit, by the pace so far
     fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
     return max(session.budget, session.spent + fit, session.spent + 1)
-
-
-def _joined(arm: int, name: str, share: Share | None) -> Joined:
-    if share is None:
-        return Joined(arm, name)
-    return Joined(arm, name, share.full_steps, share.repeats_scores)
-
-
-def _need_budget(added: Sequence[str], horizon: int | None, session: Session) -> None:
-    larger = f"resume(..., budget=N) with N above {session.budget}"
-    if added:
-        raise SettingError(
-            f"add={{{added[0]!r}: ...}} also needs a larger budget, which pays for the new "
-            f"learner: {larger}"
-        )
-    if horizon is not None and horizon != session.horizon:
-        raise SettingError(
-            f"horizon={horizon} also needs a larger budget, with which alone it moves: {larger}"
-        )
-
-
-def _checked_budget(given: Any, race: RaceState) -> int:
-    session, budget = race.session, need_whole("budget", given)
-    if race.settings.seconds is not None:
-        raise SettingError(
-            f"budget={budget} cannot extend a time-based race (seconds={race.settings.seconds:g})."
-            " Start a new race with budget=...."
-        )
-    if budget < session.spent:
-        raise BudgetError(
-            f"budget={budget} is below the {session.spent} pulls already spent. Give more than "
-            f"{session.budget}, or omit budget to resume without extending."
-        )
-    if budget < session.budget:
-        raise BudgetError(
-            f"budget={budget} is below the race's budget of {session.budget}, which cannot be cut."
-            f" Give more than {session.budget}, or omit budget to resume without extending."
-        )
-    return budget
-
-
-def _check_horizon(given: Any, session: Session) -> None:
-    if given is not None:
-        horizon, most = need_whole("horizon", given), max(session.pulls)
-        require(horizon >= max(1, most), "horizon", horizon, f"at least {most}",
-                "a learner has had that many pulls")  # fmt: skip
 
 
 def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
@@ -208,21 +152,15 @@ def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
     for event in events:
         try:
             after.apply(event)
-        except LatebloomerError as error:
+        except errors.LatebloomerError as error:
             raise type(error)(f"{error} The race is unchanged.") from error
     return after
 
 
-# --- what is printed ---
-
-
 def _in_words(
-    race: RaceState,
-    after: Session,
-    back: Sequence[int],
-    new: Sequence[str],
-    seconds: float | None,
+    race: RaceState, after: Session, back: Sequence[int], new: Sequence[str], seconds: float | None
 ) -> str:
+    """Return what the extension does, to be printed before it is done."""
     before, names = race.session, race.session.names
     if seconds is None:
         said = [f"Extending the budget from {before.budget} to {after.budget} pulls."]
@@ -237,10 +175,8 @@ def _in_words(
         said.append("No learner is revived.")
     if new:
         said.append(f"New: {', '.join(new)}.")
-    if seconds is not None and race.settings.horizon is None:
-        pass  # the horizon is the budget, which later plans set
-    elif after.horizon == before.horizon:
+    if after.horizon == before.horizon:
         said.append(f"The horizon stays at {before.horizon} pulls.")
-    else:
+    elif seconds is None or race.settings.horizon is not None:  # else later plans set it
         said.append(f"The horizon moves from {before.horizon} to {after.horizon} pulls.")
     return " ".join(said)

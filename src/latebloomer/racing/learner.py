@@ -18,17 +18,22 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import isclose, isfinite
 from numbers import Complex, Real
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
+
+import numpy as np
 
 from latebloomer._util.text import brief, reason_of
-from latebloomer.errors import LearnerError, SettingError
-from latebloomer.racing.training_share import Share, ShareLearner
+from latebloomer.errors import LearnerError, SettingError, require
+from latebloomer.racing.checkpoints.storage import digest_of
 
 LARGEST = 1e100  # what a session takes
 ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
@@ -81,6 +86,73 @@ class ScoreStream:
         return item
 
 
+class Share(NamedTuple):
+    """What part of its full training a learner's pull is.
+
+    >>> Share(250, 100).steps_after(1), Share(250, 100).steps_of(2)
+    (3, 2)
+    """
+
+    full_steps: int  # steps of this learner's full training
+    pulls: int  # pulls of a full training, the same for all learners
+
+    def steps_after(self, n: int) -> int:
+        """Return the steps after n pulls: round(n * full / pulls), but the first pull trains."""
+        return max(min(n, 1), (2 * n * self.full_steps + self.pulls) // (2 * self.pulls))
+
+    def steps_of(self, n: int) -> int:
+        """Return the steps of the n-th pull; 0 if it adds none."""
+        return self.steps_after(n) - self.steps_after(n - 1)
+
+    @property
+    def repeats_scores(self) -> bool:
+        """True if some pulls add no step and repeat the last score."""
+        return self.full_steps < self.pulls
+
+
+class ShareLearner:
+    """A learner whose pull is a share of its full training."""
+
+    def __init__(self, learner: Any, share: Share) -> None:
+        self.learner, self.share = learner, share
+        self.steps = 0  # of the newest pull
+        self._pulls = 0
+        self._score: Any = None
+        self._ended = False
+        self._at_once = _takes(learner.pull, "steps")
+        for name in ("save", "load"):
+            if hasattr(learner, name):
+                setattr(self, name, getattr(learner, name))
+
+    def stand_at(self, pulls: int, score: float | None) -> None:
+        """Set the pulls made and the last score of a learner that was restored."""
+        self._pulls, self._score = pulls, score
+
+    def pull(self) -> Any:
+        """Train the steps of the next pull; one that adds none repeats the last score."""
+        steps = self.share.steps_of(self._pulls + 1)
+        if steps and self._ended:
+            raise StopIteration
+        self.steps = self._train(steps) if steps else 0
+        self._pulls += 1
+        return self._score
+
+    def _train(self, steps: int) -> int:
+        """Train the steps, or those that are left, and return their number."""
+        if self._at_once:
+            self._score = self.learner.pull(steps=steps)
+            return steps
+        for made in range(steps):
+            try:
+                self._score = self.learner.pull()
+            except StopIteration:
+                if made == 0:
+                    raise
+                self._ended = True
+                return made
+        return steps
+
+
 class Entry(NamedTuple):
     """One learner as it was given, and the seed that it is built with."""
 
@@ -96,21 +168,17 @@ class Entry(NamedTuple):
 
     def build(self) -> Learner:
         """Return the learner: the object itself, or what the function returns."""
-        made = self._build()
+        made = self.given
+        if self.rebuilds:
+            made = self.given(seed=self.seed) if _takes(self.given, "seed") else self.given()
+            if not hasattr(made, "pull"):
+                if not isinstance(made, Iterator):
+                    raise LearnerError(
+                        f"the function for learner {self.name!r} returned {brief(made)}, but it "
+                        "must return an object with a method pull(), or yield scores"
+                    )
+                made = ScoreStream(made)
         return made if self.share is None else ShareLearner(made, self.share)
-
-    def _build(self) -> Learner:
-        if not self.rebuilds:
-            return self.given
-        made = self.given(seed=self.seed) if _takes_seed(self.given) else self.given()
-        if hasattr(made, "pull"):
-            return made
-        if isinstance(made, Iterator):
-            return ScoreStream(made)
-        raise LearnerError(
-            f"the function for learner {self.name!r} returned {brief(made)}, but it must return "
-            "an object with a method pull(), or yield scores"
-        )
 
 
 def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
@@ -125,22 +193,27 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
             f"learners={brief(learners)}, but learners must be a dict of names and learners: "
             'race({"forest": Forest(), "net": make_net}, budget=2000)'
         )
-    for name in learners:
+    first: dict[int, str] = {}
+    for name, given in learners.items():
         if not isinstance(name, str) or not name.strip():
             raise SettingError(
                 f"learners=[{brief(name)}], but learners must be named by text: the verdict names "
                 "the winner"
+            )
+        if _is_object(given) and first.setdefault(id(given), name) != name:
+            raise LearnerError(  # it would be trained twice per sweep
+                f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
+                "must have its own: build two, or give a function that builds one"
             )
     if len(learners) < 2:
         raise SettingError(
             f"learners={list(learners)}, but learners must be at least 2: with one there is "
             "nothing to choose"
         )
-    _once(learners)
     return [_entry(name, given, seed) for name, given in learners.items()]
 
 
-def with_shares(entries: Iterable[Entry], shares: Mapping[str, Share]) -> list[Entry]:
+def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[Entry]:
     """Return the learners with what a pull of each is: a share of its full training."""
     return [entry._replace(share=shares.get(entry.name)) for entry in entries]
 
@@ -182,17 +255,6 @@ def adapter_for(thing: Any) -> str | None:
     own_page = {"sklearn": "scikit-learn.md", "optuna": "optuna.md"}
     page = own_page.get(found, "training-libraries.md")
     return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
-
-
-def _once(learners: Mapping[str, Any]) -> None:
-    """Raise an error if one object has two names: it would be trained twice per sweep."""
-    first: dict[int, str] = {}
-    for name, given in learners.items():
-        if _is_object(given) and first.setdefault(id(given), name) != name:
-            raise LearnerError(
-                f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
-                "must have its own: build two, or give a function that builds one"
-            )
 
 
 def seed_of(seed: int, name: str) -> int:
@@ -237,12 +299,18 @@ def evaluation(learner: Any) -> float | None:
     return as_score(value) if isinstance(value, Real) else None
 
 
-def same_evaluation(value: float, score: float) -> bool:
-    """Return whether an evaluation is a recorded score, apart from rounding on other machines."""
-    return isclose(value, score, rel_tol=1e-4, abs_tol=1e-6)
+def wrong_evaluation(learner: Any, score: float) -> float | None:
+    """Return the evaluation of a restored learner if it is not its recorded score, else None.
+
+    Nor is it wrong if it differs by rounding, as on other machines, or whenever it is made.
+    """
+    value = evaluation(learner)
+    if value is None or isclose(value, score, rel_tol=1e-4, abs_tol=1e-6):
+        return None
+    return value if evaluation(learner) == value else None
 
 
-def can_save(learner: Any) -> bool:
+def can_save(learner: Any) -> TypeGuard[CanSave]:
     """Return whether a learner can save and load."""
     return callable(getattr(learner, "save", None)) and callable(getattr(learner, "load", None))
 
@@ -275,9 +343,9 @@ def _is_object(given: Any) -> bool:
     return hasattr(given, "pull") and not inspect.isclass(given)
 
 
-def _takes_seed(function: Any) -> bool:
+def _takes(function: Any, name: str) -> bool:
     try:
-        return "seed" in inspect.signature(function).parameters
+        return name in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
 
@@ -309,4 +377,161 @@ def already_had(learner: Any, needed: int) -> int:
     raise LearnerError(
         f"the object {state} in this process, and the race needs it at {needed}: give a fresh "
         "one, a function that builds one, or save and load"
+    )
+
+
+# --- is a learner the same after save and load? ---
+
+
+@dataclass(frozen=True)
+class LearnerCheck:
+    """What `check_learner` found. `print` it.
+
+    Attributes
+    ----------
+    saves : bool
+        It has save and load.
+    exact : bool
+        Restored (or trained again), its parameters and its evaluation are the same, as far as it
+        offers them, and its next scores are the same bit for bit.
+    expected : tuple[float, ...]
+        Scores of the learner that was never interrupted.
+    resumed : tuple[float, ...]
+        Scores of the one that was saved and loaded.
+    bytes : int
+        Size of a checkpoint, in bytes.
+    save_seconds : float
+        Seconds that a save takes.
+    sentence : str
+        All of it in words.
+    """
+
+    saves: bool
+    exact: bool
+    expected: tuple[float, ...]
+    resumed: tuple[float, ...]
+    bytes: int
+    save_seconds: float
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck:
+    """Check that a learner is the same after save and load.
+
+    `factory` builds a learner, as in `race`; two are built and each is pulled `2 * pulls` times.
+
+    Parameters
+    ----------
+    factory : Given
+        Builds a learner, as in `race`.
+    pulls : int
+        Before and after the save.
+    seed : int
+        For a factory with a parameter `seed`.
+
+    Returns
+    -------
+    LearnerCheck
+        What was found; `print` it.
+
+    Raises
+    ------
+    LearnerError
+        It cannot be trained pull by pull.
+
+    Examples
+    --------
+    >>> import itertools
+    >>> print(check_learner(lambda: itertools.count(0.5)))
+    no save and load, but trained again it gives the same scores bit for bit: a resume repeats ...
+    """
+    require(pulls >= 1, "pulls", pulls, "at least 1", "there must be something to save")
+    entry = Entry("the learner", factory, seed_of(seed, "the learner"))
+    if not entry.rebuilds:
+        raise LearnerError(
+            f"{factory!r} is a learner, but check_learner needs a function that builds one: the "
+            "saved state is loaded into a second, fresh learner"
+        )
+    first = entry.build()
+    saves, size, took = can_save(first), 0, 0.0
+    before = [_pull(first) for _ in range(pulls)]
+    parameters = _parameters(first)
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        folder = Path(place)
+        if can_save(first):
+            began = perf_counter()
+            first.save(folder)
+            took = perf_counter() - began
+            size = digest_of(folder)[1]
+        expected = tuple(_pull(first) for _ in range(pulls))
+        second = entry.build()
+        if can_save(second):
+            second.load(folder)
+        else:
+            for _ in range(pulls):
+                _pull(second)
+        wrong = _wrong_state(second, parameters, before[-1]) if saves else ""
+        resumed = tuple(_pull(second) for _ in range(pulls))
+    exact = expected == resumed and not wrong
+    sentence = wrong or _sentence(saves, pulls, expected, resumed)
+    return LearnerCheck(saves, exact, expected, resumed, size, took, sentence)
+
+
+def _pull(learner: Learner) -> float:
+    try:
+        return as_score(learner.pull())
+    except StopIteration:
+        raise LearnerError("the learner ended before the check: ask for fewer pulls=") from None
+
+
+def _parameters(learner: Learner) -> list[Any]:
+    """Return copies of the parameters of a learner's model, if it is one of Keras or PyTorch."""
+    model: Any = getattr(bare(learner), "model", None)
+    if hasattr(model, "get_weights"):
+        return [np.array(value) for value in model.get_weights()]
+    values = model.state_dict().values() if hasattr(model, "state_dict") else []
+    return [np.array(value.cpu()) for value in values if hasattr(value, "cpu")]
+
+
+def _wrong_state(learner: Learner, parameters: list[Any], score: float) -> str:
+    """Return how a restored learner differs from the one that was saved; empty if it does not."""
+    now = _parameters(learner)
+    same = [np.array_equal(*pair) for pair in zip(parameters, now, strict=False)]
+    if len(now) != len(parameters) or not all(same):
+        return (
+            f"loaded from its checkpoint, {len(parameters) - sum(same)} of {len(parameters)} "
+            "arrays of parameters are not those that were saved: save() or load() leaves them out"
+        )
+    value = wrong_evaluation(learner, score)
+    if value is None:
+        return ""
+    return (
+        f"loaded from its checkpoint, it evaluates to {value:.6g} instead of {score:.6g}: load() "
+        "does not restore what save() wrote"
+    )
+
+
+def _sentence(
+    saves: bool, pulls: int, expected: tuple[float, ...], resumed: tuple[float, ...]
+) -> str:
+    how = "loaded from its checkpoint" if saves else "no save and load, but trained again"
+    k = next((k for k in range(pulls) if expected[k] != resumed[k]), None)
+    if k is not None:
+        return (
+            f"{how}, pull {pulls + k + 1} scores {resumed[k]!r} instead of {expected[k]!r}: after "
+            "a resume the race continues with a learner that is not quite the one recorded. The "
+            "journal's scores still count and no pull is lost, but the verdict may differ from "
+            "the verdict of an undisturbed race. Save the state of every random generator too, or "
+            "seed by pull number"
+        )
+    if saves:
+        return (
+            f"{how} it gives the same next {pulls} scores bit for bit: resume is exact and cheap"
+        )
+    return (
+        f"{how} it gives the same scores bit for bit: a resume repeats all of its pulls and ends "
+        "where it was; save and load would make that cheap"
     )

@@ -1,4 +1,4 @@
-"""What is shown while a race runs: a live table, plain lines, or nothing."""
+"""What is shown while a race runs: a live table, a notebook's output, plain lines, or nothing."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.text import printable, short_name, span_of_time
+from latebloomer._util.text import (
+    NAME,
+    html_table,
+    one_line,
+    printable,
+    short_name,
+    short_seconds,
+    shortened,
+    span_of_time,
+)
 from latebloomer.errors import require
-from latebloomer.racing.live_display import NotebookDisplay, Trace, in_notebook
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.verdict_text import brief
-from latebloomer.session.events import (
-    FINISHED,
-    BudgetReplanned,
-    Event,
-    LearnerLeft,
-    PullFailed,
-    PullStarted,
-    ScoreReported,
-    Waiting,
-    WarningNoted,
-    WinnerSelected,
-)
-from latebloomer.session.learner_view import LearnerView
+from latebloomer.session import events
+from latebloomer.session.learner_view import WINNER, LearnerView
 
 if TYPE_CHECKING:
-    from latebloomer.racing.time_budget import TimeBudget
+    from rich.console import ConsoleDimensions
+
+    from latebloomer.racing.stopping import TimeBudget
     from latebloomer.racing.verdict.verdict import Verdict
 
 WHILE_RUNNING = "running"  # `progress`: show the race, and leave the verdict to the caller
@@ -39,6 +38,35 @@ EVERY = 30.0  # seconds between two plain lines of the same kind
 REFRESH = 4  # times a second
 LONG = 10.0  # seconds after which a pull is reported as long
 TICK = 0.5  # seconds between two checks for a long pull
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDTH = 24  # cells of a sparkline
+MOST = 40  # rows; longer races show the best
+AROUND = 4  # lines of the terminal that are not rows: title, head, what is cut, the cursor
+NUMBERS = 76  # characters of all columns except the name and the curve
+NARROW = 100  # characters of a terminal below which seconds are left out
+LINES = 8  # latest lines below a notebook's table
+STYLE = {"dropped": "dim", "not selected": "dim", "failed": "red", "finished": "cyan",
+         "winner": "bold"}  # fmt: skip
+
+
+def in_notebook() -> bool:
+    """Return whether this is a notebook's process, which draws HTML and shows stderr in red."""
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    return hasattr(shell, "kernel")
+
+
+def print_aside(text: str) -> None:
+    """Print a line that is not a result: on stderr, but not in a notebook, which makes it red."""
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
+def display_mode() -> str:
+    """Return how a race is shown here: a live table needs a terminal that can move its cursor."""
+    if in_notebook():
+        return "notebook"
+    capable = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return "live" if capable else "lines"
 
 
 class Progress:
@@ -49,20 +77,20 @@ class Progress:
                 "'running' leaves the verdict to you")  # fmt: skip
         self.race, self.mode = race, display_mode() if show else "silent"
         self._prints_verdict = show != WHILE_RUNNING
-        self._notebook = NotebookDisplay()
         self.traces: defaultdict[int, Trace] = defaultdict(Trace)  # by arm
         self.rows: list[LearnerView] = []
         self.phase = (1, 1)
         self.waiting = ""  # for which learners, if a pull is long
         self._waited_for: tuple[int, ...] = ()
-        self._running: PullStarted | None = None  # read by another thread
-        self._long: PullStarted | None = None  # the latest that was reported as long
+        self._running: events.PullStarted | None = None  # read by another thread
+        self._long: events.PullStarted | None = None  # the latest that was reported as long
         self._next = 0.0  # when to draw again
-        self._racing = len(race.session.racing)
+        self._start = self._racing = 0  # pulls and learners in the race, when it was last begun
         self._printed = self._began = time.monotonic()
         self._replan_printed = -EVERY
-        self._start = race.session.spent
-        self._live: Any = None
+        self._live: Any = None  # the table in a terminal
+        self._handle: Any = None  # the output in a notebook, and the lines below its table
+        self._lines: list[str] = []
         self._clock: TimeBudget | None = None
 
     # --- what the driver reports ---
@@ -70,59 +98,71 @@ class Progress:
     @contextmanager
     def shown(self, clock: TimeBudget | None) -> Iterator[None]:
         """Show the race while it runs."""
-        self._clock, self._start = clock, self.race.session.spent
-        self._began = time.monotonic()
-        self._racing = len(self.race.session.racing)
+        session, self._clock, self._began = self.race.session, clock, time.monotonic()
+        self._start, self._racing = session.spent, len(session.racing)
         if self.mode == "silent":
             yield
             return
-        with self._drawn(), long_pulls(lambda: self._running, self._long_pull):
-            yield
-
-    @contextmanager
-    def _drawn(self) -> Iterator[None]:
-        """Draw the table as long as the race runs."""
-        if self.mode != "live":
-            yield
-            if self.mode == "notebook":
+        with ExitStack() as stack:
+            if self.mode == "live":
+                self._live = stack.enter_context(self._live_table())
                 self._draw()
-            return
+            stack.enter_context(self._long_pulls_reported())
+            yield
+            if self.mode != "lines":
+                self._draw()
+        self._live = None
+
+    def _live_table(self) -> Any:
         from rich.console import Console
         from rich.live import Live
 
-        from latebloomer.racing.live_display import table
-
         console = Console(stderr=True)
-        with Live(
+        return Live(
             console=console,
             get_renderable=lambda: table(self, console.size),
             refresh_per_second=REFRESH,
-        ) as self._live:
-            self._draw()
-            yield
-            self._draw()
-        self._live = None
+        )
 
-    def on_event(self, event: Event | PullStarted | Waiting) -> None:
+    @contextmanager
+    def _long_pulls_reported(self) -> Iterator[None]:
+        """Report long pulls from a separate thread, because the race's own is in the pull."""
+        over = threading.Event()
+
+        def check() -> None:
+            while not over.wait(TICK):
+                pull = self._running
+                if pull is not None and time.monotonic() - pull.at >= LONG:
+                    self._long_pull(pull)
+
+        thread = threading.Thread(target=check, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def on_event(self, event: events.Event | events.PullStarted | events.Waiting) -> None:
         """Update the display for one event."""
         if self.mode == "silent":
             return
-        if isinstance(event, PullStarted):
+        if isinstance(event, events.PullStarted):
             self._running = event
             return
-        if isinstance(event, Waiting):  # which learners keep the others waiting
+        if isinstance(event, events.Waiting):  # which learners keep the others waiting
             if event.arms:
                 self._wait_for([(arm, self.race.session.pulls_of(arm) + 1) for arm in event.arms])
             return
         self._running = None
-        if type(event) is ScoreReported:
+        if type(event) is events.ScoreReported:
             self._pulled(event)
         else:
             text = self._sentence(event)
             if text and (self.mode == "lines" or not _is_in_the_table(event)):
                 self.say(text)
 
-    def _pulled(self, told: ScoreReported) -> None:
+    def _pulled(self, told: events.ScoreReported) -> None:
         self.traces[told.arm].add(told.score)
         if told.arm in self._waited_for:
             self.waiting, self._waited_for = "", ()
@@ -136,10 +176,21 @@ class Progress:
         """Take what the table shows: another thread draws it, and must not read the race."""
         self._next = time.monotonic() + 1 / REFRESH
         self.rows, self.phase = self.race.learners(), self.race.session.phase
-        if self.mode == "notebook":
-            self._notebook.show(self)
+        self._show_html()
 
-    def _long_pull(self, pull: PullStarted) -> None:
+    def _show_html(self) -> None:
+        """Draw a notebook's output, or change it in place: the standings and the latest lines."""
+        if self.mode != "notebook":
+            return
+        from IPython.display import HTML, display
+
+        drawn = HTML(html(self, self._lines))
+        if self._handle is None:
+            self._handle = display(drawn, display_id=True)
+        else:
+            self._handle.update(drawn)
+
+    def _long_pull(self, pull: events.PullStarted) -> None:
         """Report a long pull; as a line only if it is longer than the learner's other pulls."""
         now = time.monotonic()
         pace = self.race.seconds[pull.arm] / max(1, pull.n - 1)
@@ -155,8 +206,8 @@ class Progress:
         self._waited_for = tuple(arm for arm, _ in pulls)
         if self.mode == "lines":
             self.say(self.waiting)
-        elif self.mode == "notebook":
-            self._notebook.show(self)
+        else:
+            self._show_html()
 
     def end(self, verdict: Verdict) -> None:
         """Print the verdict; not the table again below a live one, nor in a notebook."""
@@ -164,23 +215,22 @@ class Progress:
             return
         if self.mode == "notebook":
             self.say(verdict.sentence)
-        elif self.mode == "live":
-            self.say(brief(verdict, table=False))
         else:
-            self.say(f"\n{brief(verdict)}")
+            live = self.mode == "live"
+            self.say(brief(verdict, table=False) if live else f"\n{brief(verdict)}")
 
     def say(self, text: str) -> None:
         """Print a line, whatever else is shown."""
         if self.mode == "silent":
             return
+        shown = printable(text)
         if self.mode == "notebook":
-            self._notebook.say(printable(text))
-            self._notebook.show(self)
+            self._lines = [*self._lines, *shown.strip().splitlines()][-LINES:]
+            self._show_html()
         elif self._live is not None:
-            shown = printable(text)
             self._live.console.print(shown, markup=False, highlight=False, emoji=False)
         else:
-            print(printable(text), file=sys.stderr, flush=True)
+            print(shown, file=sys.stderr, flush=True)
 
     # --- plain lines ---
 
@@ -194,9 +244,12 @@ class Progress:
                     self.say(f"{short_name(one.name)}: {one.why}")
         elif now - self._printed >= EVERY:
             best = self.race.learners()[0]
-            lead = _lead(best, session.winner)
+            verb = "leads" if session.winner is None else "is selected and trained further,"
             at = f"pull {session.spent:,} of {session.budget:,}"
-            self.say(f"{at}: {lead}; {self.time_left()}")
+            score = f"score {best.score:.4g}"
+            if best.forecast_score == best.forecast_score:
+                score += f", forecast {best.forecast_score:.4g}"
+            self.say(f"{at}: {short_name(best.name)} {verb} with {score}; {self.time_left()}")
         else:
             return
         self._printed = now
@@ -213,79 +266,147 @@ class Progress:
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
         return f"about {span_of_time(pace * (session.budget - session.spent))} left"
 
-    def _sentence(self, event: Event) -> str:
+    def _sentence(self, event: events.Event) -> str:
         """Return an event in one line; empty for events that need none."""
-        session = self.race.session
-        left = session.budget - session.spent
-        if isinstance(event, BudgetReplanned):  # a time-based race replans many times a second
-            now = time.monotonic()
-            if now - self._replan_printed < EVERY:
-                return ""
-            self._replan_printed = now
-            return f"time left: about {left:,} more pull{'s' * (left != 1)}"
-        arm = getattr(event, "arm", None)
+        session, arm = self.race.session, getattr(event, "arm", None)
         name = short_name(session.names[arm]) if arm is not None else ""
+        left = session.budget - session.spent
+        pulls = f"{left:,} pull{'s' * (left != 1)}"
         match event:
-            case WinnerSelected():
+            case events.BudgetReplanned():  # a time-based race replans many times a second
+                now = time.monotonic()
+                if now - self._replan_printed >= EVERY:
+                    self._replan_printed = now
+                    return f"time left: about {left:,} more pull{'s' * (left != 1)}"
+            case events.WinnerSelected():
                 naming = session.selection
                 return (
                     f"{name}: selected at pull {naming.at:,} with estimate "
                     f"{naming.estimates[naming.arm]:.6g}; training it further with the remaining "
-                    f"{left:,} pull{'s' * (left != 1)}"
+                    f"{pulls}"
                 )
-            case WarningNoted():
+            case events.WarningNoted():
                 return f"{name}: {event.text}" if name else event.text
-            case PullFailed() if session.departure(event.arm) is None:
+            case events.PullFailed() if session.departure(event.arm) is None:
                 return f"{name}: pull {event.n} failed, tried again ({event.reason})"
-            case LearnerLeft():
-                own = event.arm == session.winner
-                if event.how == FINISHED:
-                    others = "" if own else "; the budget goes to the others"
-                    pulls = session.pulls_of(event.arm)
-                    return f"{name}: finished after {pulls} pull{'s' * (pulls != 1)}{others}"
-                return f"{name}: {'trained no further' if own else 'failed'} ({event.why})"
+            case events.LearnerLeft(how=events.FINISHED):
+                others = "" if arm == session.winner else "; the budget goes to the others"
+                return f"{name}: {event.why}{others}"
+            case events.LearnerLeft():
+                how = "trained no further" if arm == session.winner else "failed"
+                return f"{name}: {how} ({event.why})"
         return ""
 
 
-def _lead(best: LearnerView, winner: int | None) -> str:
-    verb = "leads" if winner is None else "is selected and trained further,"
-    told = [f"score {best.score:.4g}"]
-    if best.forecast is not None and best.forecast.trust:
-        told.append(f"forecast {best.forecast.score:.4g}")
-    return f"{short_name(best.name)} {verb} with {', '.join(told)}"
-
-
-def _is_in_the_table(event: Event) -> bool:
+def _is_in_the_table(event: events.Event) -> bool:
     """Return whether the live table shows the event."""
-    ended = isinstance(event, LearnerLeft) and event.how == FINISHED
-    return ended or isinstance(event, BudgetReplanned | WinnerSelected)
+    ended = isinstance(event, events.LearnerLeft) and event.how == events.FINISHED
+    return ended or isinstance(event, events.BudgetReplanned | events.WinnerSelected)
 
 
-def display_mode() -> str:
-    """Return how a race is shown here: a live table needs a terminal that can move its cursor."""
-    if in_notebook():
-        return "notebook"
-    capable = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return "live" if capable else "lines"
+# --- the table, in a terminal and in a notebook ---
 
 
-@contextmanager
-def long_pulls(
-    running: Callable[[], PullStarted | None], report: Callable[[PullStarted], None]
-) -> Iterator[None]:
-    """Report a long pull from a separate thread, because the race's own is in the pull."""
-    over = threading.Event()
+class Trace:
+    """A curve in at most 2 * WIDTH numbers, however long it grows."""
 
-    def check() -> None:
-        while not over.wait(TICK):
-            pull = running()
-            if pull is not None and time.monotonic() - pull.at >= LONG:
-                report(pull)
+    def __init__(self) -> None:
+        self.points: list[float] = []
+        self._step, self._count = 1, 0
 
-    thread = threading.Thread(target=check, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    def add(self, value: float) -> None:
+        """Keep every `step`-th value; if there are too many, drop every other one."""
+        self._count += 1
+        if self._count % self._step == 0:
+            self.points.append(value)
+            if len(self.points) == 2 * WIDTH:
+                self.points, self._step = self.points[1::2], 2 * self._step
+
+    def line(self, low: float, high: float, width: int = WIDTH) -> str:
+        """Return the curve as blocks, at most `width` of them.
+
+        >>> trace = Trace()
+        >>> for value in (0.0, 0.5, 1.0):
+        ...     trace.add(value)
+        >>> trace.line(0.0, 1.0)
+        '▁▅█'
+        """
+        top, span = len(BLOCKS) - 1, (high - low) or 1.0
+        every = -(-len(self.points) // width) or 1
+        shown = self.points[::-every][::-1]  # the latest point is always among them
+        cells = (round((p - low) / span * top) for p in shown)
+        return "".join(BLOCKS[max(0, min(top, cell))] for cell in cells)  # points may be newer
+
+
+def _head(progress: Progress, seconds: bool) -> list[str]:
+    rule = progress.race.session.policy.name
+    return ["learner", "curve", "pulls", *["time"] * seconds, "score", "forecast",
+            f"estimate ({rule})", "state"]  # fmt: skip
+
+
+def _rows(
+    progress: Progress, shown: Sequence[LearnerView], width: int, seconds: bool
+) -> Iterator[list[str]]:
+    """Yield the cells of each learner; curves have at most `width` characters."""
+    session = progress.race.session
+    points = [p for trace in progress.traces.values() for p in trace.points] or [0.0]
+    low, high = min(points), max(points)
+    for one in shown:
+        state = one.outcome
+        if session.over:
+            state = "winner, kept" if one.state == WINNER else state
+        elif one.arm == session.winner:
+            state = "trained further"
+        curve = progress.traces[one.arm].line(low, high, width)
+        took = [f"{short_seconds(one.seconds)} s"] if seconds else []
+        values = ("" if value != value else f"{value:.4g}"
+                  for value in (one.score, one.forecast_score, one.estimate))  # fmt: skip
+        yield [one_line(one.name), curve, f"{one.pulls:,}", *took, *values, state]
+
+
+def _title(progress: Progress) -> str:
+    session, (phase, phases) = progress.race.session, progress.phase
+    what = f"phase {phase} of {phases}"
+    if session.winner is not None:
+        what = f"training {short_name(session.names[session.winner])} further"
+    trusts = [one.forecast.trust for one in progress.rows if one.forecast and not one.left]
+    trust = f"forecasts trusted {100 * trusts[0]:.0f} %" if trusts else ""
+    parts = [f"pull {session.spent:,} of {session.budget:,}", "" if session.over else what, trust,
+             progress.time_left(), progress.waiting]  # fmt: skip
+    return " · ".join(filter(None, parts))
+
+
+def table(progress: Progress, size: ConsoleDimensions) -> Any:
+    """Return one line per learner, as many as fit the terminal: the best ones."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    rows, most = progress.rows, max(3, min(MOST, size.height - AROUND))
+    seconds = size.width >= NARROW
+    head = _head(progress, seconds)
+    room = size.width - NUMBERS
+    if not seconds:
+        room += 8 + len(head[-2]) - len("estimate")
+        head[-2] = "estimate"
+    longest = max((len(one_line(one.name)) for one in rows), default=0)
+    name = min(longest, NAME, max(12, room - 8))
+    shown = Table(box=None, pad_edge=False)
+    for text in head:
+        left = text in ("learner", "curve", "state")
+        shown.add_column(text, justify="left" if left else "right", no_wrap=True)
+    lines = _rows(progress, rows[:most], max(6, min(WIDTH, room - name)), seconds)
+    for one, (first, *others) in zip(rows[:most], lines, strict=True):
+        cells = [shortened(first, name), *others]
+        shown.add_row(*map(Text, cells), style=STYLE.get(one.state, ""))  # no markup, no emoji
+    more = [Text(f"... {len(rows) - most} more", style="dim")] if len(rows) > most else []
+    title = shortened(one_line(_title(progress)), size.width)
+    return Group(Text(title, style="italic"), shown, *more)
+
+
+def html(progress: Progress, lines: Sequence[str]) -> str:
+    """Return the same for a notebook, with the latest lines below the table."""
+    if not progress.rows:
+        return html_table("latebloomer", [], [], lines)
+    rows = list(_rows(progress, progress.rows[: MOST // 2], WIDTH, seconds=True))
+    return html_table(_title(progress), _head(progress, seconds=True), rows, lines)

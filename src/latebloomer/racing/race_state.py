@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
+from latebloomer import errors
 from latebloomer._util.text import reason_of
-from latebloomer.errors import (
-    AllFailed,
-    BudgetError,
-    JournalError,
-    JournalMismatch,
-    LatebloomerError,
-)
 from latebloomer.policies.base import Policy
 from latebloomer.racing.checkpoints.storage import model_place, place_of
 from latebloomer.racing.journal.journal import Entry, PullEntries
+from latebloomer.racing.learner import Share
 from latebloomer.racing.settings import Settings
-from latebloomer.racing.time_budget import PROVISIONAL
-from latebloomer.racing.training_share import Share
-from latebloomer.session.events import (
-    FAILED,
-    Assigned,
-    Began,
-    Created,
-    Decided,
-    Ended,
-    Event,
-    Extended,
-    Joined,
-    LearnerLeft,
-    PullFailed,
-    Restored,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-    WarningNoted,
-)
+from latebloomer.racing.stopping import NEWEST, PROVISIONAL
+from latebloomer.session import events
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside, whole_budget
 
 MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
-NEWEST = 8  # latest pulls of an arm that tell how long its next one takes
 
 
 class RaceState:
@@ -53,7 +29,7 @@ class RaceState:
     Like a session it changes by `apply` alone, so that a journal replayed is the race resumed.
     """
 
-    def __init__(self, created: Created, policy: Policy | str | None = None) -> None:
+    def __init__(self, created: events.Created, policy: Policy | str | None = None) -> None:
         self.created = created
         self.id, self.names = created.race, created.names
         self.settings = Settings.from_dict(dict(created.settings), policy)
@@ -62,20 +38,20 @@ class RaceState:
         arms = len(self.names)
         self.seconds = [0.0] * arms  # of training, in counted pulls
         self.steps = [0] * arms  # of the learners' own, where pulls are shares of their training
-        self._newest: list[deque[float]] = [deque(maxlen=NEWEST) for _ in range(arms)]
+        self._newest = [deque[float](maxlen=NEWEST) for _ in range(arms)]
         self.longest_pull = 0.0
         self.building_seconds = 0.0  # spent on making learners
-        self.failures: list[PullFailed] = []
-        self._tries: Counter[tuple[int, int, bool]] = Counter()
-        self.departures: dict[int, LearnerLeft] = {}
-        self.notes: list[
-            WarningNoted | LearnerLeft | Extended
-        ] = []  # what the verdict mentions, in order
-        self._checkpoints: dict[int, Saved] = {}  # of each arm the newest
+        self.failures: list[events.PullFailed] = []
+        # How often each pull (arm, n) has failed, and how often its process was lost in it.
+        self.tries: Counter[tuple[int, int, bool]] = Counter()
+        self.departures: dict[int, events.LearnerLeft] = {}
+        # What the verdict mentions, in order.
+        self.notes: list[events.WarningNoted | events.LearnerLeft | events.Extended] = []
+        self._checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
+        self._models: dict[int, events.Saved] = {}  # what generators yielded: the winner's alone
         self._unsaved: set[int] = set()  # arms that could not be saved
-        self._models: dict[int, Saved] = {}  # what generators yielded, of the winner alone
-        self.trials: dict[int, Assigned] = {}  # of another tool, where that trains the arms
-        self.verdict: Decided | None = None
+        self.trials: dict[int, events.Assigned] = {}  # of another tool that trains the arms
+        self.verdict: events.Decided | None = None
         self.started: float | None = None  # seconds since 1970
         self.elapsed = 0.0  # seconds of the race so far
         self.trained_until = 0.0  # the same when its newest pull was counted
@@ -89,12 +65,14 @@ class RaceState:
         """Return the race as its journal left it; raise an error if the policy differs."""
         stream = iter(entries)
         first = next(stream, None)
-        if not isinstance(first, Entry) or not isinstance(first.event, Created):
-            raise JournalMismatch("the journal does not begin with a race: it is not one of ours")
+        if not isinstance(first, Entry) or not isinstance(first.event, events.Created):
+            raise errors.JournalMismatch(
+                "the journal does not begin with a race: it is not one of ours"
+            )
         try:
             race = cls(first.event, policy)
         except (KeyError, TypeError, AttributeError) as error:  # settings that are none
-            raise JournalError(
+            raise errors.JournalError(
                 f"the settings in the journal cannot be read ({reason_of(error)}): it has been "
                 "changed"
             ) from error
@@ -115,7 +93,7 @@ class RaceState:
         try:
             for arm, score in zip(pulls.arms, pulls.scores, strict=True):
                 self.session.tell(arm, score)
-        except (LatebloomerError, TypeError, IndexError, ValueError):
+        except (errors.LatebloomerError, TypeError, IndexError, ValueError):
             refused = self.session.spent - before
             self._replay_one(next(islice(pulls.entries(), refused, None)))  # which says why
             raise
@@ -127,53 +105,66 @@ class RaceState:
         self.elapsed = entry.elapsed
         try:
             self.apply(entry.event)
-        except JournalError:
+        except errors.JournalError:
             raise
-        except LatebloomerError as error:
-            raise self._another_rule(entry.event, error) from error
+        except errors.LatebloomerError as error:
+            raise errors.JournalMismatch(
+                f"Event {entry.number} of the journal does not fit {self.session.policy!r} "
+                f"({error}). It was written by another version of this rule, or has been changed: "
+                "resume with the version that the journal names."
+            ) from error
         except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
-            raise JournalError(
+            raise errors.JournalError(
                 f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
                 "has been changed"
             ) from error
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: events.Event) -> None:
         """Take in what has happened."""
-        if type(event) is ScoreReported:  # most are
+        if type(event) is events.ScoreReported:  # most are
             self.session.tell(event.arm, event.score)
             self._count_pull(event.arm, event.seconds, event.steps)
             self.trained_until = self.elapsed
             return
         self.session.apply(event)
         match event:
-            case LearnerLeft():
+            case events.LearnerLeft():
                 self.departures[event.arm] = event
                 self.notes.append(event)
-            case WarningNoted():
+            case events.WarningNoted():
                 self.notes.append(event)
-            case Joined():
-                self._note_share(event)
-            case Extended():
+            case events.Joined(full_steps=steps) if steps is not None:
+                share = Share(steps, self.settings.pulls_per_training or 1)
+                self.shares = {**self.shares, event.name: share}
+            case events.Extended():
                 self.notes.append(event)
                 if event.seconds is not None:
                     self.settings = replace(self.settings, seconds=event.seconds)
-                self._add_new_learners()
-            case Restored():
-                self.building_seconds += event.seconds if event.n == 0 else 0.0
-            case PullFailed():
+                self.names, self.verdict = self.session.names, None
+                for _ in range(len(self.names) - len(self.seconds)):
+                    self.seconds.append(0.0)
+                    self.steps.append(0)
+                    self._newest.append(deque(maxlen=NEWEST))
+            case events.Restored(n=0):
+                self.building_seconds += event.seconds
+            case events.PullFailed():
                 self.failures.append(event)
-                self._tries[event.arm, event.n, event.kind == "lost"] += 1
-            case Saved():
+                self.tries[event.arm, event.n, event.kind == "lost"] += 1
+            case events.Saved():
                 self._enter_checkpoint(event)
-            case SaveFailed():
-                self._note_unsaved(event)
-            case Began():
-                self._count_crash()
-            case Ended():
+            case events.SaveFailed() if event.arm not in self._unsaved:  # noted once
+                self._unsaved.add(event.arm)
+                text = f"could not be saved ({event.reason}); the race continues"
+                self.notes.append(events.WarningNoted(event.arm, text))
+            case events.Began():
+                if self._under_way and not self.session.over:  # the process before was lost
+                    self._crashes.append((self.session.spent, self.session.ask()))
+                self._under_way = True
+            case events.Ended():
                 self._under_way = False
-            case Assigned():
+            case events.Assigned():
                 self.trials[event.arm] = event
-            case Decided():
+            case events.Decided():
                 self.verdict = event
 
     def _count_pull(self, arm: int, seconds: float, steps: int | None) -> None:
@@ -184,41 +175,17 @@ class RaceState:
         if seconds > self.longest_pull:
             self.longest_pull = seconds
 
-    def _note_share(self, event: Joined) -> None:
-        one = self.settings.pulls_per_training
-        if event.full_steps is not None and one is not None:
-            self.shares = {**self.shares, event.name: Share(event.full_steps, one)}
-
-    def _add_new_learners(self) -> None:
-        self.names, self.verdict = self.session.names, None
-        for _ in range(len(self.names) - len(self.seconds)):
-            self.seconds.append(0.0)
-            self.steps.append(0)
-            self._newest.append(deque(maxlen=NEWEST))
-
-    def _enter_checkpoint(self, saved: Saved) -> None:
+    def _enter_checkpoint(self, saved: events.Saved) -> None:
         """Note a checkpoint, if its place is the race's own: a journal may come from anywhere."""
         if saved.folder == model_place(saved.arm, saved.n):
             self._models[saved.arm] = saved
-            return
-        if saved.folder != place_of(saved.arm, saved.n):
-            raise JournalError(
+        elif saved.folder == place_of(saved.arm, saved.n):
+            self._checkpoints[saved.arm] = saved
+        else:
+            raise errors.JournalError(
                 f"the journal names {saved.folder!r} as a checkpoint, which is not a place of "
                 "this race: it has been changed"
             )
-        self._checkpoints[saved.arm] = saved
-
-    def _note_unsaved(self, failed: SaveFailed) -> None:
-        if failed.arm not in self._unsaved:  # noted once
-            self._unsaved.add(failed.arm)
-            text = f"could not be saved ({failed.reason}); the race continues"
-            self.notes.append(WarningNoted(failed.arm, text))
-
-    def _count_crash(self) -> None:
-        """Note that the process before this one was lost, if it did not close the race."""
-        if self._under_way and not self.session.over:
-            self._crashes.append((self.session.spent, self.session.ask()))
-        self._under_way = True
 
     # --- what is known ---
 
@@ -230,16 +197,16 @@ class RaceState:
 
     def learners(self) -> list[LearnerView]:
         """Return a view of every learner, by rank, with what a session does not know of it."""
-        failures: dict[int, list[str]] = {}
+        failures = defaultdict[int, list[str]](list)
         for one in self.failures:
-            failures.setdefault(one.arm, []).append(f"pull {one.n} failed: {one.reason}")
+            failures[one.arm].append(f"pull {one.n} failed: {one.reason}")
         known = dict(self.settings.learner_settings or {})
         known |= {self.names[arm]: trial.config for arm, trial in self.trials.items()}
         return [
             replace(
                 view, seconds=self.seconds[view.arm], full_pulls=self.settings.pulls_per_training,
                 steps=self.steps[view.arm] if self.shares else None,
-                failures=tuple(failures.get(view.arm, ())), settings=known.get(view.name, {}),
+                failures=tuple(failures[view.arm]), settings=known.get(view.name, {}),
             )
             for view in self.session.standings()
         ]  # fmt: skip
@@ -249,16 +216,12 @@ class RaceState:
         newest = self._newest[arm]
         return sum(newest) / len(newest) if newest else 0.0
 
-    def tries(self, arm: int, n: int, lost: bool = False) -> int:
-        """Return how often pull `n` of an arm has failed, or its process was lost in it."""
-        return self._tries[arm, n, lost]
-
-    def checkpoint(self, arm: int, upto: int) -> Saved | None:
+    def checkpoint(self, arm: int, upto: int) -> events.Saved | None:
         """Return the latest state of an arm of at most `upto` pulls."""
         saved = self._checkpoints.get(arm)
         return saved if saved is not None and saved.n <= upto else None
 
-    def model(self, arm: int, n: int) -> Saved | None:
+    def model(self, arm: int, n: int) -> events.Saved | None:
         """Return a generator's model after exactly n pulls, if it was kept."""
         saved = self._models.get(arm)
         return saved if saved is not None and saved.n == n else None
@@ -273,28 +236,14 @@ class RaceState:
         """Raise `AllFailed`, with every reason, if no learner with a score is left."""
         if not self.every_learner_failed:
             return
-        failed = [left for left in self.departures.values() if left.how == FAILED]
+        failed = [left for left in self.departures.values() if left.how == events.FAILED]
         reasons = "\n".join(f"  {self.names[left.arm]}: {left.why}" for left in failed)
-        error = AllFailed(
+        error = errors.AllFailed(
             f"Every learner has failed, so there is nothing to recommend:\n{reasons}"
         )
         for details in {f.arm: f.details for f in self.failures if f.details}.values():
             error.add_note(details)
         raise error
-
-    def _another_rule(self, event: Event, error: LatebloomerError) -> JournalMismatch:
-        session = self.session
-        other = "it was written by another version of this rule or has been changed"
-        if not isinstance(event, ScoreReported):
-            return JournalMismatch(f"the journal says that {error}: {other}")
-        asked = "no arm" if session.over else repr(self.names[session.ask()])
-        known = isinstance(event.arm, int) and 0 <= event.arm < len(self.names)
-        whose = self.names[event.arm] if known else event.arm
-        return JournalMismatch(
-            f"pull {session.spent + 1} of the journal is of {whose!r}, but "
-            f"{session.policy!r} asks for {asked} there: {other}; resume with the version that "
-            f"it names ({error})"
-        )
 
 
 def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
@@ -309,10 +258,10 @@ def fresh_session(settings: Settings, names: Iterable[str]) -> Session:
             maximize=settings.maximize, winner_share=share, min_pulls=settings.min_pulls,
             repeats_scores=[name for name, one in settings.shares.items() if one.repeats_scores],
         )  # fmt: skip
-    except BudgetError as error:
+    except errors.BudgetError as error:
         if share == 0:
             raise
-        raise BudgetError(
+        raise errors.BudgetError(
             f"winner_share={share:g} keeps {set_aside(budget, share)} of budget={budget} for the "
             f"winner, and the rest is too little: {error}"
         ) from None

@@ -2,60 +2,47 @@
 
 from __future__ import annotations
 
-import inspect
 import os
+import subprocess
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet
+from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet, SettingError
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import default_or_named, is_auto
-from latebloomer.racing.brief_plan import plan_in_words, pull_in_words, workers_in_words
+from latebloomer.racing import training_share
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
 from latebloomer.racing.journal import RESUME, Place, files
 from latebloomer.racing.journal.journal import EventLog, near
 from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
-from latebloomer.racing.learner import Entry, Given, bare, entries_of, with_shares
-from latebloomer.racing.progress import Progress
+from latebloomer.racing.learner import Given, entries_of, with_shares
+from latebloomer.racing.progress import Progress, print_aside
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import (
-    Runner,
-    check_memory_limit,
-    make_runner,
-    recorded_runner,
-)
-from latebloomer.racing.same_race import (
+from latebloomer.racing.runners import contract
+from latebloomer.racing.runners.contract import Runner, make_runner
+from latebloomer.racing.settings import (
+    declared_range,
     described,
     holds_race,
     need_same,
     need_same_learners,
     need_same_settings,
+    process_name,
+    settings_of,
+    versions,
 )
-from latebloomer.racing.settings import Settings, declared_range, process_name, versions
-from latebloomer.racing.time_budget import grace_of
-from latebloomer.racing.training_share import Units, declared, units_of
-from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.racing.verdict.load import LearnerLoader
+from latebloomer.racing.stopping import grace_of
+from latebloomer.racing.verdict.build import build_verdict, load_learner
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.racing.watch_process import need_journal, start_watching
 from latebloomer.session.events import Began, Created, Decided, Ended, WarningNoted
-
-__all__ = [
-    "check_places",
-    "continue_race",
-    "declared_range",
-    "described",
-    "entries_and_units",
-    "look_at",
-    "make_runner",
-    "settings_of",
-    "start",
-]
 
 CRASHES = (
     "the last processes of this race all ended in its pull. If the cause is a crash in compiled "
@@ -65,89 +52,62 @@ CRASHES = (
 # --- a new race ---
 
 
-def check_places(watch: bool, journal: Place | None, if_exists: str) -> None:
-    """Raise an error unless a race can be recorded, and watched, as requested."""
-    need_journal(watch, journal)
-    check_journal_options(journal, if_exists)
-
-
-def entries_and_units(
-    learners: Mapping[str, Given], seed: int, *size: Any
-) -> tuple[list[Entry], Units]:
-    """Return the learners as they are raced, and what a pull is; `size` as for `units_of`."""
-    given = entries_of(learners, seed)
-    budget, horizon, trainings, full_steps, pulls_per_training = size
-    if trainings is not None or full_steps is not None:
-        full_steps = _with_asked(given, full_steps)
-    units = units_of(learners, budget, horizon, trainings, full_steps, pulls_per_training)
-    return with_shares(given, units.shares), units
-
-
-def _with_asked(entries: Sequence[Entry], full_steps: Any) -> Any:
-    """Return `full_steps` with what learners say that are made by a function: each is built once.
-
-    A function may say it itself, which costs nothing; see `full_training`.
-    """
-    if full_steps is not None and not isinstance(full_steps, Mapping):
-        return full_steps
-    known = dict(full_steps or {})
-    for entry in entries:
-        silent = entry.name not in known and declared(entry.given) is None
-        if silent and entry.rebuilds and not inspect.isgeneratorfunction(entry.given):
-            with suppress(Exception):  # of the user's own function: the race reports it
-                known[entry.name] = declared(bare(entry.build()))
-    known = {name: steps for name, steps in known.items() if steps is not None}
-    return known or None
-
-
-def settings_of(policy: Policy | str, units: Units, **others: Any) -> Settings:
-    """Return the settings of a race, checked."""
-    return Settings(
-        policy=default_or_named(policy), auto=is_auto(policy),
-        budget=units.budget, horizon=units.horizon, **units.settings, **others,
-    )  # fmt: skip
-
-
 def start(
     learners: Mapping[str, Given],
-    entries: list[Entry],
-    settings: Settings,
     journal: Place | None,
     if_exists: str,
     policy: Policy | str,
-    runner: Runner,
+    runner: str | Runner,
     progress: bool | str,
     callbacks: Sequence[Callback] | None,
     watch: bool,
+    *size: Any,
+    score_range: tuple[float | None, float | None] | None,
+    seed: int,
+    **others: Any,
 ) -> Verdict:
-    """Start a race and run it; if `if_exists` says so, resume the race that is there."""
-    functions = check_callbacks(callbacks)
-    names = tuple(entry.name for entry in entries)
-    created = Created(os.urandom(6).hex(), settings.as_dict(), names)
+    """Start a race and run it; if `if_exists` says so, resume the race that is there.
+
+    `size` is the rest of what `units_of` takes; `others` are settings.
+    """
+    if watch and journal is None:
+        raise SettingError(
+            "watch=True, but journal=None: the live page reads the journal. Pass journal=..., or "
+            "omit watch."
+        )
+    check_journal_options(journal, if_exists)
+    made, functions = make_runner(runner), check_callbacks(callbacks)
+    entries = entries_of(learners, seed)
+    settings = settings_of(
+        policy, seed=seed, runner=made.as_dict(),
+        score_range=declared_range(learners) if score_range is None else score_range,
+        learner_settings=described(learners) or None,
+        **training_share.units_of(learners, *size), **others,
+    )  # fmt: skip
+    entries = with_shares(entries, settings.shares)
+    created = Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
     state = RaceState(created, settings.policy)  # raises errors before a file is made
-    check_memory_limit(runner.max_in_memory, entries, state.session, settings)
+    shown = Progress(state, progress)
+    contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
     opened = _begin_unless_there(journal, created, if_exists)
     if opened is None:
         need_same_settings(journal or "", settings, policy)
-        return continue_race(journal or "", learners, policy, runner, progress, callbacks, watch)
+        return continue_race(journal or "", learners, policy, made, progress, callbacks, watch)
     state.started = next(opened.read()).at
-    if watch:
-        start_watching(opened.path)
-    return _run(state, opened, entries, runner, Progress(state, progress), functions)
+    return _run(Driver(state, opened, entries, made, shown, functions), watch)
 
 
 def _begin_unless_there(
     journal: Place | None, created: Created, if_exists: str
 ) -> EventLog | None:
     """Return the journal of a new race; None if there is a race that is to be resumed."""
-    if if_exists != RESUME:
-        return begin(journal, created, if_exists)
-    if holds_race(journal):
+    resumes = if_exists == RESUME
+    if resumes and holds_race(journal):
         return None
     try:
         return begin(journal, created, if_exists)
     except JournalMismatch:
-        if not holds_race(journal):
+        if not (resumes and holds_race(journal)):
             raise
         return None  # another process has started it meanwhile
 
@@ -163,7 +123,6 @@ def continue_race(
     progress: bool | str,
     callbacks: Sequence[Callback] | None,
     watch: bool,
-    *,
     add: Mapping[str, Given] | None = None,
     **more: Any,
 ) -> Verdict:
@@ -173,20 +132,22 @@ def continue_race(
     opened = files.reopen(journal)
     try:
         state = RaceState.replayed(opened.read_in_batches(), policy)
-        made = recorded_runner(state.settings.runner) if made is None else made
-        given = with_new_learners(learners, add, state)
-        need_same_learners(journal, state.settings.learner_settings or {}, described(given))
-        extension = plan_extension(state, given, add=add, **more)
-        names = state.names if extension is None else (*state.names, *extension.new_names)
-        entries = _same(entries_of(given, state.settings.seed), names, journal)
-        entries = with_shares(entries, state.shares | dict(extension.shares if extension else {}))
-        check_memory_limit(made.max_in_memory, entries, state.session, state.settings)
+        settings, shown = state.settings, Progress(state, progress)
+        made = contract.recorded_runner(settings.runner) if made is None else made
+        learners = with_new_learners(learners, add, state)
+        need_same_learners(journal, settings.learner_settings or {}, described(learners))
+        extension = plan_extension(state, learners, add, **more)
+        given = {entry.name: entry for entry in entries_of(learners, settings.seed)}
+        names = (*state.names, *extension.new)
+        advice = "Give the same names, or start a new race in another file."
+        need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
+        ordered = [given[name] for name in names]
+        entries = with_shares(ordered, {**state.shares, **extension.shares})
+        contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
     except BaseException:
         opened.close()
         raise
-    if watch:
-        start_watching(opened.path)
-    return _run(state, opened, entries, made, Progress(state, progress), functions, extension)
+    return _run(Driver(state, opened, entries, made, shown, functions), watch, extension)
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
@@ -203,22 +164,18 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     return build_verdict(state, opened.path)
 
 
-def _run(
-    state: RaceState,
-    journal: EventLog,
-    entries: list[Entry],
-    runner: Runner,
-    progress: Progress,
-    callbacks: list[Callback],
-    extension: Extension | None = None,
-) -> Verdict:
-    driver = Driver(state, journal, entries, runner, progress, callbacks)
+def _run(driver: Driver, watch: bool, extension: Extension | None = None) -> Verdict:
+    """Run a race to its end, and close all of it."""
+    state, progress = driver.race, driver.progress
+    extension = Extension() if extension is None else extension
+    if watch and driver.journal.path is not None:
+        start_watching(driver.journal.path)
     try:
         driver.record(Began(process_name(), versions()))
-        if extension is None:
+        if not extension.events:
             state.need_one_learner()
         driver.start()
-        if extension is not None:
+        if extension.events:
             cost = f" {driver.cost_of_restoring(extension.revived)}" if extension.revived else ""
             progress.say(f"{extension.why}{cost}")
             driver.extend(*extension.events)
@@ -231,9 +188,8 @@ def _run(
         learner = driver.winner()
         if len(state.notes) > noted:  # about the winner
             verdict = build_verdict(state, driver.journal.path)
-        verdict = replace(
-            verdict, learner=learner, loader=LearnerLoader(state, entries, driver.states)
-        )
+        loader = partial(load_learner, state, driver.entries, driver.states)
+        verdict = replace(verdict, learner=learner, loader=loader)
         progress.end(verdict)
         return verdict
     finally:
@@ -264,28 +220,63 @@ def _plan(driver: Driver) -> str:
     session, settings, runner = driver.session, driver.settings, driver.runner
     rule = settings.rule.removeprefix("auto: ") + " (chosen by auto)" * settings.auto
     if settings.seconds is not None:
-        share = settings.winner_share
         lines = [
             f"Racing {len(session.names)} learners with policy {rule}. Budget: "
             f"{settings.seconds:g} s; the first pull of each learner shows how many pulls fit."
         ]
-        if share:
-            lines.append(f"{share:.0%} of the time is reserved for training the winner further.")
+        if settings.winner_share:
+            share = f"{settings.winner_share:.0%} of the time"
+            lines.append(f"{share} is reserved for training the winner further.")
         if runner.interrupts:
             grace = grace_of(settings.seconds)
             lines.append(f"A pull that still runs {grace:.3g} s after the end is interrupted.")
         return "\n".join(lines)
     arms, budget = len(session.names), session.deciding_budget
     plan = session.policy.describe(arms, budget, session.horizon, session.min_pulls)
-    aside, one = session.budget - budget, settings.pulls_per_training
-    said = plan_in_words(plan, rule, aside, one, settings.trainings)
-    helps = workers_in_words(plan, aside) if runner.fragile else []
-    return "\n".join([said, *pull_in_words(settings.shares), *helps])
+    aside = session.budget - budget
+    said = training_share.plan_in_words(plan, rule, aside, settings.pulls_per_training)
+    helps = training_share.workers_in_words(plan, aside) if runner.fragile else []
+    return "\n".join([said, *training_share.pull_in_words(settings.shares), *helps])
 
 
-def _same(entries: list[Entry], names: Sequence[str], journal: Place) -> list[Entry]:
-    """Return the learners in the journal's order; raise an error if their names differ."""
-    given = {entry.name: entry for entry in entries}
-    advice = "Give the same names, or start a new race in another file."
-    need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
-    return [given[name] for name in names]
+# --- the live page ---
+
+STAYS = 600  # seconds that the page stays after the race has ended and the last tab was closed
+PATIENCE = 20.0  # seconds to wait for the page; after that the race starts without it
+
+
+def start_watching(journal: Path) -> int | None:
+    """Serve the live page in a separate process, which outlives the race, and print its address.
+
+    Return the number of the process; None, with a warning, if it does not start.
+    """
+    words = ["-m", "latebloomer", "watch", str(journal), "--exit-after-idle", str(STAYS)]
+    said: list[str] = []
+    try:
+        child = subprocess.Popen(
+            [sys.executable, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        said.append(str(error))
+    else:
+        assert child.stdout is not None
+        read = child.stdout.readline  # the first line is its address, or what is missing
+        reader = Thread(target=lambda: said.append(read()), daemon=True)
+        reader.start()
+        reader.join(PATIENCE)
+        address = said[0].strip() if said else ""
+        if address.startswith("http://"):
+            child.stdout.close()
+            child.returncode = 0  # it outlives this process: no ResourceWarning
+            print_aside(f"Watch the race at {address}")
+            return child.pid
+        child.kill()
+        child.communicate()
+    warnings.warn(
+        f"The race runs, but cannot be watched ({''.join(said).strip() or 'it did not come up'}). "
+        f"Try later: latebloomer watch {near(journal)}",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+    return None

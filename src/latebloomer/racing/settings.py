@@ -1,35 +1,39 @@
-"""What a race was asked to do; kept in its journal."""
+"""What a race was asked to do, kept in its journal; and how another request differs from it."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import platform
+import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from hashlib import sha256
+from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from latebloomer._util.text import brief
+from latebloomer._util.text import MOST, brief, one_line
 from latebloomer.errors import JournalMismatch, SettingError, need_number, require
+from latebloomer.policies import registry
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import (
-    REGISTRY,
-    is_auto,
-    is_registered,
-    label_of,
-    make_policy,
-)
-from latebloomer.racing.training_share import Share
+from latebloomer.racing.journal import Place, files
+from latebloomer.racing.journal.journal import near
+from latebloomer.racing.learner import Share
+from latebloomer.session.events import Created
 from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
 CERTIFIED = "certified"  # stop once the winner is
+# The policy is compared when the settings are read, and so are learners; the others change no
+# decision.
+NOT_COMPARED = ("policy", "auto", "runner", "learner_settings")
+LARGER = ("trainings", "budget")  # a race can be extended by them
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,8 @@ class Settings:
     auto: bool = False  # whether the policy was left to the library, which chose this one
     min_pulls: int = 1  # pulls before which no learner is dropped
     trainings: float | None = None  # the budget as it was given, in full trainings
-    full_steps: dict[str, int] | None = (
-        None  # steps of each full training; None: a pull is one step
-    )
+    # Steps of each full training; None: a pull is one step.
+    full_steps: dict[str, int] | None = None
     pulls_per_training: int | None = None
     stop: str | None = None  # "certified": end once the winner is
     learner_settings: Mapping[str, Mapping[str, Any]] | None = None  # what each says of itself
@@ -66,28 +69,26 @@ class Settings:
         check_share(self.winner_share)
         if self.score_range is not None:
             object.__setattr__(self, "score_range", _range(self.score_range))
-        _positive("seconds", self.seconds, "it is the time that the race may take")
+        if self.seconds is not None:
+            need_number("seconds", self.seconds)
+            require(0 < self.seconds < inf, "seconds", self.seconds, "above 0 and finite",
+                    "it is the time that the race may take")  # fmt: skip
         require(
             self.stop in (None, CERTIFIED), "stop", self.stop,
             "'certified', or None for the whole budget", "it says when a race may end early",
         )  # fmt: skip
 
     @property
-    def score_bounds(self) -> tuple[float, float] | None:
-        """The range of scores as two numbers."""
-        if self.score_range is None:
-            return None
-        low, high = self.score_range
-        return -inf if low is None else low, inf if high is None else high
-
-    @property
     def shares(self) -> dict[str, Share]:
         """Share of its full training that a pull of each learner is; empty if it is one step."""
-        if self.full_steps is None or self.pulls_per_training is None:
-            return {}
-        return {
-            name: Share(steps, self.pulls_per_training) for name, steps in self.full_steps.items()
-        }
+        one = self.pulls_per_training or 1
+        return {name: Share(steps, one) for name, steps in (self.full_steps or {}).items()}
+
+    @property
+    def score_bounds(self) -> tuple[float, float]:
+        """The range of scores as two numbers."""
+        low, high = self.score_range or (None, None)
+        return -inf if low is None else low, inf if high is None else high
 
     @property
     def rule(self) -> str:
@@ -96,25 +97,26 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, for the journal."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        fields: dict[str, Any] = dataclasses.asdict(self.policy)  # type: ignore[call-overload]
-        return values | {
-            "policy": {
-                "name": self.policy.name if is_registered(self.policy) else None,
-                "settings": json.loads(json.dumps(fields, default=_plain)),
-                "repr": repr(self.policy),
-            }
+        policy = {
+            "name": self.policy.name if registry.is_registered(self.policy) else None,
+            "settings": dataclasses.asdict(self.policy),  # type: ignore[call-overload]
+            "repr": repr(self.policy),
         }
+        return vars(self) | {"policy": policy}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], policy: Policy | str | None = None) -> Settings:
         """Return settings from what `as_dict` gave; another library's policy must be passed."""
         kept = values["policy"]
-        if is_auto(policy):
-            _need_auto(values)
+        if registry.is_auto(policy):
+            if not values["auto"]:
+                raise JournalMismatch(
+                    f"policy='auto', but this journal was written with {kept['repr']}, which was "
+                    "named: leave policy out, or name it again"
+                )
             policy = None  # the journal has what it became, by the rule of its version
-        recorded = _recorded(kept)
-        made = recorded if policy is None else make_policy(policy)
+        recorded = _recorded_policy(kept)
+        made = recorded if policy is None else registry.make_policy(policy)
         if made is None:
             raise JournalMismatch(
                 f"This journal was written with {kept['repr']}, which is not a policy of this "
@@ -126,6 +128,30 @@ class Settings:
                 "is resumed by the rule that it started with"
             )
         return cls(**values | {"policy": made})
+
+
+def settings_of(policy: Policy | str, **others: Any) -> Settings:
+    """Return the settings of a race, checked, with the policy that was given or is named."""
+    auto = registry.is_auto(policy)
+    return Settings(policy=registry.default_or_named(policy), auto=auto, **others)
+
+
+def rule_in(values: Mapping[str, Any]) -> str:
+    """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
+
+    In the words that one types; a policy of one's own as Python shows it.
+    """
+    recorded = _recorded_policy(values["policy"])
+    text = values["policy"]["repr"] if recorded is None else registry.label_of(recorded)
+    return f"auto: {text}" if values["auto"] else text
+
+
+def _recorded_policy(kept: Mapping[str, Any]) -> Policy | None:
+    """Return the policy of a journal, if it is one of this library."""
+    if kept["name"] not in registry.REGISTRY:
+        return None
+    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()}
+    return registry.REGISTRY[kept["name"]](**fields)
 
 
 def varying_settings(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -142,38 +168,6 @@ def varying_settings(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         learner: {name: one[name] for name in varying if name in one}
         for learner, one in kept.items()
     }
-
-
-def rule_in(values: Mapping[str, Any]) -> str:
-    """Return the policy of recorded settings as text, after "auto: " if it was chosen by auto.
-
-    In the words that one types; a policy of one's own as Python shows it.
-    """
-    recorded = _recorded(values["policy"])
-    text = values["policy"]["repr"] if recorded is None else label_of(recorded)
-    return f"auto: {text}" if values["auto"] else text
-
-
-def _recorded(kept: dict[str, Any]) -> Policy | None:
-    """Return the policy of a journal, if it is one of this library."""
-    if kept["name"] not in REGISTRY:
-        return None
-    fields = {k: tuple(v) if isinstance(v, list) else v for k, v in kept["settings"].items()}
-    return REGISTRY[kept["name"]](**fields)
-
-
-def _need_auto(values: dict[str, Any]) -> None:
-    """Raise `JournalMismatch` where a journal's policy was not left to the library."""
-    if not values.get("auto", False):
-        raise JournalMismatch(
-            f"policy='auto', but this journal was written with {values['policy']['repr']}, which "
-            "was named: leave policy out, or name it again"
-        )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value for JSON: NumPy's numbers as Python's, anything else by its name."""
-    return value.item() if isinstance(value, np.generic) else repr(value)
 
 
 def process_name() -> str:
@@ -217,7 +211,109 @@ def _range(given: Any) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _positive(name: str, value: float | None, why: str) -> None:
-    if value is not None:
-        need_number(name, value)
-        require(0 < value < inf, name, value, "above 0 and finite", why)
+# --- is it the same race? ---
+
+
+def holds_race(journal: Place | None) -> bool:
+    """Return whether there is a journal with at least one pull."""
+    if journal is None or not Path(journal).is_file():
+        return False
+    try:
+        return files.glance(journal).pulls > 0
+    except files.Blank:
+        return False
+
+
+def race_in(journal: Place) -> Created:
+    """Return the event that a journal begins with."""
+    return files.glance(journal).created
+
+
+def need_same_settings(journal: Place, given: Settings, policy: Policy | str | None) -> None:
+    """Raise `JournalMismatch` unless a journal's race was started with these settings."""
+    recorded = dict(race_in(journal).settings)
+    Settings.from_dict(recorded, policy)  # compares the policy
+    asked = {name: value for name, value in vars(given).items() if name not in NOT_COMPARED}
+    larger = [name for name in LARGER if asked[name] and asked[name] != recorded.get(name)]
+    place = near(Path(journal).absolute())
+    extend = f"resume({place!r}, learners, {larger[0]}=...) to extend it, " if larger else ""
+    advice = f'Give the same settings to resume it, {extend}or if_exists="new" for a new race.'
+    need_same(journal, recorded, asked, advice)
+
+
+def need_same(
+    journal: Place, recorded: Mapping[str, Any], asked: Mapping[str, Any], advice: str
+) -> None:
+    """Raise `JournalMismatch`, with every difference, unless what is asked for is recorded."""
+    _need_none(journal, differences(recorded, asked), advice)
+
+
+def _need_none(journal: Place, found: list[str], advice: str) -> None:
+    if found:
+        place = near(Path(journal).absolute())
+        raise JournalMismatch(f"Journal {place} holds another race: {'; '.join(found)}. {advice}")
+
+
+def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """Return what is asked for and was recorded otherwise; mappings are compared name by name.
+
+    >>> differences({"seed": 0, "forest": {"depth": 6}}, {"seed": 1, "forest": {"depth": 8}})
+    ['seed was 0, is 1', 'forest: depth was 6, is 8']
+    >>> differences({"learners": ["a", "b"]}, {"learners": ["b", "c"]})
+    ['learner a is missing', 'learner c is new']
+    """
+    found = []
+    for name, now in asked.items():
+        was = recorded.get(name)
+        now = list(now) if isinstance(now, tuple) else now  # as a journal returns it
+        was = list(was) if isinstance(was, tuple) else was
+        if name == "learners":
+            found += [f"learner {one} is missing" for one in was or () if one not in now]
+            found += [f"learner {one} is new" for one in now if one not in (was or ())]
+        elif isinstance(was, Mapping) and isinstance(now, Mapping):
+            found += [f"{name}: {one}" for one in differences(was, dict.fromkeys(was) | dict(now))]
+        elif was != now:
+            found.append(f"{name} was {brief(was)}, is {brief(now)}")
+    return found
+
+
+def described(learners: Any) -> dict[str, dict[str, Any]]:
+    """Return the attribute `settings` of each learner that has one, as a journal returns it."""
+    given = learners.items() if isinstance(learners, Mapping) else ()
+    found = {name: getattr(one, "settings", None) for name, one in given}
+    return {
+        name: {str(key): _recorded(value) for key, value in settings.items()}
+        for name, settings in found.items()
+        if isinstance(settings, Mapping)
+    }
+
+
+def _recorded(value: Any) -> Any:
+    """Return a plain value; any other as text, without its address in memory."""
+    plain = value is None or type(value) in (bool, int, str)
+    if plain or (isinstance(value, float) and isfinite(value)):
+        return value
+    try:
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    except Exception:  # of a user's own class
+        return brief(value)
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return text if len(text) <= MOST else f"{one_line(text[:MOST])}... ({digest})"
+
+
+def need_same_learners(
+    journal: Place, recorded: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """Raise `JournalMismatch` unless learners have the settings that the journal recorded.
+
+    What differs in the same way for all of them, such as the data, is named once.
+    """
+    both = [name for name in recorded if name in given]
+    found = {
+        name: differences(recorded[name], dict.fromkeys(recorded[name]) | given[name])
+        for name in both
+    }
+    counts = Counter(one for own in found.values() for one in own)
+    shared = [one for one, count in counts.items() if count == len(both) > 1]
+    own = [f"{name}: {one}" for name in both for one in found[name] if one not in shared]
+    _need_none(journal, shared + own, "Give the same learners to resume it, or another journal.")

@@ -1,4 +1,4 @@
-"""Pulls that are the same share of each learner's own full training.
+"""Pulls that are the same share of each learner's own full training, and the plan in these words.
 
 A mini-batch and a tree have little in common; a hundredth of what each learner takes when it is
 trained whole is a fair unit. Each learner says how long its full training is, in its own steps,
@@ -9,93 +9,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from math import inf
-from typing import Any, NamedTuple, TypeVar
+from math import ceil, inf
+from typing import Any, TypeVar
 
 from latebloomer.errors import SettingError, need_number, require
+from latebloomer.policies.plan_text import Description, Phase, counted, first_drop_text
+from latebloomer.racing.learner import Entry, Share, bare, seed_of
 
 Thing = TypeVar("Thing")
 PULLS = 100  # of a full training, unless the shortest has fewer steps
 FEWEST = 10  # pulls of a full training that are worth a race
-
-
-class Share(NamedTuple):
-    """What part of its full training a learner's pull is.
-
-    >>> Share(250, 100).steps_after(1), Share(250, 100).steps_of(2)
-    (3, 2)
-    """
-
-    full_steps: int  # steps of this learner's full training
-    pulls: int  # pulls of a full training, the same for all learners
-
-    def steps_after(self, n: int) -> int:
-        """Return the steps after n pulls: round(n * full / pulls), but the first pull trains."""
-        return max(min(n, 1), (2 * n * self.full_steps + self.pulls) // (2 * self.pulls))
-
-    def steps_of(self, n: int) -> int:
-        """Return the steps of the n-th pull; 0 if it adds none."""
-        return self.steps_after(n) - self.steps_after(n - 1)
-
-    @property
-    def repeats_scores(self) -> bool:
-        """True if some pulls add no step and repeat the last score."""
-        return self.full_steps < self.pulls
-
-
-class ShareLearner:
-    """A learner whose pull is a share of its full training."""
-
-    def __init__(self, learner: Any, share: Share) -> None:
-        self.learner, self.share = learner, share
-        self.steps = 0  # of the newest pull
-        self._pulls = 0
-        self._score: Any = None
-        self._ended = False
-        self._at_once = _takes_steps(learner.pull)
-        for name in ("save", "load"):
-            if hasattr(learner, name):
-                setattr(self, name, getattr(learner, name))
-
-    def stand_at(self, pulls: int, score: float | None) -> None:
-        """Set the pulls made and the last score of a learner that was restored."""
-        self._pulls, self._score = pulls, score
-
-    def pull(self) -> Any:
-        """Train the steps of the next pull; one that adds none repeats the last score."""
-        steps = self.share.steps_of(self._pulls + 1)
-        if steps and self._ended:
-            raise StopIteration
-        if steps:
-            self._score, self.steps = self._train(steps)
-        else:
-            self.steps = 0
-        self._pulls += 1
-        return self._score
-
-    def _train(self, steps: int) -> tuple[Any, int]:
-        """Return the score after the steps, or after those that were left, and their number."""
-        if self._at_once:
-            return self.learner.pull(steps=steps), steps
-        score = None
-        for made in range(steps):
-            try:
-                score = self.learner.pull()
-            except StopIteration:
-                if made == 0:
-                    raise
-                self._ended = True
-                return score, made
-        return score, steps
-
-
-def _takes_steps(pull: Callable[..., Any]) -> bool:
-    try:
-        return "steps" in inspect.signature(pull).parameters
-    except (TypeError, ValueError):  # some builtins have no signature
-        return False
-
+SHOWN = 6  # phases of a plan in words; of more, the first and the last
 
 # --- how long each learner's full training is ---
 
@@ -121,7 +47,7 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
     >>> net.full_steps
     200
     """
-    _need_steps("full_steps", steps)
+    _need_whole("full_steps", steps, "the number of steps in a full training")
 
     def declare(thing: Thing) -> Thing:
         thing.full_steps = steps  # type: ignore[attr-defined]
@@ -131,19 +57,27 @@ def full_training(steps: int) -> Callable[[Thing], Thing]:
 
 
 def shares_of(
-    learners: Mapping[str, Any], full_steps: Any = None, pulls_per_training: int | None = None
+    learners: Mapping[str, Any], full_steps: Any = None, pulls: int | None = None, seed: int = 0
 ) -> dict[str, Share]:
-    """Return what a pull of each learner is; nothing is built to find out.
+    """Return what a pull of each learner is.
 
-    `full_steps` is a number for all, a dict, or None: then each learner says it.
+    `full_steps` is a number for all, a dict, or None: then each learner says it. A learner that is
+    made by a function is built once to find out, unless the function says it: `full_training`.
 
     >>> shares_of({"net": None, "forest": None}, {"net": 3600, "forest": 40})
     {'net': Share(full_steps=3600, pulls=40), 'forest': Share(full_steps=40, pulls=40)}
     """
-    _need_known(full_steps if isinstance(full_steps, Mapping) else {}, learners)
-    steps: dict[str, Any] = {
-        name: _steps_of(name, one, full_steps) for name, one in learners.items()
-    }
+    if full_steps is not None and not isinstance(full_steps, Mapping):
+        full_steps = dict.fromkeys(learners, full_steps)
+    steps: dict[str, Any] = dict(full_steps or {})
+    unknown = [name for name in steps if name not in learners]
+    if unknown:
+        raise SettingError(
+            f"full names {_listed(unknown)}, but the learners are {_listed(list(learners))}"
+        )
+    for name, given in learners.items():
+        if name not in steps:
+            steps[name] = _asked(Entry(name, given, seed_of(seed, name)))
     missing = [name for name, value in steps.items() if value is None]
     if missing:
         raise SettingError(
@@ -152,16 +86,19 @@ def shares_of(
             "latebloomer.full_training(200)."
         )
     for name, value in steps.items():
-        _need_steps(f"full of {name!r}", value)
-    pulls = _pulls_per_training(min(steps.values()), pulls_per_training)
-    return {name: Share(int(value), pulls) for name, value in steps.items()}
+        _need_whole(f"full of {name!r}", value, "the number of steps in a full training")
+    pulls = _pulls_per_training(min(steps.values()), pulls)
+    return {name: Share(int(steps[name]), pulls) for name in learners}
 
 
-def _steps_of(name: str, given: Any, full_steps: Any) -> Any:
-    """Return the steps of one learner's full training; None if they are unknown."""
-    if isinstance(full_steps, Mapping) and name in full_steps:
-        return full_steps[name]
-    return declared(given) if full_steps is None or isinstance(full_steps, Mapping) else full_steps
+def _asked(entry: Entry) -> int | None:
+    """Return the steps that a learner says itself, or once it is built; None if unknown."""
+    steps = declared(entry.given)
+    if steps is None and callable(entry.given) and entry.rebuilds:
+        with suppress(Exception):  # of the user's own function: the race reports it
+            if not inspect.isgeneratorfunction(entry.given):
+                steps = declared(bare(entry.build()))
+    return steps
 
 
 def declared(given: Any) -> int | None:
@@ -181,51 +118,18 @@ def _pulls_per_training(shortest: int, given: int | None) -> int:
     """
     if given is None:
         return shortest if FEWEST <= shortest < PULLS else PULLS
-    whole = isinstance(given, int) and not isinstance(given, bool)
-    require(whole and given >= 1, "pulls_per_training", given, "an integer >= 1",
-            "it is how many pulls make a full training")  # fmt: skip
+    _need_whole("pulls_per_training", given, "how many pulls make a full training")
     return given
 
 
-def _need_steps(name: str, value: Any) -> None:
+def _need_whole(name: str, value: Any, what: str) -> None:
     whole = hasattr(value, "__index__") and not isinstance(value, bool)
-    require(whole and value >= 1, name, value, "an integer >= 1",
-            "it is the number of steps in a full training")  # fmt: skip
-
-
-def _need_known(full_steps: Mapping[str, Any], learners: Mapping[str, Any]) -> None:
-    unknown = [name for name in full_steps if name not in learners]
-    if unknown:
-        raise SettingError(
-            f"full names {_listed(unknown)}, but the learners are {_listed(list(learners))}"
-        )
+    require(whole and value >= 1, name, value, "an integer >= 1", f"it is {what}")
 
 
 def _listed(names: list[str]) -> str:
     shown = ", ".join(map(str, names[:6]))
     return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
-
-
-# --- a race's budget in full trainings ---
-
-
-class Units(NamedTuple):
-    """What a race is asked for, in pulls."""
-
-    budget: int | None
-    horizon: int | None
-    shares: dict[str, Share]  # empty where a pull is one step
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Part of the settings that the journal keeps."""
-        if not self.shares:
-            return {}
-        pulls = next(iter(self.shares.values())).pulls
-        return {
-            "full_steps": {name: share.full_steps for name, share in self.shares.items()},
-            "pulls_per_training": pulls,
-        }
 
 
 def units_of(
@@ -235,28 +139,150 @@ def units_of(
     trainings: float | None,
     full_steps: Any,
     pulls_per_training: int | None,
-) -> Units:
-    """Return the budget, the horizon and each learner's share, from what was given."""
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Return the settings that say what a pull is, and the budget and the horizon in pulls."""
     if trainings is None and full_steps is None:
         if pulls_per_training is not None:
             raise SettingError(
                 f"pulls_per_training={pulls_per_training} needs trainings= or full_steps=: "
                 "without them a pull is one step"
             )
-        return Units(budget, horizon, {})
+        return {"budget": budget, "horizon": horizon}
     for name, value in (("budget", budget), ("horizon", horizon)):
         if trainings is not None and value is not None:
             raise SettingError(
                 f"trainings={trainings} and {name}={value}, but trainings= sets both budget and "
                 f"horizon: leave {name} out, or give budget= in pulls with full_steps="
             )
-    shares = shares_of(learners, full_steps, pulls_per_training)
-    one = next(iter(shares.values())).pulls if shares else PULLS
-    if trainings is None:
-        require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
-                "with full_steps= that is one full training")  # fmt: skip
-        return Units(budget, one if horizon is None else horizon, shares)
-    need_number("trainings", trainings)
-    require(0 < trainings < inf, "trainings", trainings, "above 0",
-            "it is the budget, in full trainings of a learner")  # fmt: skip
-    return Units(max(1, round(trainings * one)), one, shares)
+    shares = shares_of(learners, full_steps, pulls_per_training, seed)
+    one = next(iter(shares.values())).pulls
+    if trainings is not None:
+        need_number("trainings", trainings)
+        require(0 < trainings < inf, "trainings", trainings, "above 0",
+                "it is the budget, in full trainings of a learner")  # fmt: skip
+        budget = max(1, round(trainings * one))
+    require(horizon is None or horizon <= one, "horizon", horizon, f"at most {one}",
+            "with full_steps= that is one full training")  # fmt: skip
+    return {
+        "budget": budget,
+        "horizon": one if horizon is None else horizon,
+        "full_steps": {name: share.full_steps for name, share in shares.items()},
+        "pulls_per_training": one,
+    }
+
+
+# --- what is printed before the first pull ---
+
+
+def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None = None) -> str:
+    """Return the plan in a few lines; `latebloomer plan` prints more.
+
+    `aside` pulls are reserved for the winner; `one` full training is that many pulls, if pulls are
+    fractions of it.
+
+    >>> from latebloomer.policies.foresight import Foresight
+    >>> print(plan_in_words(Foresight().describe(4, 150, 200), "foresight (chosen by auto)", 50))
+    Racing 4 learners with policy foresight (chosen by auto). Budget: 200 pulls; learners are ...
+    Plan: train all 4 learners to 23 pulls, then the best 3 to 31, then the best 2 to 48, then ...
+    First drop: the lowest-ranked learner at 23 pulls. An improvement after its drop cannot ...
+    >>> print(plan_in_words(Foresight().describe(4, 200, 100), "foresight", one=100))
+    Racing 4 learners with policy foresight. Budget: 2 full trainings = 200 pulls of 1/100 ...
+    Plan: train all 4 learners to 24 % of their training, then the best 3 to 38 %, then the ...
+    First drop: the lowest-ranked learner at 24 %. An improvement after its drop cannot be seen.
+    """
+    pulls = plan.budget + aside
+    budget = f"{pulls} pulls; learners are compared at {plan.horizon} pulls"
+    if one is not None:
+        whole = pulls / one
+        trained = f"{whole:g} full training{'s' * (whole != 1)}"
+        budget = f"{trained} = {pulls} pulls of 1/{one} training each"
+    lines = [
+        f"Racing {plan.arms} learners with policy {rule}. Budget: {budget}.",
+        f"Plan: {_phases(plan, one, aside)}.",
+    ]
+    if plan.first_drop is not None:
+        n, dropped, arms = plan.first_drop
+        lines.append(first_drop_text(_level(n, one) if one else counted(n), dropped, arms))
+    if one is None and plan.budget < plan.advised_budget:
+        lines.append(plan.advice)
+    return "\n".join(lines)
+
+
+def _phases(plan: Description, one: int | None, aside: int) -> str:
+    """Return what each phase does, in one line."""
+    said = [_phase(phase, one, first=j == 0) for j, phase in enumerate(plan.phases)]
+    if len(said) > SHOWN:
+        more = len(said) - SHOWN
+        said = [*said[: SHOWN - 2], f"{more} more phase{'s' * (more > 1)}", *said[-2:]]
+    if plan.policy.decides_after_sweeps():
+        said[-1] += ", dropping learners that cannot win after every sweep"
+    if aside:
+        said.append(f"the winner for {aside} more pull{'s' * (aside != 1)}")
+    left = f"; {plan.unspent} pulls are left over" if plan.unspent else ""
+    return f"{', then '.join(said)}{left}"
+
+
+def _phase(phase: Phase, one: int | None, first: bool) -> str:
+    if phase.arms is None:
+        return f"{phase.pulls} pulls one by one, each to the learner with the highest estimate"
+    if not first:
+        return f"the best {phase.arms} to {_level(phase.upto, one)}"
+    unit = "pulls" if one is None else "of their training"
+    return f"train all {phase.arms} learners to {_level(phase.upto, one)} {unit}"
+
+
+def _level(pulls: int, one: int | None) -> str:
+    """Return a number of pulls, or the share of a full training that they are.
+
+    >>> _level(23, None), _level(1, 3), _level(25, 100), _level(2, 1000)
+    ('23', '33 %', '25 %', '0.2 %')
+    """
+    if one is None:
+        return str(pulls)
+    share = 100 * pulls / one
+    return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
+
+
+def workers_in_words(plan: Description, aside: int = 0) -> list[str]:
+    """Return how many workers can help: all pulls over those of the longest learner.
+
+    Nothing for a policy that decides after every pull.
+
+    >>> from latebloomer.policies.foresight import Foresight
+    >>> workers_in_words(Foresight().describe(8, 400))
+    ['More than 5 workers will not make this race faster.']
+    """
+    if any(phase.arms is None for phase in plan.phases):
+        return []
+    longest = max(phase.upto + bool(phase.more) for phase in plan.phases) + aside
+    count = ceil((plan.budget - plan.unspent + aside) / longest)
+    return [f"More than {count} worker{'s' * (count != 1)} will not make this race faster."]
+
+
+def pull_in_words(shares: Mapping[str, Share]) -> list[str]:
+    r"""Return what a pull is in the learners' own steps: the shortest training and the longest.
+
+    >>> steps = {"net": 3600, "sgd": 250, "tree": 5}
+    >>> print(*pull_in_words({name: Share(full, 100) for name, full in steps.items()}), sep="\n")
+    One pull is 2.5 steps for sgd (250 in total) and up to 36 steps for net (3600 in total).
+    tree has only 5 steps: pulls that add no step repeat the last score and take no training time.
+    """
+    said = []
+    order = sorted(shares.items(), key=lambda item: item[1].full_steps)
+    fine = [(name, share) for name, share in order if not share.repeats_scores]
+    if fine:
+        each = " and up to ".join(_steps(*one) for one in dict.fromkeys([fine[0], fine[-1]]))
+        said.append(f"One pull is {each}.")
+    few = [f"{name} has only {one.full_steps} steps" for name, one in order if one.repeats_scores]
+    if few:
+        said.append(
+            f"{', '.join(few)}: pulls that add no step repeat the last score and take no "
+            "training time."
+        )
+    return said
+
+
+def _steps(name: str, share: Share) -> str:
+    each = f"{share.full_steps / share.pulls:.3g}"
+    return f"{each} step{'s' * (each != '1')} for {name} ({share.full_steps} in total)"

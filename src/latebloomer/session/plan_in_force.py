@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from latebloomer.core.ledger import ANY, Plan
-from latebloomer.core.moves import Game, game_of, key
+from latebloomer.core.ledger import ANY, Game, Plan
+from latebloomer.core.moves import game_of, key
 from latebloomer.policies.base import Policy, cost_of, last_that, least_budget
 
 LARGEST_PLAN = 64  # times the pulls available: the largest budget that a cut-off plan is made for

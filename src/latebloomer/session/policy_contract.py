@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from latebloomer.core.kernel import cpu_jit
-from latebloomer.core.ledger import ANY
+from latebloomer.core.ledger import ANY, replay
 from latebloomer.core.moves import (
     arrays_for,
-    game_arrays,
     game_of,
     keeps_levels,
     key,
     moves_of,
     plain_moves,
-    replay,
 )
 from latebloomer.errors import BudgetError, ContractError
 from latebloomer.policies.base import Policy, most_pulls
@@ -164,7 +162,7 @@ def played(
 ) -> tuple[int, list[int]]:
     """Return the recommendation and the pulls of a run by the code that `jit` makes."""
     arms, budget, horizon = len(like.names), like.budget, like.horizon
-    game = game_arrays(policy, arms, budget, horizon, key(like.seed))
+    game = game_of(policy, arms, budget, horizon, key(like.seed), compiled=True)
     ledger, path = arrays_for(policy, arms, min(budget, horizon)), np.full(budget, -1)
     run = moves_of(type(policy), replay, jit)
     arm = run(game, ledger, rewards, 0, path)

@@ -1,6 +1,12 @@
 """One run, from the first pull to the recommendation, and how the CPU simulates many.
 
 The loop around the moves is written once, for every target; `gpu.py` compiles the same `play`.
+
+By sums is an exact shortcut for policies with a fixed plan and window means. Between two decisions
+such a policy looks only at window sums. With Gaussian noise the increments of an arm's prefix sum
+between the plan's breakpoints are independent Gaussians, so they are drawn directly: the same
+distribution as pull by pull, at a cost that does not depend on the budget. The policy's own
+kernels rate, drop and recommend; only the entries of `S` that they read are filled.
 """
 
 from __future__ import annotations
@@ -12,13 +18,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latebloomer.core import moves
-from latebloomer.core.kernel import cpu_jit, kernel
-from latebloomer.core.ledger import ANY, OVER, Floats, Ledger, reset
-from latebloomer.core.moves import Game, advance, observe, recommend
+from latebloomer.core.kernel import Jit, cpu_jit, kernel, plain
+from latebloomer.core.ledger import (
+    ANY,
+    OVER,
+    PHASE,
+    PHASE_START,
+    PULLS,
+    RACERS,
+    SWEEPS,
+    Floats,
+    Game,
+    Ledger,
+    advance,
+    keep_best,
+    observe,
+    rate_jointly,
+    recommend,
+    reset,
+    update_rating,
+)
+from latebloomer.core.random import normal
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import reward, variates
-from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.window_sums import SumIncrements, play_by_sums
+from latebloomer.simulation.experiment import Experiment, SumIncrements
 
 MOST_OF_TWO = 2**26  # bytes (64 MiB) of a ledger up to which two runs are simulated side by side
 AHEAD = 32  # rewards drawn at once for an arm; even, and a power of two
@@ -111,16 +134,80 @@ def play_in_pairs(
             pulls[place][arm] = one.ledger.n[arm]
 
 
+# --- by sums ---
+
+
+@kernel
+def draw_sums(
+    increments: SumIncrements, ledger: Ledger, seed: int, run: int, i: int, n: int
+) -> None:
+    """Fill the prefix sum of arm `i` at the breakpoints up to `n` pulls."""
+    S, points, k = ledger.S[i], increments.points, increments.reached[i]
+    while k + 1 < len(points) and points[k + 1] <= n:
+        k += 1
+        gain = increments.gains[i][k] + increments.spreads[i][k] * normal(seed, run, i, k)
+        S[points[k]] = S[points[k - 1]] + gain
+        ledger.last[i] = gain  # the latest reward itself if the two points are neighbors
+    increments.reached[i] = k
+    ledger.n[i] = n
+
+
+@kernel
+def play_by_sums(game: Game, ledger: Ledger, increments: SumIncrements, run: int) -> int:
+    """Simulate one run phase by phase, in the place of `play`; return the recommended arm."""
+    reset(ledger)
+    cursor = ledger.cursor
+    for i in range(len(ledger.n)):
+        increments.reached[i] = 0
+    for phase in range(len(game.plan.keep)):
+        keep_best(ledger, game.plan.keep[phase])
+        size, unspent = cursor[RACERS], game.budget - cursor[PULLS]
+        each, more = game.plan.upto[phase] - cursor[PHASE_START], 0
+        if size * each > unspent:  # the budget ends within this phase
+            each, more = unspent // size, unspent % size
+        for place in range(size):
+            i = ledger.racing[place]
+            draw_sums(
+                increments, ledger, game.seed, run, i, cursor[PHASE_START] + each + (place < more)
+            )
+            update_rating(game.rule, ledger, i, game.horizon)
+        cursor[PULLS] += size * each + more
+        cursor[PHASE_START] += each
+        cursor[SWEEPS] = cursor[PHASE_START]
+        cursor[PHASE] = phase + 1
+        rate_jointly(game.rule, ledger, game.horizon)
+    return recommend(game, ledger)
+
+
+# --- players ---
+
+
 def compiled_player(experiment: Experiment, policy: Policy) -> Player:
     """Return a function that simulates runs in its own memory, so that each thread has one."""
-    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = moves.game_arrays(policy, arms, budget, horizon, experiment.seed)
-    lanes = [
-        Lane(moves.arrays_for(policy, arms, experiment.most_pulls(policy)), source_of(experiment))
-        for _ in range(lanes_of(experiment, policy))
-    ]
-    loop, bound, memory = _loop(experiment, lanes)
-    return partial(moves.moves_of(type(policy), loop, cpu_jit(), **bound), game, *memory)
+    return _player(experiment, policy, lanes_of(experiment, policy), cpu_jit())
+
+
+def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
+    """Return the same in plain Python: slow, to compare compiled code with."""
+    return _player(experiment, policy, lanes, plain)
+
+
+def _player(experiment: Experiment, policy: Policy, count: int, jit: Jit) -> Player:
+    arms, longest = experiment.arms, experiment.most_pulls(policy)
+    numbers = (arms, experiment.budget, experiment.horizon, experiment.seed)
+    game = moves.game_of(policy, *numbers, compiled=jit is not plain)
+
+    def lane() -> Lane:
+        if jit is plain:
+            ledger = moves.lists_for(arms, moves.past_lengths(policy, longest))
+        else:
+            ledger = moves.arrays_for(policy, arms, longest)
+        return Lane(ledger, source_of(experiment))
+
+    if count == 2:
+        return partial(moves.moves_of(type(policy), play_in_pairs, jit), game, lane(), lane())
+    one = play if experiment.breakpoints is None else play_by_sums
+    return partial(moves.moves_of(type(policy), play_many, jit, play=one), game, *lane())
 
 
 def lanes_of(experiment: Experiment, policy: Policy) -> int:
@@ -133,24 +220,6 @@ def lanes_of(experiment: Experiment, policy: Policy) -> int:
         return 1
     size = moves.ledger_bytes(policy, experiment.arms, experiment.most_pulls(policy))
     return 2 if size <= MOST_OF_TWO else 1
-
-
-def plain_player(experiment: Experiment, policy: Policy, lanes: int = 1) -> Player:
-    """Return the same in plain Python: slow, to compare compiled code with."""
-    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
-    game = moves.game_of(policy, arms, budget, horizon, experiment.seed)
-    past = moves.past_lengths(policy, experiment.most_pulls(policy))
-    made = [Lane(moves.lists_for(arms, past), source_of(experiment)) for _ in range(lanes)]
-    loop, bound, memory = _loop(experiment, made)
-    return partial(moves.moves_of(type(policy), loop, **bound), game, *memory)
-
-
-def _loop(experiment: Experiment, lanes: list[Lane]) -> tuple[Any, dict[str, Any], Any]:
-    """Return the loop over runs, what is bound in it and the memory that it takes."""
-    if len(lanes) == 2:
-        return play_in_pairs, {}, lanes
-    one = play if experiment.breakpoints is None else play_by_sums
-    return play_many, {"play": one}, lanes[0]
 
 
 def source_of(experiment: Experiment) -> RewardSource | SumIncrements:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from latebloomer._util.memory import need_memory
-from latebloomer.core.ledger import ANY
+from latebloomer.core.ledger import ANY, Ints
 from latebloomer.core.moves import keeps_levels
 from latebloomer.errors import SettingError, need_whole
 from latebloomer.policies.base import Policy, most_pulls
+from latebloomer.policies.plan_text import describe
 from latebloomer.policies.registry import label_of, policy_for
 from latebloomer.policies.rising_ucbe import UCBE
 from latebloomer.problems import Gaussian, Problem
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise
-from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.window_sums import SumIncrements, breakpoints_of, increments_of
-
-Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
 
 # A chunk is the runs that are simulated between two looks at the clock and counted together:
 # about this many pulls of a policy, and a table of pulls by (policy, run, arm) of that many
@@ -96,8 +93,8 @@ class MeanTable:
         return Summary(digest.hexdigest(), largest, np.concatenate(final))
 
     @cached_property
-    def changes(self) -> Changes:
-        """Horizons at which the best arm changes."""
+    def changes(self) -> tuple[tuple[int, int], ...]:
+        """Each (horizon, arm that is best from there on) after the first."""
         return self._problem.changes(self.horizon)[1:]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -107,6 +104,15 @@ class MeanTable:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # An array of our own: those from Ray's store are read-only, for numba another type.
         vars(self).update(state | {"_table": np.array(state["_table"])})
+
+
+class SumIncrements(NamedTuple):
+    """Breakpoints of the prefix sums, and what an arm gains from one to the next."""
+
+    points: Ints  # 0 and then the pull counts at which some policy reads a sum
+    gains: Floats  # (arms, points): the sum of the means since the point before
+    spreads: Floats  # (arms, points): the standard deviation of that gain
+    reached: Ints  # (arms,): the last point that is filled
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class Experiment:
     budget: int
     horizon: int
     seed: int  # as `key` makes it
-    breakpoints: Any = None  # of the prefix sums, if runs are simulated by sums
+    breakpoints: Sequence[int] | None = None  # of prefix sums, if runs are simulated by sums
     target: str = "cpu"
     chunk: int | None = None  # runs of a chunk; None: chosen by cost
     first: int = 0
@@ -141,9 +147,14 @@ class Experiment:
         return "pulls" if self.breakpoints is None else "sums"
 
     @property
+    def points(self) -> int:
+        """Number of breakpoints; 0 if runs are simulated pull by pull."""
+        return len(self.breakpoints or ())
+
+    @property
     def cost_per_policy(self) -> int:
         """Pulls, or draws that stand for them, in one run of one policy."""
-        return self.budget if self.breakpoints is None else 2 * self.arms * len(self.breakpoints)
+        return 2 * self.arms * self.points if self.points else self.budget
 
     @property
     def cost_per_run(self) -> int:
@@ -161,13 +172,13 @@ class Experiment:
 
     @cached_property
     def increments(self) -> SumIncrements:
-        """What is drawn if runs are simulated by sums."""
-        return increments_of(self.breakpoints, self.means.table, self.noise.scales(self.arms))
-
-    def only(self, labels: Collection[str]) -> Experiment:
-        """Return the same with some of the policies; they see the same random rewards."""
-        some = {label: policy for label, policy in self.policies.items() if label in labels}
-        return replace(self, policies=some)
+        """What is drawn if runs are simulated by sums: the gains between breakpoints."""
+        points, sums = np.array(self.breakpoints), np.zeros((self.arms, self.points))
+        for arm, row in enumerate(self.means.table):
+            sums[arm, 1:] = np.cumsum(row)[points[1:] - 1]  # point 0 is first, where sums are 0
+        gains = np.diff(sums, axis=1, prepend=0.0)
+        spreads = self.noise.scales(self.arms)[:, None] * np.sqrt(np.diff(points, prepend=0))
+        return SumIncrements(points, gains, spreads, np.zeros(self.arms, np.int64))
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Yield (first run, runs) of each chunk."""
@@ -183,10 +194,6 @@ class Experiment:
         return self.chunk or max(1, min(by_pulls, by_entries, most))
 
 
-# What an engine yields: some runs of each experiment come in at a time.
-CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
-
-
 def experiment_of(
     problem: Problem,
     policies: Mapping[str, Policy | str],
@@ -195,25 +202,24 @@ def experiment_of(
     seed: int,
     method: str,
     target: str = "cpu",
-    chunk: int | None = None,
-    first: int = 0,
-    last: int = 0,
+    **chosen: Any,
 ) -> Experiment:
-    """Return the experiment; raise an error if something cannot be simulated at this budget."""
+    """Return the experiment; raise an error if something cannot be simulated at this budget.
+
+    `chosen` are further fields of `Experiment`.
+    """
     at = budget if horizon is None else need_whole("horizon", horizon)
-    arms = problem.arms
-    made = [policy_for(policy, arms, budget, at) for policy in policies.values()]
+    numbers = (problem.arms, budget, at)
+    made = (policy_for(policy, *numbers) for policy in policies.values())
     ready = [informed(policy, problem, at) for policy in made]
     for policy in ready:
-        policy.plan(arms, budget, at)
-        policy.settings(arms, budget, at)
-    longest = max(most_pulls(policy, arms, budget, at) for policy in ready)
-    means = MeanTable(problem, longest, at)
-    by_sums = _is_by_sums(method, problem, ready, budget, at)
-    points = breakpoints_of(ready, arms, budget, at) if by_sums else None
+        policy.plan(*numbers)
+        policy.settings(*numbers)
+    means = MeanTable(problem, max(most_pulls(policy, *numbers) for policy in ready), at)
+    if _is_by_sums(method, problem, ready, budget, at):
+        chosen["breakpoints"] = _breakpoints(ready, *numbers)
     by_label = dict(zip(policies, ready, strict=True))
-    where = (budget, at, seed, points, target, chunk, first, last)
-    return Experiment(by_label, means, problem.noise, *where)
+    return Experiment(by_label, means, problem.noise, budget, at, seed, target=target, **chosen)
 
 
 def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
@@ -232,11 +238,11 @@ def _is_by_sums(
     obstacles = []
     for policy in policies:
         fixed = ANY not in policy.plan(problem.arms, budget, horizon).keep
-        if policy.rated_window(1) is None or policy.decides_after_sweeps() or not fixed:
-            obstacles.append(f"{label_of(policy)} has no fixed plan with window means")
-        elif not keeps_levels(policy):
+        means = policy.rated_window(1) is not None and not policy.decides_after_sweeps()
+        if not (fixed and means and keeps_levels(policy)):
             obstacles.append(
-                f"{label_of(policy)} has a `rated_window`, but its `remember` keeps no sums"
+                f"{label_of(policy)} has no fixed plan with window means, or its `remember` keeps "
+                "no sums"
             )
     if not isinstance(problem.noise, Gaussian):
         obstacles.append(f"the noise is {problem.noise}, not Gaussian")
@@ -245,3 +251,17 @@ def _is_by_sums(
             f"method='sums' is not possible: {'; '.join(obstacles)}. Use method='pulls' or 'auto'."
         )
     return not obstacles
+
+
+def _breakpoints(policies: list[Policy], arms: int, budget: int, horizon: int) -> list[int]:
+    """Return 0 and the pull counts at which any of the policies reads a prefix sum.
+
+    There is one list for all, so that policies see the same random numbers.
+    """
+    points = {0}
+    for policy in policies:
+        for phase in describe(policy, arms, budget, horizon).phases:
+            for n in (phase.upto, phase.upto + 1)[: 1 + (phase.more > 0)]:
+                span = policy.rated_window(n)
+                points |= {n, n - (span or n)} | ({n - 1} if span == 1 else set())
+    return sorted(points)

@@ -16,21 +16,14 @@ import numpy as np
 from latebloomer._util.memory import FreeMemory, need_memory
 from latebloomer.core.kernel import lower
 from latebloomer.core.ledger import CELLS, FAN, Ledger
-from latebloomer.core.moves import POOL, arrays_for, game_arrays, kernels_of, ledger_bytes
+from latebloomer.core.moves import POOL, arrays_for, game_of, kernels_of, ledger_bytes
 from latebloomer.core.random import ZIGGURAT
 from latebloomer.errors import NoDevice, SettingError, extra
 from latebloomer.policies.base import Policy
+from latebloomer.simulation import gpu_rewards
 from latebloomer.simulation.cpu import Player, play
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.gpu_rewards import (
-    SUMS_PER_ARM,
-    WITH_BENDS,
-    GpuRewardSource,
-    PastRewards,
-    past_kernels,
-    philox_block_in_32_bits,
-    pull_once,
-)
+from latebloomer.simulation.gpu_rewards import GpuRewardSource, PastRewards
 
 config = extra("numba", "simulations on a GPU", "gpu").config
 if not hasattr(np, "row_stack"):
@@ -53,6 +46,7 @@ TABLE = len(ZIGGURAT)
 # What a thread reads and writes at every pull is in its block's shared memory, a column for each
 # thread, so that threads at different arms do not wait for each other.
 NEAR_BYTES = 42 * 1024  # of shared memory that a block may take in addition to the table
+SUMS = {False: 5, True: 8}  # cells of an arm's running sums, without and with second differences
 SMALL = 6  # cells of an arm in addition to its past: pulls, last reward, rating, memo, places
 
 
@@ -83,8 +77,7 @@ def storing_jit() -> Any:
 
 def _run_of(policy: type[Policy], **past: Any) -> Any:
     """Return `play` for a policy, as kernels call it."""
-    drawn: dict[str, Any] = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
-    return lower(play, device_jit(), **kernels_of(policy) | drawn | past)
+    return lower(play, device_jit(), **kernels_of(policy) | gpu_rewards.DRAWN | past)
 
 
 @cache
@@ -107,8 +100,8 @@ def redrawing_kernel(policy: type[Policy], arms: int, bends: bool, noise: int) -
     The kind of noise is compiled in: what other kinds would do takes registers, though it never
     runs (R-UCBE on an H200: 20.3 billion pulls/s, 21.9 with it). Kernels that store lose by it.
     """
-    run_of, load = _run_of(policy, **past_kernels(policy, bends)), table_loader()
-    work, sums = 2 * arms + FAN, WITH_BENDS if bends else SUMS_PER_ARM
+    run_of, load = _run_of(policy, **gpu_rewards.past_kernels(policy, bends)), table_loader()
+    work, sums = 2 * arms + FAN, SUMS[bends]
     threads = threads_near(arms, 3 + sums)
 
     @cuda.jit
@@ -250,17 +243,17 @@ def gpu_player(experiment: Experiment, policy: Policy) -> Player:
         )
     if experiment.breakpoints is not None:
         raise SettingError("method='sums' needs target='cpu'. Use method='pulls' on a GPU.")
-    arms, budget, horizon = experiment.arms, experiment.budget, experiment.horizon
+    arms, numbers = experiment.arms, (experiment.budget, experiment.horizon, experiment.seed)
     what = f"the table of the means of {arms} arms up to pull {experiment.means.longest}"
     _need_card(experiment.means.size, what)
-    game = to_device(game_arrays(policy, arms, budget, horizon, experiment.seed))
+    game = to_device(game_of(policy, arms, *numbers, compiled=True))
     noise, means = experiment.noise, experiment.means.table
     given = (means, noise.kind, noise.scales(arms), noise.shape, ZIGGURAT, 0.0, ZIGGURAT)
     source = to_device(GpuRewardSource(*given))
     running = policy.running_window()
     if running is not None:
         window, bends = float(running[0]), running[1]
-        if threads_near(arms, 3 + (WITH_BENDS if bends else SUMS_PER_ARM)):
+        if threads_near(arms, 3 + SUMS[bends]):
             device = redrawing_kernel(type(policy), arms, bends, noise.kind)
             return _launcher(device, game, source, lambda runs: (window, runs))
     near, longest = threads_near(arms, SMALL) > 0, experiment.most_pulls(policy)

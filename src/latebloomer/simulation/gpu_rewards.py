@@ -21,7 +21,7 @@ import numpy as np
 from latebloomer.core.estimators import Sums, grow, projected_mean_of, slide, window_length
 from latebloomer.core.kernel import kernel, numpy_kernel
 from latebloomer.core.ledger import Floats, Ledger, remember_levels, remember_nothing
-from latebloomer.core.random import MASK, Words, normal_beyond, normal_by, place_in_layer
+from latebloomer.core.random import MASK, Words, first_try, normal_beyond, normal_by
 from latebloomer.core.statistics import second_difference
 from latebloomer.policies.base import Policy
 from latebloomer.problems.noise import GAUSSIAN, reward, variate
@@ -29,7 +29,6 @@ from latebloomer.problems.noise import GAUSSIAN, reward, variate
 _RUN_HIGH = 0xFFFF
 TOTAL, A, B, C, D = range(5)  # places in an arm's row of `S`
 BEND, NEWEST, BEFORE = range(5, 8)  # and where noise is estimated from second differences
-SUMS_PER_ARM, WITH_BENDS = 5, 8
 MIDDLE, OUTER = range(2)  # places in `GpuRewardSource.past`
 
 
@@ -117,13 +116,6 @@ def three_normals(
     return x, y, z
 
 
-@kernel
-def first_try(table: Any, high: int, low: int) -> float:
-    """Return a Gaussian by one look-up; 0, which none is, if it takes more."""
-    x = place_in_layer(table, high, low)
-    return x if abs(x) < table[2 * (low & 255) + 1] else 0.0
-
-
 # --- rewards ---
 
 
@@ -156,6 +148,10 @@ def pull_once(source: GpuRewardSource, seed: int, run: int, i: int, n: int) -> f
     else:
         value = variate(source.kind, source.shape, seed, run, i, n)
     return reward(source.kind, source.scales[i], source.means[i][n], value)
+
+
+# What every policy's kernels are bound to on a GPU.
+DRAWN: dict[str, Any] = {"pull": pull_once, "philox_block": philox_block_in_32_bits}
 
 
 @kernel

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from threading import Event
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,11 +20,11 @@ from latebloomer.core.estimators import PrefixSums
 from latebloomer.core.moves import ledger_bytes, past_lengths
 from latebloomer.errors import ChunkError
 from latebloomer.policies.base import Policy
-from latebloomer.simulation.counts import Counts
 from latebloomer.simulation.cpu import Player, compiled_player, lanes_of, plain_player
-from latebloomer.simulation.experiment import CountedRuns, Experiment
-from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.tally import Tally
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.tally import CountedRuns, Counts, Tally
+
+Advance: TypeAlias = Callable[[int], None]  # told of pulls that are done
 
 SECONDS = 10.0  # of work whose counts are yielded together, to be written to a file
 PULLS_OF_SLICE = 1_000_000  # that a thread simulates before it checks whether to stop: under 1 s
@@ -29,8 +32,29 @@ FLOAT_IN_A_LIST = 32  # bytes: the number, and where it is
 COPIES = 4  # of the prefix sums of a formula, while an array is made of them
 
 
+@contextmanager
+def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]:
+    """Yield a function that takes the work done, shown on stderr if that is a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda _: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.completed:.3g} of {task.total:.3g} {task.description},"),
+        progress.TextColumn("{task.speed:.3g}/s,"),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
+        yield partial(bar.advance, bar.add_task(unit, total=total))
+
+
 def count_here(
-    experiments: Sequence[Experiment], threads: int | None, bar: Progress
+    experiments: Sequence[Experiment], threads: int | None, advance: Advance
 ) -> CountedRuns:
     """Simulate one experiment after the other and yield counts as they are ready.
 
@@ -38,15 +62,18 @@ def count_here(
     yielded first.
     """
     for experiment in experiments:
-        for counts in _count(experiment, threads or cores(), bar):
+        for counts in count_chunks(experiment, threads or cores(), advance, SECONDS):
             yield experiment, counts
+        experiment.means.release()
 
 
-def _count(experiment: Experiment, threads: int, bar: Progress) -> Iterator[Counts]:
+def count_chunks(
+    experiment: Experiment, threads: int, advance: Advance, seconds: float
+) -> Iterator[Counts]:
+    """Yield what is counted in an experiment, every `seconds` and at the end."""
     worthwhile = max(1, experiment.cost // PULLS_OF_SLICE)
-    threads = threads_that_fit(experiment, min(threads, worthwhile))
-    players = players_of(experiment, threads)
-    tally, began = Tally.of(experiment), monotonic()
+    players = players_of(experiment, threads_that_fit(experiment, min(threads, worthwhile)))
+    tally, began = Tally(experiment), monotonic()
     for start, count in experiment.chunks():
         try:
             played = play_chunk(experiment, players, start, count)
@@ -54,12 +81,11 @@ def _count(experiment: Experiment, threads: int, bar: Progress) -> Iterator[Coun
             yield tally.counts()
             raise
         tally.add(start, *played)
-        bar.advance(experiment.cost_per_run * count)
-        if monotonic() - began > SECONDS:
+        advance(experiment.cost_per_run * count)
+        if monotonic() - began > seconds:
             yield tally.counts()
-            tally, began = Tally.of(experiment), monotonic()
+            tally, began = Tally(experiment), monotonic()
     yield tally.counts()
-    experiment.means.release()
 
 
 def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
@@ -142,8 +168,8 @@ def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
 
     Each thread has its own ledgers, with a place for every pull that an arm may have.
     """
-    chunk, of_run = min(experiment.runs, experiment.runs_of_chunk), outcome_bytes(experiment)
-    shared, each = shared_bytes(experiment), thread_bytes(experiment)
+    chunk = min(experiment.runs, experiment.runs_of_chunk)
+    shared, each, of_run = bytes_of(experiment)
     if shared + threads * each + chunk * of_run <= SMALL:
         return threads
     free = free_memory()
@@ -157,23 +183,19 @@ def threads_that_fit(experiment: Experiment, threads: int = 1) -> int:
     return max(1, min(threads, (left + each - chunk * of_run) // each))
 
 
-def shared_bytes(experiment: Experiment) -> int:
-    """Return the bytes of the means and, by sums, of what is drawn between breakpoints."""
-    means = 0 if experiment.means.is_made else experiment.means.size
-    points = 0 if experiment.breakpoints is None else len(experiment.breakpoints)
-    return means + 3 * 8 * experiment.arms * points
+def bytes_of(experiment: Experiment) -> tuple[int, int, int]:
+    """Return the bytes that threads share, of each thread's own, and that a run leaves.
 
-
-def outcome_bytes(experiment: Experiment) -> int:
-    """Return the bytes that one run leaves: recommended arm and pulls of each arm, by policy."""
-    return 4 * (experiment.arms + 1) * len(experiment.policies)
-
-
-def thread_bytes(experiment: Experiment) -> int:
-    """Return the bytes of a player of each policy; on a GPU their memory is the card's."""
-    if experiment.target == "gpu":
-        return 1
-    return sum(_player_bytes(experiment, policy) for policy in experiment.policies.values())
+    They share the means and, by sums, what is drawn between breakpoints. A thread has a player of
+    each policy; on a GPU their memory is the card's. A run leaves, of each policy, the recommended
+    arm and the pulls of each arm.
+    """
+    arms, policies = experiment.arms, experiment.policies.values()
+    shared = 0 if experiment.means.is_made else experiment.means.size
+    each = 1
+    if experiment.target != "gpu":
+        each = sum(_player_bytes(experiment, policy) for policy in policies)
+    return shared + 3 * 8 * arms * experiment.points, each, 4 * (arms + 1) * len(policies)
 
 
 def _player_bytes(experiment: Experiment, policy: Policy) -> int:

@@ -1,21 +1,23 @@
-"""Results drawn in the style of the paper's figures."""
+"""Results drawn as the plots of a race are, and the styles of the paper's figures."""
 
 from __future__ import annotations
 
 import io
 import os
 from collections.abc import Sequence
+from itertools import cycle
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latebloomer._util.atomic_files import File, write_file
 from latebloomer.errors import extra, require
+from latebloomer.page.figures import COLORS, TEXT, finish, label_ends
 from latebloomer.policies.registry import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from latebloomer.simulation.results import Results, Row
+    from latebloomer.simulation.results import Results
 
 
 class Style(NamedTuple):
@@ -76,7 +78,6 @@ MORE_STYLES = (
     Style("#c46a00", "p", DOTTED, 1.8),
     Style("#b0007a", "X", MIXED),
 )
-TEXT = 9  # points: the smallest text
 BAND = 0.15  # how much of its color an interval has
 MOST_CHANGES = 8  # lines where the best arm changes; beyond, only the last
 YLABELS = {"error": "error probability", "regret": "simple regret"}
@@ -91,14 +92,18 @@ def plot(
     require(bool(results.cells), "results", results.cells, "of at least one run", "there are none")
     pyplot = extra("matplotlib.pyplot", "plots", "plots")
     panels = list(YLABELS) if what == "both" else [what]
-    axes = _axes(pyplot, len(panels), ax)
+    made, axes = None, [ax] if hasattr(ax, "plot") else ax
+    if ax is None:
+        size = (6.4 * len(panels), 4.2)
+        made, axes = pyplot.subplots(1, len(panels), figsize=size, layout="constrained")
+        axes = axes if what == "both" else [axes]
+    require(len(axes) == len(panels), "ax", ax, f"{len(panels)} axes", "one for each panel")
     for panel, axis in zip(panels, axes, strict=True):
-        draw(results, panel, log and panel == "error", axis, legend=axis is axes[-1])
-    figure = axes[-1].figure
+        _draw(results, panel, log and panel == "error", axis)
     if path is not None:
-        write_figure(figure, path, dpi=150, bbox_inches="tight")
-    if path is not None and ax is None:
-        pyplot.close(figure)
+        write_figure(axes[-1].figure, path, dpi=150, bbox_inches="tight")
+        if made is not None:
+            pyplot.close(made)
     return tuple(axes) if what == "both" else axes[0]
 
 
@@ -118,77 +123,58 @@ def write_figure(figure: Any, path: File, **options: Any) -> None:
     write_file(name, data.getvalue())
 
 
-def draw(results: Results, what: str, log: bool, ax: Axes, legend: bool = True) -> None:
-    """Draw one panel: curves against the budget, or points if there is one budget only."""
-    if log:
-        (ax.set_xscale if len(results.budgets) == 1 else ax.set_yscale)("log")
-    if len(results.budgets) == 1:
-        _points(results, what, log, ax)
-        return
-    _curves(results, what, log, ax)
-    if legend:
-        side_legend(ax)
-
-
 def styles_of(labels: Sequence[str]) -> dict[str, Style]:
     """Return a style for each label: the table's for the first of a name, others for the rest."""
-    more, taken, found = list(MORE_STYLES), set(), {}
+    more, found = cycle(MORE_STYLES), dict[str, Style]()
     for label in labels:
-        name = label.partition(":")[0]
-        usual = STYLES.get(name) if name not in taken else None
-        taken.add(name)
-        found[label] = usual or more[0]
-        if usual is None:
-            more.append(more.pop(0))
+        usual = STYLES.get(label.partition(":")[0])
+        found[label] = next(more) if usual is None or usual in found.values() else usual
     return found
 
 
-def _axes(pyplot: Any, panels: int, ax: Any) -> list[Any]:
-    if ax is not None:
-        given = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "flat") else [ax]
-        require(len(given) == panels, "ax", ax, f"{panels} axes", "one for each panel")
-        return given
-    _, axes = pyplot.subplots(
-        1, panels, figsize=(6.4 * panels, 4.2), squeeze=False, layout="constrained"
-    )
-    return list(axes[0])
+def _draw(results: Results, what: str, log: bool, ax: Axes) -> None:
+    """Draw one panel: curves against the budget, or points if there is one budget only."""
+    single, heading = len(results.budgets) == 1, results.origin.problem
+    if log:
+        (ax.set_xscale if single else ax.set_yscale)("log")
+    if single:
+        heading = f"{heading}, T = {results.budgets[0]}"
+        _points(results, what, log, ax)
+    else:
+        _curves(results, what, log, ax)
+    ax.grid(True, axis="x" if single else "y", color="0.92", linewidth=0.6)
+    finish(ax, heading)
 
 
 def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
-    rows = results.rows()
+    """Draw lines with bands; on a log axis, open markers and a gap where nothing was seen."""
     ax.set_xscale("log")
-    for place, (label, style) in enumerate(styles_of(results.policies).items()):
-        own = [row for row in rows if row["policy"] == label]
-        line = style.line(place, len(results.policies), len(own))
-        _curve(own, what, log, line, ax)
+    ax.set(xlabel="budget T", ylabel=YLABELS[what])
+    styles, ends = styles_of(results.policies), list[tuple[float, str, str]]()
+    for (label, style), color in zip(styles.items(), cycle(COLORS), strict=False):
+        rows = [row for row in results.rows() if row["policy"] == label]
+        seen = [not log or row[what] > 0 for row in rows]
+        value, low, high = (
+            [row[name] if known and row[name] is not None else nan
+             for row, known in zip(rows, seen, strict=True)]
+            for name in (what, f"{what}_low", f"{what}_high")
+        )  # fmt: skip
+        line = style._replace(color=color).line(len(ends), len(styles), len(rows))
+        ax.plot(results.budgets, value, label=title(label), **line)
+        ax.fill_between(results.budgets, low, high, color=color, alpha=BAND, linewidth=0)
+        unseen = [row for row, known in zip(rows, seen, strict=True) if not known]
+        bounds = [row[f"{what}_high"] for row in unseen]
+        _bounds([row["budget"] for row in unseen], bounds, color, ax)
+        ends.append((value[-1] if seen[-1] else bounds[-1], title(label), color))
     _mark_changes(results, ax)
     plain_ticks(results.budgets, ax)
-    ax.set(xlabel="budget T", ylabel=YLABELS[what], title=results.origin.problem)
-    ax.grid(True, which="major", color="0.92", linewidth=0.6)
+    label_ends(ax, ends)
 
 
 def side_legend(ax: Axes) -> None:
     """Add a legend to the right of the axes."""
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=TEXT,
               handlelength=3.2)  # fmt: skip
-
-
-def _curve(rows: list[Row], what: str, log: bool, line: dict[str, Any], ax: Axes) -> None:
-    """Draw a line with its band; on a log axis, open markers and a gap where nothing was seen."""
-    budgets = [row["budget"] for row in rows]
-    gaps = [log and row[what] <= 0 for row in rows]
-    value, low, high = (
-        [
-            nan if gap or row[name] is None else row[name]
-            for row, gap in zip(rows, gaps, strict=True)
-        ]
-        for name in (what, f"{what}_low", f"{what}_high")
-    )
-    color = line["color"]
-    ax.plot(budgets, value, label=title(rows[0]["policy"]), **line)
-    ax.fill_between(budgets, low, high, color=color, alpha=BAND, linewidth=0)
-    unseen = [row for row, gap in zip(rows, gaps, strict=True) if gap]
-    _bounds([row["budget"] for row in unseen], [row[f"{what}_high"] for row in unseen], color, ax)
 
 
 def _bounds(x: list[float], y: list[float], color: str, ax: Axes, marker: str = "v") -> None:
@@ -224,21 +210,14 @@ def plain_ticks(budgets: Sequence[int], ax: Axes) -> None:
 def _points(results: Results, what: str, log: bool, ax: Axes) -> None:
     """Draw one line for each policy, the first on top, with its interval."""
     rows, styles = results.rows(), styles_of(results.policies)
-    for place, row in enumerate(rows):
-        _point(row, place, what, log, styles[row["policy"]], ax)
+    for place, (row, color) in enumerate(zip(rows, cycle(COLORS), strict=False)):
+        value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
+        if log and value <= 0:
+            _bounds([high], [place], color, ax, marker="<")
+            continue
+        ends = None if low is None else [[value - low], [high - value]]
+        ax.errorbar([value], [place], xerr=ends, color=color, capsize=3, markersize=6,
+                    marker=styles[row["policy"]].marker)  # fmt: skip
     ax.set_yticks(range(len(rows)), [title(row["policy"]) for row in rows])
     ax.set_ylim(len(rows) - (0.1 if ax.texts else 0.5), -0.5)  # the text has a separate line
-    heading = f"{results.origin.problem}, T = {results.budgets[0]}"
-    ax.set(xlabel=YLABELS[what], title=heading)
-    ax.grid(True, axis="x", color="0.92", linewidth=0.6)
-
-
-def _point(row: Row, place: int, what: str, log: bool, style: Style, ax: Axes) -> None:
-    color = style.color
-    value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
-    if log and value <= 0:
-        _bounds([high], [place], color, ax, marker="<")
-        return
-    ends = None if low is None else [[value - low], [high - value]]
-    ax.errorbar([value], [place], xerr=ends, color=color, marker=style.marker, markersize=6,
-                capsize=3)  # fmt: skip
+    ax.set(xlabel=YLABELS[what])

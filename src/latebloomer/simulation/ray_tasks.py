@@ -6,26 +6,21 @@ simulates which runs, nor how often a range is started before it is finished.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import inf
 from time import monotonic, perf_counter
 from typing import Any
 
-import numpy as np
-
 from latebloomer.cluster import Cluster, first_line
 from latebloomer.errors import ClusterError, SettingError
-from latebloomer.simulation.counts import Counts
-from latebloomer.simulation.experiment import CountedRuns, Experiment
-from latebloomer.simulation.local_runs import play_chunk, players_of, threads_that_fit
-from latebloomer.simulation.progress_bar import Progress
-from latebloomer.simulation.tally import Tally
+from latebloomer.simulation.experiment import Experiment
+from latebloomer.simulation.local_runs import Advance, count_chunks
+from latebloomer.simulation.tally import CountedRuns, Counts
 from latebloomer.version import __version__
 
-RETRIES = 3  # times that Ray itself restarts a task whose worker or node died
-RESENDS = 2  # times that the task is sent again after that
+RETRIES = 11  # times that Ray restarts a task whose worker or node died
 TASKS_PER_CORE = 2  # under way, so that no worker waits for the next
 SECONDS = 3.0  # of work in a task: Ray's few ms do not count, and a retry loses little
 SHORTEST = 0.3  # seconds of the last tasks, which end at about the same time
@@ -36,7 +31,7 @@ LOOK_AGAIN = 10.0  # seconds after which the size of the cluster is checked agai
 
 
 def count_on_ray(
-    experiments: Sequence[Experiment], threads: int | None, address: str | None, bar: Progress
+    experiments: Sequence[Experiment], threads: int | None, address: str | None, advance: Advance
 ) -> CountedRuns:
     """Simulate experiments on a Ray cluster and yield counts in the order in which tasks end."""
     cluster = Cluster(address)
@@ -46,7 +41,7 @@ def count_on_ray(
         _need_sendable(experiments, cluster.ray.cloudpickle.dumps)
         if not cluster.local:
             cluster.need_same_version()
-        yield from TaskQueue(cluster, experiments, threads, bar).counted()
+        yield from TaskQueue(cluster, experiments, threads, advance).counted()
 
 
 def play_range(
@@ -58,24 +53,9 @@ def play_range(
             f"A node of the Ray cluster has latebloomer {__version__}, but {version} was sent. "
             "Install the same version on every node."
         )
-    began, points = perf_counter(), experiment.breakpoints
-    # An array of our own: those from Ray's store are read-only, for numba another type.
-    points = None if points is None else np.array(points)
-    mine = replace(experiment, breakpoints=points, first=first, last=last)
-    threads_that_fit(mine)
-    players, tally = players_of(mine, 1), Tally.of(mine)
-    for start, count in mine.chunks():
-        tally.add(start, *play_chunk(mine, players, start, count))
-    return tally.counts(), perf_counter() - began
-
-
-@dataclass(frozen=True)
-class Task:
-    """A range of runs that was sent."""
-
-    experiment: Experiment
-    sent: Any  # the whole experiment, in Ray's store
-    deaths: int = 0  # how often Ray gave it up
+    began, mine = perf_counter(), replace(experiment, first=first, last=last)
+    (counts,) = count_chunks(mine, 1, lambda _: None, inf)
+    return counts, perf_counter() - began
 
 
 class TaskQueue:
@@ -86,17 +66,16 @@ class TaskQueue:
         cluster: Cluster,
         experiments: Sequence[Experiment],
         threads: int | None,
-        bar: Progress,
+        advance: Advance,
     ) -> None:
-        self._cluster, self._threads, self._bar = cluster, threads, bar
+        self._cluster, self._threads, self._advance = cluster, threads, advance
         self._ray = cluster.ray
         gpus = 1.0 if experiments[0].target == "gpu" else 0.0
         self._wanted = {"CPU": 1.0, "GPU": gpus}
         self._play = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(play_range)
         self._unsent = sum(experiment.cost for experiment in experiments)
         self._new = self._tasks(experiments)
-        self._again: deque[Task] = deque()  # of workers that died
-        self._under_way: dict[Any, Task] = {}
+        self._under_way: dict[Any, Experiment] = {}
         self._pulls_per_second: float | None = None
         self._counting = 0.0  # seconds that this process takes to count a task, on average
         self._cores, self._looked = cluster.room(self._wanted), monotonic()
@@ -129,13 +108,10 @@ class TaskQueue:
 
     def _send(self) -> bool:
         """Send tasks until enough are under way; return False if all are done."""
-        while len(self._under_way) < self._most():
-            task = self._again.popleft() if self._again else next(self._new, None)
-            if task is None:
-                break
-            part = task.experiment
-            ref = self._play.remote(task.sent, part.first, part.last, __version__)
-            self._under_way[ref] = task
+        while len(self._under_way) < self._most() and (task := next(self._new, None)):
+            sent, part = task
+            ref = self._play.remote(sent, part.first, part.last, __version__)
+            self._under_way[ref] = part
         return bool(self._under_way)
 
     def _most(self) -> int:
@@ -147,16 +123,19 @@ class TaskQueue:
         most = TASKS_PER_CORE * self._cores
         return min(most, self._threads or most)
 
-    def _tasks(self, experiments: Sequence[Experiment]) -> Iterator[Task]:
-        """Yield tasks for all runs, each of a size that is decided when it is sent."""
+    def _tasks(self, experiments: Sequence[Experiment]) -> Iterator[tuple[Any, Experiment]]:
+        """Yield experiments in Ray's store, each with a range of its runs: one task.
+
+        The size of a task is decided when it is sent.
+        """
         for experiment in experiments:
             sent, first = self._ray.put(experiment), experiment.first
             while first < experiment.last:
                 last = min(experiment.last, first + self._size(experiment))
-                task = Task(replace(experiment, first=first, last=last), sent)
-                self._unsent -= task.experiment.cost
+                part = replace(experiment, first=first, last=last)
+                self._unsent -= part.cost
                 first = last
-                yield task
+                yield sent, part
 
     def _size(self, experiment: Experiment) -> int:
         """Return how many runs the next task has."""
@@ -176,18 +155,16 @@ class TaskQueue:
             return
         ready, _ = self._ray.wait(list(self._under_way), num_returns=count, timeout=timeout)
         for ref in ready:
-            task = self._under_way.pop(ref)
-            answer = self._answer(ref, task)
-            if answer is not None:
-                counts, seconds = answer
-                began, cost = perf_counter(), task.experiment.cost
-                self._pulls_per_second = cost / max(seconds, 1e-3)
-                self._bar.advance(cost)
-                yield task.experiment, counts
-                self._counting += (perf_counter() - began - self._counting) / 10
+            part = self._under_way.pop(ref)
+            counts, seconds = self._answer(ref, part)
+            began = perf_counter()
+            self._pulls_per_second = part.cost / max(seconds, 1e-3)
+            self._advance(part.cost)
+            yield part, counts
+            self._counting += (perf_counter() - began - self._counting) / 10
 
-    def _answer(self, ref: Any, task: Task) -> tuple[Counts, float] | None:
-        """Return what a task found and its seconds; None if its worker died and it is resent."""
+    def _answer(self, ref: Any, part: Experiment) -> tuple[Counts, float]:
+        """Return what a task found and its seconds."""
         failed = self._ray.exceptions
         try:
             return self._ray.get(ref)
@@ -202,18 +179,11 @@ class TaskQueue:
         except (failed.RuntimeEnvSetupError, failed.TaskUnschedulableError) as error:
             raise ClusterError(f"Ray cannot run tasks of a simulation: {error}") from error
         except failed.RayError as error:
-            self._resend(task, error)
-            return None
-
-    def _resend(self, task: Task, error: Exception) -> None:
-        if task.deaths == RESENDS:
-            times, part = (1 + RETRIES) * (1 + RESENDS), task.experiment
             raise ClusterError(
                 f"The worker for runs {part.first} to {part.last - 1} at budget {part.budget} "
-                f"died {times} times in a row ({type(error).__name__}). If memory ran out, give a "
-                "smaller chunk; otherwise look at the logs of the cluster."
+                f"died {1 + RETRIES} times in a row ({type(error).__name__}). If memory ran out, "
+                "give a smaller chunk; otherwise look at the logs of the cluster."
             ) from error
-        self._again.append(replace(task, deaths=task.deaths + 1))
 
 
 def _need_sendable(experiments: Sequence[Experiment], dumps: Any) -> None:

@@ -1,34 +1,61 @@
-"""What a simulation found, with intervals, and how to show, merge and compare it."""
+"""What a simulation found, with intervals, and how to show, merge, compare and store it.
+
+The results file is one JSON object, compressed if its name ends in .gz:
+
+======== =======================================================================================
+format   "latebloomer results"
+edition  1; another number means other fields
+origin   problem (label), arms (names), noise, opening (sha256 of the first means), seed
+versions of the library that made the runs
+targets  on which they ran
+changes  [horizon, arm that is best from there on]
+cells    one for each policy and budget, see below
+pairs    one for each two policies that had the same runs, at each budget
+======== =======================================================================================
+
+Cells and pairs have the fields of `Cell` and `Pair` in `tally.py`. All counts and sums are exact
+integers, some beyond 2^53; regrets are in units of 2^unit. `ranges` lists [first, last) of the
+runs covered; `pulls` lists for each arm [pulls, number of runs that had that many]. Equal results
+are equal bytes, whatever chunks, machines or merges they came from.
+"""
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from latebloomer._util.atomic_files import File, write_csv, write_file
-from latebloomer._util.tables import data_frame, html_table
+from latebloomer._util.text import data_frame, html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import label_of, make_policy, rank
+from latebloomer.policies.registry import label_of, make_policy
 from latebloomer.problems.problem import Problem
-from latebloomer.simulation.counts import Cell, Counts, Pair, Ranges, missing_ranges, need_same
-from latebloomer.simulation.experiment import Changes, MeanTable
-from latebloomer.simulation.tally import Tally
+from latebloomer.simulation import tally
+from latebloomer.simulation.experiment import MeanTable
+from latebloomer.simulation.tally import Cell, Pair
 from latebloomer.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Row: TypeAlias = dict[str, Any]
+Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
+Columns: TypeAlias = tuple[
+    tuple[str, str], ...
+]  # (title, column of a row, or both of an interval)
 
 FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
+FORMAT, EDITION = "latebloomer results", 1
 
 
 @dataclass(frozen=True)
@@ -63,16 +90,13 @@ class Results:
 
     Examples
     --------
-    >>> from latebloomer.policies.rising_sr import RisingSR
-    >>> from latebloomer.policies.window_ratings import RoundRobin
-    >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
-    >>> tally = Tally({"r-sr": RisingSR(), "rr": RoundRobin()}, problem.means(2), budget=2)
-    >>> tally.add(0, np.array([[1, 0, 1], [0, 0, 1]]), np.ones((2, 3, 2), int))
-    >>> results = Results.of(problem, 0, [tally])
+    >>> from latebloomer import simulate
+    >>> results = simulate("paper-a", ["r-sr", "sh"], 800, runs=20, target="python",
+    ...                    progress=False)
     >>> [(row["policy"], row["budget"], row["errors"], row["runs"]) for row in results.rows()]
-    [('r-sr', 2, 1, 3), ('rr', 2, 2, 3)]
-    >>> results.compare("rr", "r-sr").rows[0]["error_difference"]
-    0.333...
+    [('r-sr', 800, 0, 20), ('sh', 800, 11, 20)]
+    >>> results.compare("sh", "r-sr").rows[0]["error_difference"]
+    0.55
     """
 
     origin: Origin
@@ -83,15 +107,13 @@ class Results:
     pairs: tuple[Pair, ...]
 
     @classmethod
-    def of(
-        cls, problem: Problem, seed: int, tallies: Iterable[Tally], target: str = "cpu"
-    ) -> Results:
-        """Return the results in these tallies; one without runs adds nothing."""
-        made = cls(origin_of(problem, seed), (__version__,), (target,), (), (), ())
-        for tally in tallies:
-            if tally.ranges:
-                made = made.with_counts(tally.counts(), tally.means.changes)
-        return made
+    def empty(cls, problem: Problem, seed: int, target: str = "cpu") -> Results:
+        """Return results without runs; what agrees in them is what can be merged."""
+        first = min(FIRST_PULLS, problem.length or FIRST_PULLS)
+        opening = MeanTable(problem, first, first).summary.digest
+        names, noise = tuple(problem.names), repr(problem.noise)
+        origin = Origin(problem.label, names, noise, opening, int(seed))
+        return cls(origin, (__version__,), (target,), (), (), ())
 
     # --- what is known ---
 
@@ -119,11 +141,6 @@ class Results:
         found = (cell for cell in self.cells if cell.policy == label)
         return next((cell for cell in found if cell.budget == budget), None)
 
-    def find_pairs(self, one: str, other: str) -> list[Pair]:
-        """Return the counts of two policies, by label, in the same runs: one for each budget."""
-        labels = tuple(sorted((one, other), key=rank))
-        return [pair for pair in self.pairs if (pair.first, pair.second) == labels]
-
     def label(self, policy: str | Policy) -> str:
         """Return the label under which these results have a policy."""
         label = self._label(policy)
@@ -137,8 +154,8 @@ class Results:
 
     def quantiles(self, policy: str | Policy, budget: int, q: Sequence[float] | float) -> Any:
         """Return the pulls of each arm that a share `q` of the runs does not exceed, by q."""
-        pulls = self.cell(policy, budget).pulls
-        found = [[arm.quantile(float(share)) for arm in pulls] for share in np.atleast_1d(q)]
+        pulls, shares = self.cell(policy, budget).pulls, np.atleast_1d(q).tolist()
+        found = [[tally.quantile(arm, float(share)) for arm in pulls] for share in shares]
         return found[0] if np.ndim(q) == 0 else found
 
     def compare(
@@ -148,7 +165,8 @@ class Results:
         labels = self.label(first), self.label(second)
         require(labels[0] != labels[1], "second", second, "another policy than the first",
                 "a policy does not differ from itself")  # fmt: skip
-        pairs = [pair for pair in self.find_pairs(*labels) if budget in (None, pair.budget)]
+        both = (pair for pair in self.pairs if set(pair.labels) == set(labels))
+        pairs = [pair for pair in both if budget in (None, pair.budget)]
         if not pairs:
             at = "any budget" if budget is None else f"budget {budget}"
             raise ResultsError(
@@ -158,72 +176,53 @@ class Results:
         sides = [pair if pair.first == labels[0] else pair.swapped() for pair in pairs]
         return Comparison(*labels, tuple(map(_comparison_row, sides)))
 
-    def missing(self, policy: str | Policy, budget: int, runs: int) -> Ranges:
+    def missing(self, policy: str | Policy, budget: int, runs: int) -> tally.Ranges:
         """Return which of the runs 0 to `runs` - 1 are missing: what is left to simulate."""
         found = self.find_cell(self._label(policy), budget)
-        return missing_ranges(() if found is None else found.ranges, 0, runs)
+        return tally.missing_ranges(() if found is None else found.ranges, 0, runs)
 
     # --- putting together ---
 
     def merge(self, other: Results) -> Results:
         """Return both: other runs, budgets or policies on the same problem and seed."""
-        need_same("results", asdict(self.origin), asdict(other.origin))
-        made = replace(
-            self,
-            versions=tuple(sorted({*self.versions, *other.versions})),
-            targets=tuple(sorted({*self.targets, *other.targets})),
-        )
-        return made.with_counts(Counts(other.cells, other.pairs), other.changes)
+        tally.need_same("results", vars(self.origin), vars(other.origin))
+        both: dict[str, Any] = {
+            name: tuple(sorted({*getattr(self, name), *getattr(other, name)}))
+            for name in ("versions", "targets", "changes")
+        }
+        cells, pairs = _union(self.cells, other.cells), _union(self.pairs, other.pairs)
+        return replace(self, cells=cells, pairs=pairs, **both)
 
     def __add__(self, other: Results) -> Results:
         return self.merge(other)
 
-    def with_counts(self, counts: Counts, changes: Changes) -> Results:
-        """Return these and what was found in other runs, with their changes of the best arm."""
-        return replace(
-            self,
-            changes=tuple(sorted({*self.changes, *changes})),
-            cells=_union(self.cells, counts.cells),
-            pairs=_union(self.pairs, counts.pairs),
-        )
-
     # --- showing and writing ---
 
     def __str__(self) -> str:
-        about, table = self._shown()
-        return "\n".join([about, aligned(table)])
+        return f"{self._title()}\n{aligned(_table(COLUMNS, self.rows()))}"
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook."""
-        about, (head, *shown) = self._shown()
-        return html_table(about, head, shown)
+        head, *shown = _table(COLUMNS, self.rows())
+        return html_table(self._title(), head, shown)
 
-    def _shown(self) -> tuple[str, list[list[str]]]:
-        """Return what the results are about, and the table with its head."""
-        shown = [
-            [
-                row["policy"],
-                str(row["budget"]),
-                str(row["runs"]),
-                *_with_interval(row, "error"),
-                *_with_interval(row, "regret"),
-            ]
-            for row in self.rows()
-        ]
-        head = ["policy", "budget", "runs", "error", "95 %", "regret", "95 %"]
+    def _title(self) -> str:
         origin = self.origin
-        about = f"{origin.problem}, {len(origin.arms)} arms, {origin.noise}, seed {origin.seed}"
-        return about, [head, *shown]
+        return f"{origin.problem}, {len(origin.arms)} arms, {origin.noise}, seed {origin.seed}"
+
+    def _made(self) -> dict[str, str]:
+        return {"target": "+".join(self.targets), "version": "+".join(self.versions)}
 
     def to_json(self) -> str:
         """Return one JSON object: where the results come from, and `rows`."""
-        provenance = asdict(self.origin) | {"version": self._version(), "target": self._target()}
-        return json.dumps(provenance | {"rows": self.rows()}, allow_nan=False)
+        found = vars(self.origin) | self._made() | {"rows": self.rows()}
+        return json.dumps(found, allow_nan=False)
 
     def to_csv(self, path: File) -> None:
         """Write the tidy table; lists are written as JSON."""
-        rows = [{name: _flat(value) for name, value in row.items()} for row in self.rows()]
-        write_csv(path, [list(rows[0]) if rows else [], *(row.values() for row in rows)])
+        rows = self.rows()
+        lines = ([_flat(value) for value in row.values()] for row in rows)
+        write_csv(path, [list(rows[0]) if rows else [], *lines])
 
     def to_parquet(self, path: File) -> None:
         """Write the tidy table; lists stay lists."""
@@ -240,23 +239,44 @@ class Results:
     def save(self, path: File) -> None:
         """Write all counts exactly, as JSON, compressed if the name ends in .gz.
 
-        The file is complete or not there: its fields are in `simulation/results_file.py`.
+        The file is complete or not there: its fields are in `simulation/results.py`.
         """
-        from latebloomer.simulation.results_file import write
+        data = json.dumps(self.as_document(), separators=(",", ":")).encode()
+        write_file(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
 
-        write(self, path)
+    def as_document(self) -> dict[str, Any]:
+        """Return what `save` writes, as plain lists and dictionaries."""
+        cells = [
+            vars(cell) | {"pulls": [sorted(arm.items()) for arm in cell.pulls]}
+            for cell in self.cells
+        ]
+        content = {"origin": vars(self.origin), "cells": cells, "pairs": [*map(vars, self.pairs)]}
+        return {"format": FORMAT, "edition": EDITION} | vars(self) | content
 
     @classmethod
     def load(cls, path: File) -> Results:
-        """Return the problem recorded in a file; the ending of its name tells the layout."""
-        from latebloomer.simulation.results_file import read
-
-        return read(path)
+        """Return the results in a file that `save` wrote."""
+        data = Path(path).read_bytes()
+        try:
+            document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        except (ValueError, EOFError, OSError) as error:
+            raise ResultsError(f"{path} is not a results file: {error}") from error
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ResultsError(f"{path} is not a results file: `Results.save` did not write it.")
+        if document.get("edition") != EDITION:
+            raise ResultsError(
+                f"{path} has edition {document.get('edition')} of the results format, but this "
+                f"version reads {EDITION}. Install the latebloomer that wrote it."
+            )
+        try:
+            return _from_document(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultsError(f"{path} is damaged: {type(error).__name__} {error}") from error
 
     def plot(
         self, path: File | None = None, what: str = "error", log: bool = False, ax: Any = None
     ) -> Axes | tuple[Axes, ...]:
-        """Draw "error", "regret" or "both" against the budget, as in the paper's figures.
+        """Draw "error", "regret" or "both" against the budget; names stand where lines end.
 
         With one budget only, each policy is a point with its interval. `log` makes the error
         logarithmic; where no error occurred an open marker shows the upper end of the interval.
@@ -280,7 +300,7 @@ class Results:
             "runs": cell.runs,
             **_interval_columns("error", cell.error()),
             **_interval_columns("regret", cell.regret()),
-            "pulls": [arm.mean() for arm in cell.pulls],
+            "pulls": [tally.mean_of(arm) for arm in cell.pulls],
             "errors": cell.errors,
             "recommendations": list(cell.recommendations),
             "problem": self.origin.problem,
@@ -290,22 +310,8 @@ class Results:
             "run_ranges": [list(ends) for ends in cell.ranges],
             "settings": cell.settings,
             "method": cell.method,
-            "target": self._target(),
-            "version": self._version(),
+            **self._made(),
         }
-
-    def _version(self) -> str:
-        return "+".join(self.versions)
-
-    def _target(self) -> str:
-        return "+".join(self.targets)
-
-
-def origin_of(problem: Problem, seed: int) -> Origin:
-    """Return what must agree for results to be merged."""
-    first = min(FIRST_PULLS, problem.length or FIRST_PULLS)
-    digest = MeanTable(problem, first, first).summary.digest
-    return Origin(problem.label, tuple(problem.names), repr(problem.noise), digest, int(seed))
 
 
 def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
@@ -314,6 +320,40 @@ def _union(ours: Iterable[Any], theirs: Iterable[Any]) -> tuple[Any, ...]:
     for new in theirs:
         found[new.key] = found[new.key].merge(new) if new.key in found else new
     return tuple(found[key] for key in sorted(found))
+
+
+def _from_document(document: dict[str, Any]) -> Results:
+    """Return the results of which `Results.as_document` made the document."""
+    origin = document["origin"]
+    return Results(
+        Origin(**origin | {"arms": tuple(origin["arms"])}),
+        tuple(document["versions"]),
+        tuple(document["targets"]),
+        _pairs(document["changes"]),
+        tuple(map(_cell, document["cells"])),
+        tuple(Pair(**pair | {"ranges": _ranges(pair)}) for pair in document["pairs"]),
+    )
+
+
+def _cell(found: dict[str, Any]) -> Cell:
+    read = {
+        "ranges": _ranges(found),
+        "recommendations": tuple(found["recommendations"]),
+        "pulls": tuple(Counter(dict(_pairs(arm))) for arm in found["pulls"]),
+    }
+    cell = Cell(**found | read)
+    totals = {cell.runs, sum(cell.recommendations), *(arm.total() for arm in cell.pulls)}
+    if len(totals) > 1:
+        raise ValueError(f"the counts of {cell.policy} at budget {cell.budget} do not add up")
+    return cell
+
+
+def _ranges(found: dict[str, Any]) -> tally.Ranges:
+    return tally.join_ranges(_pairs(found["ranges"]), (), "a results file")
+
+
+def _pairs(given: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(one), int(other)) for one, other in given)
 
 
 # --- two policies compared ---
@@ -340,19 +380,8 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def __str__(self) -> str:
-        whole = ("budget", "runs", "only_first_errs", "only_second_errs")
-        shown = [
-            [
-                *(str(row[name]) for name in whole),
-                *_with_interval(row, "error_difference"),
-                number(row["p"]),
-                *_with_interval(row, "regret_difference"),
-            ]
-            for row in self.rows
-        ]
-        head = ["budget", "runs", "only first errs", "only second", "error", "95 %", "p"]
         about = f"{self.first} minus {self.second}, the same runs"
-        return "\n".join([about, aligned([[*head, "regret", "95 %"], *shown])])
+        return f"{about}\n{aligned(_table(COMPARED, self.rows))}"
 
 
 def _comparison_row(pair: Pair) -> Row:
@@ -371,6 +400,17 @@ def _comparison_row(pair: Pair) -> Row:
 
 # --- tables of numbers with intervals ---
 
+COLUMNS = {name: name for name in ("policy", "budget", "runs", "error", "regret")}
+COMPARED = {
+    "budget": "budget",
+    "runs": "runs",
+    "only first errs": "only_first_errs",
+    "only second": "only_second_errs",
+    "error": "error_difference",
+    "p": "p",
+    "regret": "regret_difference",
+}
+
 
 def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
     """Return a value and the ends of its interval; None if a single run has none."""
@@ -378,17 +418,25 @@ def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
 
-def _with_interval(row: Row, name: str) -> tuple[str, str]:
-    return number(row[name]), f"[{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"
+def _table(columns: dict[str, str], rows: Sequence[Row]) -> list[list[str]]:
+    """Return the titles, then the rows as text, with an interval after each error and regret."""
+    head: list[str] = []
+    shown: list[list[str]] = [[] for _ in rows]
+    for title, name in columns.items():
+        estimated = title in ("error", "regret")
+        head += [title, "95 %"] if estimated else [title]
+        for row, cells in zip(rows, shown, strict=True):
+            cells.append(_text(row[name]))
+            if estimated:
+                cells.append(f"[{_text(row[f'{name}_low'])}, {_text(row[f'{name}_high'])}]")
+    return [head, *shown]
 
 
-def number(value: float | None) -> str:
-    """Return four digits, or a dash for None.
-
-    >>> number(0.0123456), number(3e-06), number(None)
-    ('0.01235', '3e-06', '-')
-    """
-    return "-" if value is None else f"{value:.4g}"
+def _text(value: float | str | None) -> str:
+    """Return four digits of a number that is not whole, or a dash for None."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import numpy as np
 
-from latebloomer._util.atomic_files import File
+from latebloomer._util.atomic_files import File, need_writable
 from latebloomer.core.moves import key
 from latebloomer.core.random import RUNS
-from latebloomer.errors import SettingError, need_whole, require
+from latebloomer.errors import ResultsError, SettingError, need_whole, require
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import is_auto, label_of, make_policy
+from latebloomer.policies.registry import is_auto, label_of, make_policy, rank
 from latebloomer.problems import Problem
 from latebloomer.problems import problem as problem_of
-from latebloomer.simulation.experiment import experiment_of
-from latebloomer.simulation.local_runs import count_here, threads_that_fit
-from latebloomer.simulation.progress_bar import Progress
+from latebloomer.simulation import tally
+from latebloomer.simulation.experiment import Experiment, experiment_of
+from latebloomer.simulation.local_runs import count_here, progress_bar, threads_that_fit
 from latebloomer.simulation.ray_tasks import count_on_ray
 from latebloomer.simulation.results import Results
-from latebloomer.simulation.results_file import GrowingResults
 
 POLICIES = ("r-ucbe", "r-sr", "sh")  # the paper's two and the one they are usually compared with
 CHOICES = {
@@ -28,6 +33,8 @@ CHOICES = {
     "method": ("auto", "pulls", "sums"),
     "engine": ("local", "ray"),
 }
+EVERY = 15.0  # seconds of work that a kill may cost
+SHARE = 20  # work this many times as long as the last save took: at most 5 % for large results
 
 
 def simulate(
@@ -127,29 +134,28 @@ def simulate(
             f"address={address!r} is the address of a Ray cluster, but engine={engine!r}. Add "
             "engine='ray', or omit address."
         )
-    setting = problem if isinstance(problem, Problem) else problem_of(problem)
-    given, last = _by_label(policies), first_run + runs
+    setting, given = problem_of(problem), _by_label(policies)
+    where = {"chunk": chunk, "first": first_run, "last": first_run + runs}
     experiments = [
-        experiment_of(
-            setting, given, budget, horizon, key(seed), method, target, chunk, first_run, last
-        )
+        experiment_of(setting, given, budget, horizon, key(seed), method, target, **where)
         for budget in _budgets(budgets)
     ]
     if engine == "local":
         for experiment in experiments:  # before any table of means is made
             threads_that_fit(experiment)
-    growing = GrowingResults(Results.of(setting, seed, [], target), out)
+    growing = GrowingResults(Results.empty(setting, seed, target), out)
     missing = growing.missing(experiments)
-    with Progress(sum(part.cost for part in missing), "pulls", shown=progress) as bar:
+    with progress_bar(sum(part.cost for part in missing), "pulls", progress) as advance:
         if engine == "local":
-            counted = count_here(missing, threads, bar)
+            counted = count_here(missing, threads, advance)
         else:
-            counted = count_on_ray(missing, threads, address, bar)
+            counted = count_on_ray(missing, threads, address, advance)
         try:
             with closing(counted):
                 growing.gather(counted)
         except KeyboardInterrupt:
-            bar.interrupted()
+            if progress:
+                print("Stopped. The complete runs are kept.", file=sys.stderr)
     return growing.results
 
 
@@ -182,3 +188,107 @@ def _budgets(given: int | Sequence[int] | None) -> list[int]:
     budgets = [need_whole("budgets", budget) for budget in several]
     require(len(budgets) > 0, "budgets", budgets, "at least one", "a run spends a budget")
     return sorted(set(budgets))
+
+
+# --- results that grow ---
+
+
+class GrowingResults:
+    """Hold what a simulation has found so far, in memory and, if `out` is given, in a file.
+
+    If the file exists, only the runs that it lacks are simulated.
+    """
+
+    def __init__(self, blank: Results, out: File | None) -> None:
+        self.results = self._blank = blank
+        self._path = None if out is None else Path(out)
+        if self._path is not None and self._path.is_file():
+            self.results = Results.load(self._path)
+            what = f"this simulation with {self._path}"
+            tally.need_same(what, vars(blank.origin), vars(self.results.origin))
+        self._saved = self.results
+        self._next_save = monotonic() + EVERY
+
+    def missing(self, experiments: Sequence[Experiment]) -> list[Experiment]:
+        """Return the experiments that are left; raise an error if the file has other settings."""
+        if self.results.cells:
+            for experiment in experiments:
+                self._check(experiment)
+        missing = [part for one in experiments for part in self._missing(one)]
+        if missing and self._path is not None:
+            need_writable(self._path)  # rather than after hours of work
+        return missing
+
+    def gather(self, counted: tally.CountedRuns) -> None:
+        """Add what was found; whatever ends it early, the file has all that came."""
+        try:
+            for experiment, counts in counted:
+                self.add(experiment, counts)
+        finally:
+            self.save()
+
+    def add(self, experiment: Experiment, counts: tally.Counts) -> None:
+        """Add the counts of runs that are not known yet; write them when it is time."""
+        if counts.cells:
+            known, ((run, _), *_) = self._known(experiment.budget), counts.cells[0].ranges
+            new: Any = {
+                name: tuple(one for one in some if not _covers(known.get(one.labels, ()), run))
+                for name, some in counts._asdict().items()
+            }
+            made = replace(self._blank, changes=experiment.means.changes, **new)
+            self.results = self.results.merge(made)
+        if monotonic() > self._next_save:
+            self.save()
+
+    def save(self) -> None:
+        """Write the file, unless it has all that is known."""
+        if self._path is not None and self.results is not self._saved:
+            began, new = monotonic(), self.results
+            new.save(self._path)
+            self._saved = new
+            self._next_save = monotonic() + max(EVERY, SHARE * (monotonic() - began))
+
+    def _known(self, budget: int) -> dict[tuple[str, ...], tally.Ranges]:
+        """Return the ranges of runs of each policy and each pair, by labels."""
+        found = (*self.results.cells, *self.results.pairs)
+        return {one.labels: one.ranges for one in found if one.budget == budget}
+
+    def _missing(self, experiment: Experiment) -> Iterator[Experiment]:
+        """Yield ranges of runs, each with the policies that lack it, alone or in a pair."""
+        policies, known = experiment.policies, self._known(experiment.budget)
+        labels = sorted(policies, key=rank)
+        holes = {
+            some: tally.missing_ranges(known.get(some, ()), experiment.first, experiment.last)
+            for some in [*((label,) for label in labels), *combinations(labels, 2)]
+        }
+        ends = {end for ranges in holes.values() for ends in ranges for end in ends}
+        for first, last in pairwise(sorted(ends)):
+            lacking = {one for some in holes if _covers(holes[some], first) for one in some}
+            if lacking:
+                some = {label: policies[label] for label in policies if label in lacking}
+                yield replace(experiment, policies=some, first=first, last=last)
+
+    def _check(self, experiment: Experiment) -> None:
+        """Raise a `ResultsError` unless the file has the same settings for these policies."""
+        for new in tally.Tally(experiment).cells():
+            old = self.results.find_cell(new.policy, new.budget)
+            if old is not None:
+                what = f"{new.policy} at budget {new.budget} with {self._path}"
+                new.need_same_settings(old, what)
+                self._need_company(old, experiment)
+
+    def _need_company(self, old: tally.Cell, experiment: Experiment) -> None:
+        """Raise unless the policies are the same: by sums the draws depend on all of them."""
+        pairs = (pair.labels for pair in self.results.pairs if pair.budget == old.budget)
+        met = {old.policy}.union(*(labels for labels in pairs if old.policy in labels))
+        if old.method == "sums" and met != set(experiment.policies):
+            raise ResultsError(
+                f"{self._path} has {', '.join(sorted(met, key=rank))} at budget {old.budget} by "
+                f"sums, but this call has {', '.join(sorted(experiment.policies, key=rank))}. By "
+                "sums, the random draws depend on which policies are simulated together: give the "
+                "same policies, or another file."
+            )
+
+
+def _covers(ranges: tally.Ranges, run: int) -> bool:
+    return any(first <= run < last for first, last in ranges)

@@ -1,28 +1,36 @@
 """Counts and sums over runs that do not depend on how the runs were split up.
 
-A tally is fed chunks of runs and keeps no run. Everything in it is an integer, so any chunks, in
-any order, on any machine, give the same bits. Regrets become integers by rounding them to a unit,
-2^-40 of the scale of the problem's means (a relative 1e-12).
+Everything here is an integer that adds up exactly, so any chunks, in any order, on any machine,
+give the same bits: which runs are covered, how often each number of pulls occurred, errors, and
+sums of regrets. Regrets become integers by rounding them to a unit, 2^-40 of the scale of the
+problem's means (a relative 1e-12). A tally is fed chunks of runs and keeps no run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import frexp
-from typing import Any, TypeAlias
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from math import ceil, frexp, ldexp
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.errors import SettingError, require
-from latebloomer.policies.base import Policy
+from latebloomer.core import statistics
+from latebloomer.core.statistics import Estimate
+from latebloomer.errors import ResultsError, require
+from latebloomer.policies.registry import rank
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.problem import Problem
-from latebloomer.simulation.counts import Cell, Counts, Histogram, Pair, Ranges, join_ranges
-from latebloomer.simulation.experiment import Experiment, MeanTable
+from latebloomer.simulation.experiment import Experiment
 from latebloomer.theory.complexity import TIE
 
 AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
+Ranges: TypeAlias = tuple[tuple[int, int], ...]  # sorted, disjoint [first, last) that never touch
+Histogram: TypeAlias = "Counter[int]"  # how often each number of pulls occurred
 
 BITS = 40  # of a regret; it is split into two halves whose products are exact in float64
 HALF = 2.0 ** (BITS // 2)
@@ -30,12 +38,135 @@ BLOCK = 8192  # runs whose products of halves sum to at most 2^(20 + 20 + 13) = 
 SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
 
 
-class Tally:
-    r"""Count what a set of policies did in the same runs, at one budget.
+@dataclass(frozen=True, kw_only=True)
+class Counted(ABC):
+    """What was counted at one budget, over the runs in `ranges`."""
 
-    `policies` gives each policy, with its settings for this budget, under its label; `means` has
-    the problem's means, or is the whole table of them, ``means[i, n - 1]`` for the n-th pull of
-    arm i, up to the horizon at least.
+    budget: int
+    unit: int  # regrets are counted in 2^unit
+    ranges: Ranges
+    regret_sum: int  # in units; of a pair, of the first's regret minus the second's
+    regret_squares: int  # in square units
+
+    SAME: ClassVar[tuple[str, ...]] = ("unit",)  # what must agree for runs to be added
+    ADDED: ClassVar[tuple[str, ...]] = ("regret_sum", "regret_squares")
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells these counts from others, and their order."""
+        return (*map(rank, self.labels), self.budget)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return sum(last - first for first, last in self.ranges)
+
+    def regret(self) -> Estimate:
+        """Return the mean simple regret; of a pair, the first's minus the second's."""
+        estimate = statistics.mean(self.regret_sum, self.regret_squares, self.runs)
+        return Estimate(*(ldexp(value, self.unit) for value in estimate))
+
+    def need_same_settings(self, other: Self, what: str) -> None:
+        """Raise a `ResultsError` unless runs of both can be added."""
+        ours, theirs = ({name: getattr(one, name) for name in self.SAME} for one in (self, other))
+        need_same(what, ours, theirs)
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts of the runs of both."""
+        what = f"results of {' and '.join(self.labels)} at budget {self.budget}"
+        self.need_same_settings(other, what)
+        sums = {name: _sum(getattr(self, name), getattr(other, name)) for name in self.ADDED}
+        return replace(self, ranges=join_ranges(self.ranges, other.ranges, what), **sums)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Counted):
+    """A cell of the table policies x budgets: one policy at one budget."""
+
+    policy: str  # its label
+    settings: str  # its repr
+    method: str  # "pulls" or "sums"
+    horizon: int
+    means: str  # sha256 of the means up to the horizon
+    errors: int
+    recommendations: tuple[int, ...]  # by arm
+    pulls: tuple[Histogram, ...]  # by arm
+
+    SAME = (*Counted.SAME, "settings", "method", "horizon", "means")
+    ADDED = (*Counted.ADDED, "errors", "recommendations", "pulls")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.policy,)
+
+    def error(self) -> Estimate:
+        """Return the probability of recommending a wrong arm."""
+        return statistics.share(self.errors, self.runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(Counted):
+    """Two policies in the same runs, at one budget."""
+
+    first: str  # the labels, in the order of `rank`
+    second: str
+    only_first: int  # runs in which the first alone erred
+    only_second: int
+
+    ADDED = (*Counted.ADDED, "only_first", "only_second")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.first, self.second
+
+    def error(self) -> Estimate:
+        """Return the first's error probability minus the second's."""
+        return statistics.paired_share(self.only_first, self.only_second, self.runs)
+
+    def swapped(self) -> Pair:
+        """Return the same with first and second exchanged."""
+        other: Any = {"first": self.second, "second": self.first, "regret_sum": -self.regret_sum}
+        return replace(self, only_first=self.only_second, only_second=self.only_first, **other)
+
+
+class Counts(NamedTuple):
+    """What was counted in some runs of an experiment."""
+
+    cells: tuple[Cell, ...]
+    pairs: tuple[Pair, ...]
+
+
+# What an engine yields: some runs of each experiment come in at a time.
+CountedRuns: TypeAlias = Generator[tuple[Experiment, Counts], None, None]
+
+
+def _sum(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(a + b for a, b in zip(one, other, strict=True))
+    return one + other
+
+
+def need_same(what: str, ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
+    """Raise a `ResultsError` that names the first thing that differs."""
+    for name, value in ours.items():
+        if value != theirs[name]:
+            raise ResultsError(
+                f"Cannot merge {what}: {name} is {value!r} in one and {theirs[name]!r} in the "
+                "other. Only results of the same problem, seed and settings can be merged; write "
+                "others to another file."
+            )
+
+
+# --- counting ---
+
+
+class Tally:
+    r"""Count what the policies of an experiment did in the same runs.
 
     An error is a recommended arm whose mean at the horizon H is not the highest. The simple
     regret of a run is :math:`\mu_{i^*}(H) - \mu_I(N_I)` where arm I is recommended after
@@ -43,49 +174,35 @@ class Tally:
     pulled once.
 
     >>> from latebloomer.policies.rising_sr import RisingSR
-    >>> tally = Tally({"r-sr": RisingSR()}, np.array([[0.25, 0.5], [0.5, 0.75]]), budget=2)
+    >>> from latebloomer.problems import Problem
+    >>> from latebloomer.simulation.experiment import experiment_of
+    >>> problem = Problem([[0.25, 0.5], [0.5, 0.75]])
+    >>> tally = Tally(experiment_of(problem, {"r-sr": RisingSR()}, 2, None, 0, "pulls"))
     >>> tally.add(0, np.array([[1, 0, 1]]), np.array([[[0, 2], [1, 1], [1, 1]]]))
     >>> cell = tally.cells()[0]
     >>> cell.runs, cell.errors, cell.recommendations, cell.regret().value  # of 0, .5 and .25
     (3, 1, (1, 2), 0.25)
     """
 
-    def __init__(
-        self,
-        policies: Mapping[str, Policy],
-        means: MeanTable | Floats,
-        budget: int,
-        horizon: int | None = None,
-        method: str = "pulls",
-    ) -> None:
-        self.policies, self.budget, self.method = dict(policies), int(budget), method
-        self.horizon = self.budget if horizon is None else int(horizon)
-        self.means = means if isinstance(means, MeanTable) else _up_to(means, self.horizon)
-        final = self.means.summary.final
-        self._wrong, self._best = final < final.max() - TIE, float(final.max())
-        self.unit = _scale(self.means.summary.largest) - BITS  # the unit is 2 to this power
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.means = experiment, experiment.means
+        summary = self.means.summary
+        self._wrong = summary.final < summary.final.max() - TIE
+        # The unit is 2 to this power: no regret is larger than twice the largest mean.
+        self.unit = max(frexp(2 * summary.largest)[1], SMALLEST_SCALE) - BITS
         self.ranges: Ranges = ()
-        arms, count = len(final), len(self.policies)
+        count = len(experiment.policies)
         self._gram = np.zeros((3 * count + 1,) * 2, dtype=object)
-        self._recommendations = np.zeros((count, arms), np.int64)
-        self._pulls = [[Histogram()] * arms for _ in range(count)]
-
-    @classmethod
-    def of(cls, experiment: Experiment) -> Tally:
-        """Return a tally of an experiment, without runs."""
-        budget, horizon = experiment.budget, experiment.horizon
-        return cls(experiment.policies, experiment.means, budget, horizon, experiment.method)
+        self._recommendations = np.zeros((count, experiment.arms), np.int64)
+        self._pulls = [[Counter[int]() for _ in self._wrong] for _ in range(count)]
 
     def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
         """Count the runs `first_run`, `first_run` + 1, ...
 
         `recommended` is the recommended arm by (policy, run), `pulls` the pulls by (policy, run,
-        arm), with policies in the order of `policies`.
+        arm), with policies in the order of the experiment.
         """
-        self._check(recommended, pulls)
         runs = recommended.shape[1]
-        if runs == 0:
-            return
         new = ((int(first_run), int(first_run) + runs),)
         self.ranges = join_ranges(self.ranges, new, "runs in a tally")
         work = np.ones((len(self._gram), min(runs, BLOCK)))
@@ -106,47 +223,46 @@ class Tally:
             Cell(
                 policy=label,
                 settings=repr(policy),
-                method=self.method,
-                budget=self.budget,
-                horizon=self.horizon,
+                method=self.experiment.method,
+                horizon=self.experiment.horizon,
                 means=self.means.summary.digest,
-                unit=self.unit,
-                ranges=self.ranges,
                 errors=int(self._recommendations[i] @ self._wrong),
                 recommendations=tuple(self._recommendations[i].tolist()),
                 regret_sum=sums[i],
                 regret_squares=products[i, i],
                 pulls=tuple(self._pulls[i]),
+                **self._where(),
             )
-            for i, (label, policy) in enumerate(self.policies.items())
+            for i, (label, policy) in enumerate(self.experiment.policies.items())
         ]
 
     def pairs(self) -> list[Pair]:
         """Return what was counted of each pair of policies."""
-        labels, sums, products = list(self.policies), self._sums(), self._cross()
+        labels, sums, products = list(self.experiment.policies), self._sums(), self._cross()
+        order = sorted(range(len(labels)), key=lambda i: rank(labels[i]))
         wrong = self._gram[self._rows(0), self._rows(0)]
         return [
             Pair(
                 first=labels[i],
                 second=labels[j],
-                budget=self.budget,
-                unit=self.unit,
-                ranges=self.ranges,
                 only_first=wrong[i, i] - wrong[i, j],
                 only_second=wrong[j, j] - wrong[i, j],
                 regret_sum=sums[i] - sums[j],
                 regret_squares=products[i, i] + products[j, j] - 2 * products[i, j],
-            ).in_order()
-            for i in range(len(labels))
-            for j in range(i + 1, len(labels))
+                **self._where(),
+            )
+            for i, j in combinations(order, 2)
         ]
+
+    def _where(self) -> dict[str, Any]:
+        return {"budget": self.experiment.budget, "unit": self.unit, "ranges": self.ranges}
 
     def _add_block(self, recommended: AnyInts, pulls: AnyInts, work: Floats) -> None:
         self._gram += self._products(recommended, pulls, work[:, : recommended.shape[1]])
         for i, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
             self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
-            new = map(Histogram.of, np.ascontiguousarray(by_run.T))
-            self._pulls[i] = [a + b for a, b in zip(self._pulls[i], new, strict=True)]
+            for counter, column in zip(self._pulls[i], by_run.T, strict=True):
+                counter.update(histogram(column))
 
     def _products(
         self, recommended: AnyInts, pulls: AnyInts, table: Floats
@@ -169,11 +285,11 @@ class Tally:
         """Return regrets as integer numbers of units, at most 2^40 in size."""
         begin = np.arange(self.means.arms) * self.means.longest - 1
         reached = self.means.table.reshape(-1).take(begin.take(arms) + n)
-        return np.rint((self._best - reached) * 2.0**-self.unit)
+        return np.rint((self.means.summary.final.max() - reached) * 2.0**-self.unit)
 
     def _rows(self, kind: int) -> slice:
         """Return where errors (0), high halves (1) and low halves (2) are in the products."""
-        count = len(self.policies)
+        count = len(self._pulls)
         return slice(1 + kind * count, 1 + (kind + 1) * count)
 
     def _sums(self) -> list[int]:
@@ -187,34 +303,77 @@ class Tally:
         mixed = self._gram[high, low] + self._gram[low, high]
         return self._gram[high, high] * half**2 + mixed * half + self._gram[low, low]
 
-    def _check(self, recommended: AnyInts, pulls: AnyInts) -> None:
-        count, arms = len(self.policies), self.means.arms
-        shape = (count, *recommended.shape[1:2], arms)
-        if recommended.ndim != 2 or pulls.shape != shape or len(recommended) != count:
-            raise SettingError(
-                f"recommended has shape {recommended.shape} and pulls {pulls.shape}, but they "
-                f"must be ({count}, runs) and ({count}, runs, {arms}): one row per policy."
+
+# --- how often each number occurred ---
+
+
+def histogram(data: AnyInts) -> Histogram:
+    """Return how often each number from 0 occurred, exactly: by counting unless some are large."""
+    if data.size and data.max() > 4 * data.size + 1024:
+        values, counts = np.unique(data, return_counts=True)
+    else:
+        counts = np.bincount(data)
+        values = np.flatnonzero(counts)
+        counts = counts[values]
+    return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+
+def mean_of(found: Histogram) -> float:
+    """Return the mean of the numbers: the exact sum divided once.
+
+    >>> mean_of(Counter({3: 2, 7: 2, 12: 1}))
+    6.4
+    """
+    return sum(value * count for value, count in found.items()) / found.total()
+
+
+def quantile(found: Histogram, q: float) -> int:
+    """Return the smallest value that at least a share `q` of the numbers does not exceed.
+
+    The share is taken as written: 0.1 of 10 numbers is one, though the float is above 1/10.
+
+    >>> quantile(Counter({3: 2, 7: 2, 12: 1}), 0.5)
+    7
+    """
+    require(0 <= q <= 1, "q", q, "in [0, 1]", "it is a share of the runs")
+    values, counts = zip(*sorted(found.items()), strict=True)
+    needed = max(1, ceil(Fraction(repr(float(q))) * found.total()))
+    return int(values[np.searchsorted(np.cumsum(counts), needed)])
+
+
+# --- which runs are covered ---
+
+
+def join_ranges(ours: Ranges, theirs: Ranges, what: str = "these results") -> Ranges:
+    """Return both; raise a `ResultsError` if they have a run in common.
+
+    >>> join_ranges(((0, 10), (20, 30)), ((10, 15),))
+    ((0, 15), (20, 30))
+    >>> join_ranges(((0, 10),), ((5, 15),))
+    Traceback (most recent call last):
+    latebloomer.errors.ResultsError: Cannot merge these results: both have the runs 5 to 9...
+    """
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ours + theirs):
+        if joined and first < joined[-1][1]:
+            end = min(last, joined[-1][1]) - 1
+            raise ResultsError(
+                f"Cannot merge {what}: both have the runs {first} to {end}, and a run counts "
+                "once. Simulate other runs with first_run=...."
             )
-        if recommended.size:
-            _within("recommended", recommended, arms - 1)
-            _within("pulls", pulls, self.means.longest)
+        if joined and first == joined[-1][1]:
+            first = joined.pop()[0]
+        joined.append((first, last))
+    return tuple(joined)
 
 
-def _up_to(means: Floats, horizon: int) -> MeanTable:
-    table = np.asarray(means, dtype=np.float64)
-    require(
-        table.ndim == 2 and table.shape[1] >= horizon >= 1, "means", table.shape,
-        f"a table (arms, pulls) up to the horizon {horizon} at least", "arms are compared there",
-    )  # fmt: skip
-    return MeanTable(Problem(table), horizon, horizon)
+def missing_ranges(ranges: Ranges, first: int, last: int) -> Ranges:
+    """Return what is missing of [first, last).
 
-
-def _scale(largest: float) -> int:
-    """Return the power of two that no regret exceeds: twice the largest mean, or more."""
-    return max(frexp(2 * largest)[1], SMALLEST_SCALE)
-
-
-def _within(name: str, values: AnyInts, most: int) -> None:
-    low, high = int(values.min()), int(values.max())
-    require(low >= 0 and high <= most, name, (low, high), f"within 0 and {most}",
-            "the problem has no more")  # fmt: skip
+    >>> missing_ranges(((0, 10), (20, 30)), 5, 40)
+    ((10, 20), (30, 40))
+    """
+    starts = [first, *(b for _, b in ranges)]
+    ends = [*(a for a, _ in ranges), last]
+    holes = [(max(a, first), min(b, last)) for a, b in zip(starts, ends, strict=True)]
+    return tuple((a, b) for a, b in holes if a < b)

@@ -6,7 +6,7 @@ guarantees are a module: `rising_ucbe`, `rising_sr`, `round_robin_window`; what 
 algorithm can do is `lower_bounds`.
 """
 
-from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.core.moves import log_bar, phase_lengths
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.theory import lower_bounds
 from latebloomer.theory import rising_sr_bounds as rising_sr

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latebloomer.core.estimators import window_length
-from latebloomer.core.phases import log_bar, phase_lengths
+from latebloomer.core.moves import log_bar, phase_lengths
 from latebloomer.errors import require
 from latebloomer.theory import complexity as cx
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import perf_counter, time
+from typing import Any
 
 from latebloomer._util.text import span_of_time
 from latebloomer.errors import JournalError, LatebloomerError
 from latebloomer.page import race_page
-from latebloomer.page.thinned_curve import ThinnedCurve, points_for
+from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
 from latebloomer.racing.following import JournalFollower
-from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import Entry
+from latebloomer.racing.journal.listing import running_or_interrupted
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.build import NOT_ASSESSED, Assessment, assess, build_verdict
-from latebloomer.racing.verdict.page_data import page_data, resume_code, shown_settings
+from latebloomer.racing.verdict.build import assess, build_verdict
+from latebloomer.racing.verdict.pictures import page_data, resume_code, shown_settings
 from latebloomer.session import events
 
 FIRST, CHUNK = 4_000, 20_000  # events read at once: a long journal shows something soon
@@ -24,7 +27,6 @@ GROWN = 1.25  # times as many pulls as before: then the certificate is computed 
 SHARE = 20  # unless that would take more than one part in 20 of the time
 MOST_EVENTS = 500
 WAITS = 2.0  # seconds after which a pull is called long
-Stamp = tuple[int, ...]
 
 
 class FollowedRace:
@@ -34,9 +36,8 @@ class FollowedRace:
         self.path = path
         self.wrong = ""  # why it cannot be read
         self.caught_up = False
-        self._stamp: Stamp = ()
+        self._stamp: list[tuple[int, int]] = []
         self._journal = JournalFollower(path, self._start, self._take)
-        self._curves: dict[int, ThinnedCurve] = {}
 
     @property
     def state(self) -> RaceState | None:
@@ -65,64 +66,52 @@ class FollowedRace:
 
     def _start(self, state: RaceState) -> None:
         """Prepare for a race, or for another one that has taken its place."""
-        self._curves = {}
-        self._events: list[race_page.PageEvent] = []
-        self._failure: tuple[int, race_page.PageEvent] | None = None  # the latest, by arm
-        self._assessment: Assessment = NOT_ASSESSED
+        self._curves: dict[int, ThinnedCurve] = defaultdict(
+            lambda: ThinnedCurve(points_for(len(state.names)))
+        )
+        self._events: list[PageEvent] = []
+        self._failures: dict[int, PageEvent] = {}  # the latest of each arm
+        self._assessment: dict[str, Any] = {}
         self._next_assessment = inf  # not before this time; the first page does not wait for one
-        self._finished: tuple[events.Decided, race_page.RacePage] | None = None
-        self._make_room(state)
+        self._finished: tuple[events.Decided, RacePage] | None = None
         self._racing = set(state.session.racing)
-
-    def _make_room(self, state: RaceState) -> None:
-        for arm in range(len(self._curves), len(state.names)):
-            self._curves[arm] = ThinnedCurve(points_for(len(state.names)))
 
     def _take(self, entry: Entry) -> None:
         event, state = entry.event, self.state
         if type(event) is events.ScoreReported:
             self._curves[event.arm].add(event.score)
         elif state is not None:
-            self._make_room(state)
-            self._note(event, state)
+            self._note(event, state.names, state.session.spent)
 
-    def _note(self, event: events.Event, state: RaceState) -> None:
-        names, text, bad = state.names, "", False
+    def _note(self, event: events.Event, names: tuple[str, ...], spent: int) -> None:
         match event:
             case events.PullFailed():
-                text, bad = f"{names[event.arm]}: pull {event.n} failed, {event.reason}", True
+                text = f"{names[event.arm]}: pull {event.n} failed, {event.reason}"
+                self._failures[event.arm] = self._add(spent, text, bad=True)
             case events.WinnerSelected():
-                text = f"{names[event.arm]} is selected and trained further"
+                self._add(spent, f"{names[event.arm]} is selected and trained further")
             case events.LearnerLeft():
-                text, bad = f"{names[event.arm]}: {event.why}", event.how == events.FAILED
-                self._forget_failure(event.arm)
+                failed = event.how == events.FAILED
+                if failed:  # why it failed says the same as its last failed pull
+                    said = self._failures.get(event.arm)
+                    self._events = [one for one in self._events if one is not said]
+                self._add(spent, f"{names[event.arm]}: {event.why}", bad=failed)
             case events.Extended():
-                text = event.why
-        if text:
-            noted = race_page.PageEvent(state.session.spent, text, bad)
-            self._add(noted)
-            if isinstance(event, events.PullFailed):
-                self._failure = event.arm, noted
-
-    def _forget_failure(self, arm: int) -> None:
-        """Drop the event of a failed pull: why the learner failed says the same."""
-        if self._failure is not None and self._failure[0] == arm:
-            self._events = [one for one in self._events if one is not self._failure[1]]
+                self._add(spent, event.why)
 
     def _note_drops(self, state: RaceState) -> None:
         racing = set(state.session.racing)
-        gone = {arm for arm in self._racing - racing if arm not in state.departures}
-        self._racing = racing
-        if not gone:
-            return
-        dropped = [one for one in state.learners() if one.arm in gone]
+        gone, self._racing = self._racing - racing - set(state.departures), racing
+        dropped = [one for one in state.learners() if one.arm in gone] if gone else []
         for one in sorted(dropped, key=lambda one: one.left_at or 0):
-            self._add(race_page.PageEvent(one.left_at or 0, f"{one.name}: {one.why}"))
+            self._add(one.left_at or 0, f"{one.name}: {one.why}")
 
-    def _add(self, event: race_page.PageEvent) -> None:
+    def _add(self, pull: int, text: str, bad: bool = False) -> PageEvent:
+        event = PageEvent(pull, text, bad)
         self._events.insert(0, event)
         self._events.sort(key=lambda one: -one.pull)  # drops are noticed a little late
         del self._events[MOST_EVENTS:]
+        return event
 
     # --- what is shown ---
 
@@ -133,9 +122,9 @@ class FollowedRace:
             return race_page.FINISHED
         if self.state is not None and self.state.every_learner_failed:
             return race_page.ALL_FAILED
-        return race_page.RUNNING if files.is_held(self.path) else race_page.INTERRUPTED
+        return running_or_interrupted(self.path)
 
-    def page(self) -> race_page.RacePage:
+    def page(self) -> RacePage:
         """Return the page as it is now, or raise what is wrong with the journal."""
         state = self.state
         if state is None:
@@ -149,18 +138,18 @@ class FollowedRace:
             page = self._page_without_scores(state, stage)
         else:
             self._assess(state)
-            verdict = build_verdict(state, self.path, assessment=self._assessment)
+            verdict = build_verdict(state, self.path, self._assessment)
             page = page_data(verdict, stage, self._curves)
         if not self.caught_up or self.wrong:
             reading = f"Reading the journal, up to pull {session.spent:,} so far."
             page = replace(page, why=self.wrong or reading)
         return replace(
-            page, seconds=elapsed, time_left=_time_left(state, elapsed, waited),
-            levels=session.levels_to_come, events=list(self._events),
-            warnings=(),
+            page, seconds=elapsed, time_left=_time_left(state, elapsed),
+            waiting=_waiting(state, waited), levels=session.levels_to_come,
+            events=list(self._events), warnings=(),
         )  # fmt: skip
 
-    def _final_page(self, state: RaceState, decided: events.Decided) -> race_page.RacePage:
+    def _final_page(self, state: RaceState, decided: events.Decided) -> RacePage:
         if self._finished is None or self._finished[0] is not decided:
             page = page_data(build_verdict(state, self.path), race_page.FINISHED)
             self._finished = decided, replace(page, events=list(self._events))
@@ -172,18 +161,16 @@ class FollowedRace:
         if self._next_assessment == inf:
             self._next_assessment = 0.0
             return
-        grown = spent >= GROWN * self._assessment.as_of + 1
-        if not self.caught_up or now < self._next_assessment or not grown:
-            return
-        self._assessment = assess(state)
-        took = perf_counter() - now
-        self._next_assessment = now + took + SHARE * took
+        grown = spent >= GROWN * self._assessment.get("assessed_at", 0) + 1
+        if self.caught_up and now >= self._next_assessment and grown:
+            self._assessment = assess(state)
+            self._next_assessment = now + (1 + SHARE) * (perf_counter() - now)
 
-    def _page_without_scores(self, state: RaceState, stage: str) -> race_page.RacePage:
+    def _page_without_scores(self, state: RaceState, stage: str) -> RacePage:
         session, settings = state.session, state.settings
         words = {race_page.RUNNING: "The first pull is running.",
                  race_page.ALL_FAILED: "No learner is left."}  # fmt: skip
-        return race_page.RacePage(
+        return RacePage(
             state=stage, best=None, final=False, why=words.get(stage, "No pull was made."),
             learners=state.learners(), curves=self._curves, spent=session.spent,
             budget=max(1, session.budget), horizon=session.horizon,
@@ -193,31 +180,32 @@ class FollowedRace:
         )  # fmt: skip
 
 
-def _time_left(state: RaceState, elapsed: float, waited: float) -> str:
+def _time_left(state: RaceState, elapsed: float) -> str:
     session, seconds = state.session, state.settings.seconds
     if session.over:
         return "computing the verdict"
     if seconds is not None:
-        left = f"{span_of_time(max(0.0, seconds - elapsed))} left"
-    elif session.spent:
-        pace = state.elapsed / session.spent
-        left = f"about {span_of_time(pace * (session.budget - session.spent))} left"
-    else:
-        left = "time left unknown"
-    if waited < WAITS:
-        return left
+        return f"{span_of_time(max(0.0, seconds - elapsed))} left"
+    if not session.spent:
+        return "time left unknown"
+    pace = state.elapsed / session.spent
+    return f"about {span_of_time(pace * (session.budget - session.spent))} left"
+
+
+def _waiting(state: RaceState, waited: float) -> str:
+    session = state.session
+    if session.over or waited < WAITS:
+        return ""
     arm = session.ask()
     pull = session.pulls_of(arm) + 1
-    return f"{left}; waiting for {session.names[arm]} (its pull {pull:,}), {waited:.0f} s"
+    return f"waiting for {session.names[arm]} (its pull {pull:,}), {waited:.0f} s"
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> list[tuple[int, int]]:
     """Return what changes when a journal is written or replaced."""
-    marks: list[int] = []
+    marks = []
     for file in (path, Path(f"{path}-wal"), Path(f"{path}.lock")):
-        try:
+        with suppress(OSError):
             found = file.stat()
-            marks += [found.st_mtime_ns, found.st_size]
-        except OSError:
-            marks += [0, 0]
-    return tuple(marks)
+            marks.append((found.st_mtime_ns, found.st_size))
+    return marks

@@ -1,4 +1,4 @@
-"""A page that is open in any number of tabs: drawn once, and changed by small messages.
+"""Pages that are open in any number of tabs: drawn once, and changed by small messages.
 
 Each change has a number. A tab sends the last one it has received and gets those after it, written
 once for all tabs. A tab that is too far behind, or comes from another server, gets the whole page.
@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
-from threading import Lock
-from time import perf_counter
+from pathlib import Path
+from threading import RLock
+from time import localtime, perf_counter, strftime
 from typing import Any
+from urllib.parse import quote
 
-from latebloomer.page.race_html import RaceDrawing
-from latebloomer.page.svg import curve_paths, describe_curves, path_of
+from latebloomer.errors import LatebloomerError
+from latebloomer.page import svg
+from latebloomer.page.race_html import RaceDrawing, number_text, settings_table
+from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
+from latebloomer.racing.journal import listing
+from latebloomer.session.learner_view import LearnerView
 from latebloomer.watch.followed_race import FollowedRace
 
 INTERVAL = 0.5  # seconds between two reads of a journal
@@ -27,49 +34,34 @@ Message = dict[str, Any]
 class LivePage:
     """Number the changes of a content and keep the latest."""
 
-    def __init__(self, content: RaceContent | ListContent, server: str) -> None:
+    def __init__(self, content: RaceContent | RaceFolder, server: str) -> None:
         self.content = content
         self._server = server  # a name that another server does not have
         self._number = 0
         self._messages: deque[tuple[int, str]] = deque(maxlen=KEPT)
-        self._lock = Lock()
+        self._lock = RLock()
         self._due = 0.0  # when to look again
-
-    def is_due(self) -> bool:
-        """Return whether it is time to look for changes; True for one caller only."""
-        now = perf_counter()
-        if now < self._due:
-            return False
-        self._due = now + INTERVAL
-        return True
-
-    @property
-    def seen(self) -> str:
-        """Number of the last change, with the name of this server."""
-        return f"{self._server}-{self._number}"
 
     def update(self) -> None:
         """Look for changes."""
         with self._lock:
-            self._update()
-
-    def _update(self) -> None:
-        changes = self.content.changes()
-        if self.content.hurries:
-            self._due = 0.0
-        if changes is not None:
-            self._number += 1
-            self._messages.append((self._number, json.dumps(changes, separators=(",", ":"))))
+            changes = self.content.changes()
+            self._due = 0.0 if self.content.hurries else perf_counter() + INTERVAL
+            if changes is not None:
+                self._number += 1
+                self._messages.append((self._number, json.dumps(changes, separators=(",", ":"))))
 
     def body(self) -> tuple[str, str]:
         """Return the page and the number of the last change in it."""
         with self._lock:
-            self._update()
-            return self.content.body(), self.seen
+            self.update()
+            return self.content.body(), f"{self._server}-{self._number}"
 
     def since(self, seen: str) -> tuple[list[str], str]:
         """Return the messages that a tab has not received, and the number of the last one."""
         with self._lock:
+            if perf_counter() > self._due:
+                self.update()
             server, _, number = seen.partition("-")
             last = int(number) if server == self._server and number.isdigit() else -1
             if last == self._number:
@@ -77,7 +69,10 @@ class LivePage:
             missing = [text for k, text in self._messages if k > last]
             if last < 0 or len(missing) != self._number - last:
                 missing = [json.dumps({"whole": self.content.body()})]
-            return missing, self.seen
+            return missing, f"{self._server}-{self._number}"
+
+
+# --- one race ---
 
 
 class RaceContent:
@@ -86,7 +81,7 @@ class RaceContent:
     def __init__(self, race: FollowedRace) -> None:
         self.race = race
         self._drawn: RaceDrawing | None = None
-        self._sent: dict[str, Any] = {}  # places and rows as tabs have them
+        self._sent: Message = {}  # what tabs have
         self._grown: dict[int, tuple[int, int]] = {}  # of each curve: width and points
         self._wrong = ""
 
@@ -112,42 +107,19 @@ class RaceContent:
             return None
         drawn = self._drawn = RaceDrawing(page, before, MOST_ROWS)
         rows = drawn.rows()
-        message: Message = {
-            "html": self._new("html", drawn.pieces() | drawn.marks()),
-            "rows": self._cells(rows),
-            "look": self._new("look", drawn.looks),
-            **self._whole("order", list(rows)),
-            **self._whole("box", drawn.view.box),
-            **self._whole("label", describe_curves(page)),
-            **self._curves(drawn),
+        shown: Message = {
+            "html": drawn.pieces() | drawn.marks(),
+            "rows": {arm: dict(enumerate(cells)) for arm, cells in rows.items()},
+            "look": drawn.looks,
+            "order": list(rows),
+            "box": drawn.view.box,
+            "label": svg.describe_curves(page),
         }
+        message = _different(shown, self._sent) | self._curves(drawn)
+        self._sent = shown
         if before is None:
             return {"whole": drawn.body()}
         return {name: value for name, value in message.items() if value} or None
-
-    def _new(self, kind: str, values: dict[Any, str]) -> dict[Any, str]:
-        before = self._sent.get(kind, {})
-        self._sent[kind] = values
-        return {key: text for key, text in values.items() if before.get(key) != text}
-
-    def _cells(self, rows: dict[int, list[str]]) -> dict[int, dict[int, str]]:
-        """Return the cells of each row that are new."""
-        before = self._sent.get("rows", {})
-        self._sent["rows"] = rows
-        changed = {arm: cells for arm, cells in rows.items() if before.get(arm) != cells}
-        return {
-            arm: {
-                k: cell
-                for k, cell in enumerate(cells)
-                if arm not in before or before[arm][k] != cell
-            }
-            for arm, cells in changed.items()
-        }
-
-    def _whole(self, kind: str, value: Any) -> Message:
-        same = self._sent.get(kind) == value
-        self._sent[kind] = value
-        return {} if same else {kind: value}
 
     def _curves(self, drawn: RaceDrawing) -> Message:
         """Return points to add to curves, and curves to draw again because they were thinned."""
@@ -159,27 +131,140 @@ class RaceContent:
             if (width, points) == (curve.width, len(curve)):
                 continue
             if width != curve.width or points < 2:
-                draw[arm] = curve_paths(one, curve, drawn.view, drawn.looks[arm], drawn.raw)
+                draw[arm] = svg.curve_paths(one, curve, drawn.view, drawn.looks[arm], drawn.raw)
             else:
-                faint = path_of(curve.raw(points), drawn.view, more=True) if drawn.raw else ""
-                grow[arm] = [path_of(curve.smoothed(points), drawn.view, more=True), faint]
+                faint = svg.path_of(curve.raw(points), drawn.view, more=True) if drawn.raw else ""
+                grow[arm] = [svg.path_of(curve.smoothed(points), drawn.view, more=True), faint]
             self._grown[arm] = curve.width, len(curve)
         return {"grow": grow, "draw": draw}
 
 
-class ListContent:
-    """A page that is one piece of HTML."""
+def _different(new: Mapping[Any, Any], old: Mapping[Any, Any]) -> Message:
+    """Return what is new or changed in nested dicts.
+
+    >>> _different({"a": {1: "x", 2: "y"}, "b": "z"}, {"a": {1: "x", 2: "w"}, "b": "z"})
+    {'a': {2: 'y'}}
+    """
+    return {
+        key: _different(value, old.get(key, {})) if isinstance(value, dict) else value
+        for key, value in new.items()
+        if key not in old or old[key] != value
+    }
+
+
+# --- the races of a folder, to be sorted, filtered and compared ---
+
+FIRST = (RUNNING, INTERRUPTED, FINISHED)  # in the list; then what cannot be read
+COLORS = {RUNNING: "yes", INTERRUPTED: "no", FINISHED: "soft"}
+HEAD = ("race", "state", "learners", "leader or winner", "score", "budget spent", "time left",
+        "started")  # fmt: skip
+
+
+class RaceFolder:
+    """The journals of a folder, or a single one; journals that did not change are not read."""
 
     hurries = False
 
-    def __init__(self, draw: Callable[[], str]) -> None:
-        self._draw = draw
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._known: dict[Path, tuple[float, listing.ListedRace | None]] = {}
+        self._followed: dict[Path, FollowedRace] = {}
         self._text = ""
 
+    def journals(self) -> list[Path]:
+        """Return the files that may be journals."""
+        return listing.journal_files(self.place) if self.place.is_dir() else [self.place]
+
+    def races(self) -> list[listing.ListedRace]:
+        """Return the races that run, then the others, the latest first."""
+        found = [race for path in self.journals() if (race := self._listed(path)) is not None]
+        places = {state: place for place, state in enumerate(FIRST)}
+        return sorted(found, key=lambda race: (places.get(race.state, len(FIRST)), -race.written))
+
+    def _listed(self, path: Path) -> listing.ListedRace | None:
+        written = listing.written_at(path)
+        if path not in self._known or self._known[path][0] != written:
+            self._known[path] = written, listing.listed_race(path)
+        race = self._known[path][1]
+        if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
+            return replace(race, state=listing.running_or_interrupted(path))
+        return race
+
+    def page(self, path: Path) -> RacePage | None:
+        """Return a race as far as its journal was read, a part each time; None if it cannot be."""
+        race = self._followed.setdefault(path, FollowedRace(path))
+        race.update()
+        try:
+            return race.page()
+        except LatebloomerError:
+            return None
+
     def body(self) -> str:
+        """Return the list."""
         return f'<div id="races">{self._text}</div>'
 
     def changes(self) -> Message | None:
-        text = self._draw()
-        same, self._text = text == self._text, text
-        return None if same else {"html": {"races": text}}
+        """Return the list if it has changed since the last call."""
+        before, self._text = self._text, self.list_html()
+        return None if self._text == before else {"html": {"races": self._text}}
+
+    def list_html(self) -> str:
+        """Return a table of races, each with a link to its page."""
+        races = self.races()
+        if not races:
+            return "<p>No races yet. A race appears here as soon as it starts.</p>"
+        lines = "".join(_line(race, self.page(Path(race.path))) for race in races)
+        head = "".join(f'<th scope="col">{text}</th>' for text in HEAD)
+        return (
+            f'<table class="learners races sortable"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{lines}</tbody></table>"
+        )
+
+    def compare_html(self, names: Sequence[str]) -> str:
+        """Return the best learners of some races in one chart, and the settings that differ."""
+        views: list[LearnerView] = []
+        pages: list[RacePage] = []
+        for path in self.journals():
+            page = self.page(path) if path.name in names else None
+            if page is not None and page.best is not None:
+                settings = {**page.settings, "learner": page.best}
+                view = replace(page.learners[0], arm=len(pages), name=path.name, settings=settings)
+                views.append(view)
+                pages.append(page)
+        if not pages:
+            return "<p>Select races with a score in the list.</p>"
+        whole = replace(
+            pages[0], state=FINISHED, learners=views, assessed_at=0, levels=(),
+            curves={k: page.curves[page.learners[0].arm] for k, page in enumerate(pages)},
+            horizon=max(page.horizon for page in pages), trained_further=False,
+        )  # fmt: skip
+        table = settings_table(views, svg.varying(views), "race")
+        table = f"<section><h2>Settings that differ</h2>{table}</section>"
+        return f"{RaceDrawing(whole).curves()}{table}"
+
+
+def _line(race: listing.ListedRace, page: RacePage | None) -> str:
+    name = Path(race.path).name
+    best = page.learners[0] if page is not None and page.best is not None else None
+    budget = race.budget if page is None else page.budget
+    share = f" ({100 * race.pulls / budget:.0f} %)" if budget else ""
+    started = None if page is None else page.started
+    left = page.time_left if page and race.state == RUNNING else ""
+    cells = (
+        (race.state, race.state, COLORS.get(race.state, "bad")),
+        (f"{len(race.learners):,}", len(race.learners), "num"),
+        (best.name if best else race.wrong or "–", "", ""),
+        (number_text(best.score) if best else "–", best.score if best else "", "num"),
+        (f"{race.pulls:,}{share}", race.pulls, "num"),
+        (left or "–", "", ""),
+        (strftime("%Y-%m-%d %H:%M", localtime(started)) if started else "–", started or 0, ""),
+    )
+    box = f'<input type="checkbox" name="race" value="{escape(name)}" aria-label="compare">'
+    return (
+        f'<tr><th scope="row" class="name">{box} <a href="race/{quote(name)}">{escape(name)}</a>'
+        "</th>" + "".join(
+            f'<td class="{css}" data-is="{column}" {f"data-sort={key!r}" if key else ""}>'
+            f"{escape(text)}</td>"
+            for column, (text, key, css) in zip(HEAD[1:], cells, strict=True)
+        ) + "</tr>"
+    )  # fmt: skip

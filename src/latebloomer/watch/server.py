@@ -7,7 +7,6 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from html import escape
 from importlib.resources import files as resources
 from pathlib import Path
@@ -16,13 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from latebloomer.errors import JournalError, SettingError, extra
-from latebloomer.page.html_document import html_document, page_file
-from latebloomer.page.race_html import NO_ICON
+from latebloomer.page.race_html import NO_ICON, html_document
 from latebloomer.page.race_page import RUNNING
-from latebloomer.watch import race_list
-from latebloomer.watch.connections import REQUESTS, limited_protocol
 from latebloomer.watch.followed_race import FollowedRace
-from latebloomer.watch.live_page import ListContent, LivePage, RaceContent
+from latebloomer.watch.live_page import LivePage, RaceContent, RaceFolder
 
 HOST = "127.0.0.1"
 TOKEN = "LATEBLOOMER_WATCH_TOKEN"  # in the environment: the same address after a restart
@@ -39,35 +35,48 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-
+REFUSED = "This page is for this machine's own browser, at the address that was printed.\n"
+FILES = {  # that pages load: package and kind
+    "race_page.css": ("latebloomer.page", "text/css"),
+    "page.js": ("latebloomer.page", "text/javascript"),
+    "watch.js": ("latebloomer.watch", "text/javascript"),
+}
 BACK = '<nav><a href="{}">All races</a></nav>'
 LIST = (
     '<p class="eyebrow">latebloomer watch</p><h1>Races in {name}</h1><form action="compare">'
     '<p><input type="search" id="filter" placeholder="filter" aria-label="filter races"> '
     "<button>Compare selected</button></p><section>{body}</section></form>"
 )
+PAGE = (
+    '<header>{nav}<p id="status" role="status" class="small soft"></p></header>'
+    '<main id="page" data-seen="{seen}" data-events="{events}" data-alive="{up}alive">'
+    "{body}</main>"
+)
+HEAD = (
+    f'{NO_ICON}<link rel="stylesheet" href="{{up}}file/race_page.css">'
+    '<script defer src="{up}file/page.js"></script><script defer src="{up}file/watch.js"></script>'
+)
 
 
 class Watch:
-    """The pages of one place, a folder or a journal."""
+    """The pages of one place, a folder or a journal, and the answers to requests for them."""
 
     def __init__(self, place: Path, token: str) -> None:
         self.place, self.token = place, token
-        self.folder = race_list.RaceFolder(place)
+        self.folder = RaceFolder(place)
         self.server = secrets.token_hex(4)
         self.tabs = 0
         self.last_sign = monotonic()  # of an open tab
-        self.list = LivePage(ListContent(partial(race_list.list_html, self.folder)), self.server)
+        self.list = LivePage(self.folder, self.server)
         self._races: dict[str, LivePage] = {}
+        self._made = extra("starlette.responses", "live pages", "watch")
 
-    def race(self, name: str) -> LivePage | None:
+    def _live(self, name: str) -> LivePage | None:
         """Return the page of a journal of this place, by its file name; never of another."""
         path = next((path for path in self.folder.journals() if path.name == name), None)
-        if path is None:
-            return None
-        if name not in self._races:
+        if path is not None and name not in self._races:
             self._races[name] = LivePage(RaceContent(FollowedRace(path)), self.server)
-        return self._races[name]
+        return None if path is None else self._races[name]
 
     def is_needed(self) -> bool:
         """Return whether a race runs here or a tab is open."""
@@ -75,130 +84,48 @@ class Watch:
             return True
         return any(race.state == RUNNING for race in self.folder.races())
 
-
-# --- what is answered ---
-
-
-def app_of(watch: Watch, port: int) -> Any:
-    """Return the application, for a server that listens on this port."""
-    applications = extra("starlette.applications", "live pages", "watch")
-    routing = extra("starlette.routing", "live pages", "watch")
-    start = f"/{watch.token}"
-    answers = Answers(watch)
-    routes = [
-        routing.Route(f"{start}/", answers.races),
-        routing.Route(f"{start}/race/{{name}}", answers.race),
-        routing.Route(f"{start}/events", answers.events),
-        routing.Route(f"{start}/race/{{name}}/events", answers.events),
-        routing.Route(f"{start}/compare", answers.compare),
-        routing.Route(f"{start}/alive", answers.alive),
-        routing.Route(f"{start}/file/{{file}}", answers.file),
-    ]
-    handlers = {404: answers.not_found}
-    return Guard(applications.Starlette(routes=routes, exception_handlers=handlers), port)
-
-
-class Guard:
-    """Pass on requests to this address from pages of this address, and nothing else.
-
-    Another site's page can make a browser send requests here, and another domain can be made to
-    resolve to 127.0.0.1: the headers Host and Origin show both.
-    """
-
-    def __init__(self, app: Any, port: int) -> None:
-        self._app = app
-        self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get(b"host", ""), headers.get(b"origin")
-        fine = host in self._hosts and origin in (None, f"http://{host}")
-        if not fine or headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
-            await _refuse(send)
-        else:
-            await self._app(scope, receive, _with_headers(send))
-
-
-async def _refuse(send: Any) -> None:
-    body = b"This page is for this machine's own browser, at the address that was printed.\n"
-    await send({"type": "http.response.start", "status": 403,
-                "headers": [(b"content-type", b"text/plain")]})  # fmt: skip
-    await send({"type": "http.response.body", "body": body})
-
-
-def _with_headers(send: Any) -> Callable[[Any], Any]:
-    more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def sends(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            own = [pair for pair in message["headers"] if pair[0] != b"cache-control"]
-            message = {**message, "headers": [*own, *more]}
-        await send(message)
-
-    return sends
-
-
-class Answers:
-    """The answers to requests."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._made = extra("starlette.responses", "live pages", "watch")
+    # --- what is answered ---
 
     async def races(self, request: Any) -> Any:
         """Answer with the list of races."""
-        body, seen = await asyncio.to_thread(self._watch.list.body)
-        name = self._watch.place.name or str(self._watch.place)
-        return self._page("Races", LIST.format(name=escape(name), body=body), seen, "events", "")
+        body, seen = await asyncio.to_thread(self.list.body)
+        name = escape(self.place.name or str(self.place))
+        return self._page("Races", LIST.format(name=name, body=body), seen, "events")
 
     async def compare(self, request: Any) -> Any:
         """Show the best learners of the races that were selected."""
         names = request.query_params.getlist("race")
-        pages = await asyncio.to_thread(race_list.races_to_compare, self._watch.folder, names)
-        body = "<h1>Compare races</h1>" + await asyncio.to_thread(race_list.compare_html, pages)
-        return self._page("Compare", body, "", "", "", BACK.format("./"))
+        body = "<h1>Compare races</h1>" + await asyncio.to_thread(self.folder.compare_html, names)
+        return self._page("Compare", body, nav=BACK.format("./"))
+
+    async def race(self, request: Any) -> Any:
+        """Show one race."""
+        name = request.path_params["name"]
+        page = self._live(name)
+        if page is None:
+            return await self.not_found(request, None)
+        body, seen = await asyncio.to_thread(page.body)
+        return self._page(name, body, seen, f"{quote(name)}/events", "../", BACK.format("../"))
+
+    def _page(
+        self, title: str, body: str, seen: str = "", events: str = "", up: str = "", nav: str = ""
+    ) -> Any:
+        main = PAGE.format(nav=nav, seen=escape(seen), events=escape(events), up=up, body=body)
+        text = html_document(f"{title} · latebloomer", "", main, HEAD.format(up=up))
+        return self._made.HTMLResponse(text)
 
     async def not_found(self, request: Any, error: Any) -> Any:
         """Lead back to the list, if the address has the secret."""
-        start = f"/{self._watch.token}/"
+        start = f"/{self.token}/"
         if not request.url.path.startswith(start):
             return self._made.PlainTextResponse("Not found\n", status_code=404)
         body = f'<p>No such page. <a href="{start}">All races</a></p>'
         return self._made.HTMLResponse(html_document("Not found", "", body), status_code=404)
 
-    async def race(self, request: Any) -> Any:
-        """Show one race."""
-        name = request.path_params["name"]
-        page = self._watch.race(name)
-        if page is None:
-            return await self.not_found(request, None)
-        body, seen = await asyncio.to_thread(page.body)
-        here = f"{quote(name)}/events"
-        return self._page(name, body, seen, here, "../", BACK.format("../"))
-
-    def _page(self, title: str, body: str, seen: str, events: str, up: str, nav: str = "") -> Any:
-        head = (
-            f'{NO_ICON}<link rel="stylesheet" href="{up}file/race_page.css">'
-            f'<script defer src="{up}file/page.js"></script>'
-            f'<script defer src="{up}file/watch.js"></script>'
-        )
-        status = '<p id="status" role="status" class="small soft"></p>'
-        main = (
-            f'<main id="page" data-seen="{escape(seen)}" data-events="{escape(events)}" '
-            f'data-alive="{up}alive">{body}</main>'
-        )
-        text = html_document(
-            f"{title} · latebloomer", "", f"<header>{nav}{status}</header>{main}", head
-        )
-        return self._made.HTMLResponse(text)
-
     async def events(self, request: Any) -> Any:
         """Answer with what changes, as server-sent events."""
         name = request.path_params.get("name")
-        page = self._watch.list if name is None else self._watch.race(name)
+        page = self.list if name is None else self._live(name)
         if page is None:
             return await self.not_found(request, None)
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
@@ -206,42 +133,72 @@ class Answers:
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
 
     async def _stream(self, page: LivePage, seen: str) -> AsyncIterator[str]:
-        self._watch.tabs += 1
+        self.tabs += 1
         quiet = monotonic()
         try:
             yield "retry: 1000\n\n"
             while True:
-                if page.is_due():
-                    await asyncio.to_thread(page.update)
                 messages, seen = await asyncio.to_thread(page.since, seen)
                 for text in messages:
                     yield f"id: {seen}\ndata: {text}\n\n"
-                if messages:
-                    quiet = monotonic()
-                elif monotonic() - quiet > BEAT:
-                    quiet = monotonic()
-                    yield ": here\n\n"
+                if not messages and monotonic() - quiet > BEAT:
+                    messages = [": here\n\n"]
+                    yield messages[0]
+                quiet = monotonic() if messages else quiet
                 await asyncio.sleep(LOOK)
         finally:
-            self._watch.tabs -= 1
-            self._watch.last_sign = monotonic()
+            self.tabs -= 1
+            self.last_sign = monotonic()
 
     async def alive(self, request: Any) -> Any:
         """Note that a hidden tab is still open."""
-        self._watch.last_sign = monotonic()
+        self.last_sign = monotonic()
         return self._made.Response(status_code=204)
 
     async def file(self, request: Any) -> Any:
-        """Answer with the style or the script."""
-        file = request.path_params["file"]
-        if file == "race_page.css":
-            return self._made.Response(page_file(file), media_type="text/css")
-        if file == "page.js":
-            return self._made.Response(page_file(file), media_type="text/javascript")
-        if file == "watch.js":
-            script = resources("latebloomer.watch").joinpath(file).read_text(encoding="utf-8")
-            return self._made.Response(script, media_type="text/javascript")
-        return await self.not_found(request, None)
+        """Answer with the style or a script."""
+        name = request.path_params["file"]
+        if name not in FILES:
+            return await self.not_found(request, None)
+        package, kind = FILES[name]
+        return self._made.Response(resources(package).joinpath(name).read_text("utf-8"),
+                                   media_type=kind)  # fmt: skip
+
+
+def app_of(watch: Watch, port: int) -> Any:
+    """Return the application, for a server that listens on this port.
+
+    It answers requests to this address from pages of this address, and nothing else. Another
+    site's page can make a browser send requests here, and another domain can be made to resolve
+    to 127.0.0.1: the headers Host and Origin show both.
+    """
+    applications, routing, middleware, responses = (
+        extra(f"starlette.{name}", "live pages", "watch")
+        for name in ("applications", "routing", "middleware", "responses")
+    )
+    base = extra("starlette.middleware.base", "live pages", "watch").BaseHTTPMiddleware
+    answers = {
+        "/": watch.races, "/race/{name}": watch.race, "/events": watch.events,
+        "/race/{name}/events": watch.events, "/compare": watch.compare, "/alive": watch.alive,
+        "/file/{file}": watch.file,
+    }  # fmt: skip
+
+    async def guard(request: Any, answer: Callable[[Any], Any]) -> Any:
+        sent = request.headers
+        host, origin = sent.get("host", ""), sent.get("origin")
+        known = host in (f"{HOST}:{port}", f"localhost:{port}")
+        own = origin in (None, f"http://{host}")
+        if not (known and own and sent.get("sec-fetch-site", "none") in ("none", "same-origin")):
+            return responses.PlainTextResponse(REFUSED, status_code=403)
+        response = await answer(request)
+        response.headers.update(HEADERS)
+        return response
+
+    return applications.Starlette(
+        routes=[routing.Route(f"/{watch.token}{path}", each) for path, each in answers.items()],
+        middleware=[middleware.Middleware(base, dispatch=guard)],
+        exception_handlers={404: watch.not_found},
+    )
 
 
 # --- the server ---
@@ -255,47 +212,34 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C, or until no race or tab has needed it for `exit_after_idle` seconds."""
     uvicorn = extra("uvicorn", "live pages", "watch")
-    extra("starlette", "live pages", "watch")
     if not place.exists():
         raise JournalError(f"there is no journal or folder {place}: check the path")
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(16)
     if not token.replace("-", "").replace("_", "").isalnum() or len(token) < 16:
         raise SettingError(f"{TOKEN} must be 16 letters and digits at least")
-    listening = _listen(port)
     watch = Watch(place.absolute(), token)
+    try:
+        listening = socket.create_server((HOST, port))  # a reader of the address may connect now
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or "ports are 0 to 65535"
+        raise SettingError(
+            f"port={port} cannot be used ({why}). Choose another port, or omit it for a free one."
+        ) from error
     real_port = listening.getsockname()[1]
-    address = f"http://{HOST}:{real_port}/{token}/"
-    if not place.is_dir():
-        address += f"race/{quote(place.name)}"
     settings = uvicorn.Config(
         app_of(watch, real_port), log_level="critical", access_log=False, lifespan="off",
         timeout_graceful_shutdown=1, server_header=False, http=limited_protocol(),
         limit_concurrency=REQUESTS,
     )  # fmt: skip
-    asyncio.run(_run(uvicorn.Server(settings), listening, watch, exit_after_idle, say, address))
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((HOST, port))
-        listening.listen()  # a reader of the address may connect immediately
-    except (OSError, OverflowError) as error:
-        listening.close()
-        why = getattr(error, "strerror", None) or "ports are 0 to 65535"
-        raise SettingError(
-            f"port={port} cannot be used ({why}). Choose another port, or omit it for a free one."
-        ) from error
-    return listening
+    only = "" if place.is_dir() else f"race/{quote(place.name)}"
+    say(f"http://{HOST}:{real_port}/{token}/{only}")
+    asyncio.run(_run(uvicorn.Server(settings), listening, watch, exit_after_idle))
 
 
 async def _run(
-    server: Any, listening: socket.socket, watch: Watch, exit_after_idle: float | None,
-    say: Callable[[str], object], address: str,
-) -> None:  # fmt: skip
+    server: Any, listening: socket.socket, watch: Watch, exit_after_idle: float | None
+) -> None:
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    say(address)
     needed = monotonic()
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
@@ -306,3 +250,53 @@ async def _run(
         elif monotonic() - needed > exit_after_idle:
             server.should_exit = True
     await serving
+
+
+# --- connections: a limited number, and none that waits for a request for ever ---
+
+REQUESTS = 64  # connections from which on a request is answered 503
+CONNECTIONS = 160  # connections beyond which one is closed unread: file descriptors may be few
+HEADER_SECONDS = 10.0  # in which the head of a request must have arrived
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+def limited_protocol() -> Any:
+    """Return uvicorn's protocol with a limit on connections and on the time that a head takes."""
+    protocol = extra("uvicorn.protocols.http.h11_impl", "live pages", "watch").H11Protocol
+
+    class LimitedProtocol(protocol):  # type: ignore[misc, valid-type]
+        """One connection; between two requests uvicorn's own keep-alive time holds."""
+
+        deadline: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > CONNECTIONS:
+                transport.abort()
+            else:
+                self.deadline = self.loop.call_later(HEADER_SECONDS, self.give_up)
+
+        def data_received(self, data: bytes) -> None:
+            if self.deadline is None and self.waits_for_head():
+                self.deadline = self.loop.call_later(HEADER_SECONDS, self.give_up)
+            super().data_received(data)
+            if not self.waits_for_head():
+                self.end_deadline()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.end_deadline()
+            super().connection_lost(exc)
+
+        def waits_for_head(self) -> bool:
+            return self.cycle is None or bool(self.cycle.response_complete)
+
+        def give_up(self) -> None:
+            self.transport.write(TOO_SLOW)
+            self.transport.close()
+
+        def end_deadline(self) -> None:
+            if self.deadline is not None:
+                self.deadline.cancel()
+                self.deadline = None
+
+    return LimitedProtocol

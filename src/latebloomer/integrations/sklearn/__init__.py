@@ -8,7 +8,7 @@ from latebloomer.errors import extra
 
 extra("sklearn", "scikit-learn adapters", "sklearn")  # what to install, before what follows
 
-from latebloomer.integrations.sklearn.base_search import NoneLearns  # noqa: E402
+from latebloomer.integrations.sklearn.search_race import NoneLearns  # noqa: E402
 from latebloomer.integrations.sklearn.searches import RaceRandomSearchCV, RaceSearchCV  # noqa: E402
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner  # noqa: E402
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -26,22 +26,88 @@ Table: TypeAlias = dict[str, Any]
 Range: TypeAlias = tuple[float | None, float | None]
 
 
-def scorer_for(estimator: Any, scoring: Any) -> Scorer:
-    """Return what scores an estimator: its own `score`, a metric by name, or a function."""
-    if scoring is not None:
-        need_scoring(scoring)
-    return check_scoring(estimator, scoring=scoring)
+class Metrics(NamedTuple):
+    """The metrics of a search or a learner, checked."""
+
+    scoring: Any  # as given, or a dict of them if there are several
+    leading: str = ONE  # the metric that decides the race
+    train: bool = False  # whether training rows are scored too
+
+    def scorer(self, estimator: Any) -> Scorer:
+        """Return what scores an estimator; with several metrics it returns a dict."""
+        return check_scoring(last_step(estimator), scoring=self.scoring)
+
+    def scorers(self, estimator: Any) -> Any:
+        """Return the value of `scorer_`: the scorer, or a dict of them."""
+        if isinstance(self.scoring, dict):
+            return {name: Metrics(one).scorer(estimator) for name, one in self.scoring.items()}
+        return self.scorer(estimator)
+
+    def scores(self, scorer: Scorer, models: Sequence[FoldModel]) -> FoldScores:
+        """Return the scores of each metric by fold."""
+        found = FoldScores()
+        for rows in ("test", "train")[: 1 + self.train]:
+            scored = [model.score(scorer, rows == "train") for model in models]
+            if not isinstance(scored[0], Mapping):
+                scored = [{ONE: one} for one in scored]
+            if self.leading not in scored[0]:
+                raise SettingError(
+                    f"scoring returns {', '.join(map(repr, scored[0]))}, but one of them must "
+                    f"decide the race: name it, as refit={next(iter(scored[0]), 'accuracy')!r}"
+                )
+            found |= {f"{rows}_{name}": [float(one[name]) for one in scored] for name in scored[0]}
+        return found
+
+    def range_of(self, estimator: Any) -> Range | None:
+        """Return the range of the leading metric, if it is known."""
+        several = isinstance(self.scoring, dict)
+        return score_range_of(estimator, self.scoring[self.leading] if several else self.scoring)
 
 
-def need_scoring(scoring: Any) -> None:
-    """Raise an error unless something is a metric's name or a function."""
+def metrics_of(search: Any) -> Metrics:
+    """Return the metrics of a search by its settings, checked.
+
+    If `refit` is a function, the first of several metrics decides the race.
+
+    >>> from latebloomer import RaceSearchCV
+    >>> metrics_of(RaceSearchCV([], scoring=["accuracy", "f1"], refit="f1")).scoring
+    {'accuracy': 'accuracy', 'f1': 'f1'}
+    >>> metrics_of(RaceSearchCV([], scoring=["accuracy", "f1"], refit=True))
+    Traceback (most recent call last):
+    latebloomer.errors.SettingError: refit=True with 2 metrics, but one of them must decide ...
+    """
+    scoring, refit, train = search.scoring, search.refit, bool(search.return_train_score)
+    if isinstance(scoring, list | tuple | set):
+        require(all(isinstance(one, str) for one in scoring), "scoring", scoring,
+                "metrics' names", "a function needs one, as {'mine': function}")  # fmt: skip
+        scoring = {one: one for one in scoring}
+    if isinstance(scoring, Mapping):
+        named = {name: need_scoring(one) for name, one in scoring.items()}
+        leading = next(iter(named), "") if callable(refit) else refit
+        if isinstance(leading, bool) or leading not in named:
+            raise SettingError(
+                f"refit={brief(refit)} with {len(named)} metrics, but one of them must decide the "
+                f"race: refit must be {' or '.join(map(repr, named)) or 'the name of one'}"
+            )
+        return Metrics(named, leading, train)
+    need_scoring(scoring)
+    if isinstance(refit, str) and callable(scoring):  # it may return a dict
+        return Metrics(scoring, refit, train)
+    require(isinstance(refit, bool | np.bool_) or callable(refit), "refit", refit,
+            "True, False or a function of the results that returns the best index",
+            "a name is for several metrics, as scoring=['accuracy', 'f1'], refit='f1'; "
+            "extra_refit=True spends the refit on top of the budget")  # fmt: skip
+    return Metrics(scoring, ONE, train)
+
+
+def need_scoring(scoring: Any) -> Any:
+    """Return one metric, or raise an error unless it is a name, a function or None."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         raise unknown("scoring", scoring, get_scorer_names())
-    if not isinstance(scoring, str) and not callable(scoring):
-        raise SettingError(
-            f"scoring={brief(scoring)}, but scoring must be one metric's name, a function of "
-            "(estimator, X, y), or None: a race has one winner"
-        )
+    require(scoring is None or isinstance(scoring, str) or callable(scoring), "scoring", scoring,
+            "one metric's name, a function of (estimator, X, y), or None",
+            "a race has one winner")  # fmt: skip
+    return scoring
 
 
 # Lowest and highest values of scikit-learn's metrics, by how their names begin.
@@ -55,6 +121,7 @@ RANGES: dict[tuple[str, ...], Range] = {
     ("matthews_corrcoef",): (-1, 1),
     ("adjusted_rand",): (-0.5, 1),
 }  # fmt: skip
+OWN: dict[Any, str] = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
 
 
 def score_range_of(estimator: Any, scoring: Any) -> Range | None:
@@ -65,129 +132,21 @@ def score_range_of(estimator: Any, scoring: Any) -> Range | None:
     ((0, 1), (None, 1))
     """
     if scoring is None:
-        own = getattr(type(last_step(estimator)), "score", None)
-        if own is ClassifierMixin.score:
-            scoring = "accuracy"
-        elif own is RegressorMixin.score:
-            scoring = "r2"
+        scoring = OWN.get(getattr(type(last_step(estimator)), "score", None))
     if not isinstance(scoring, str):
         return None
     return next((found for names, found in RANGES.items() if scoring.startswith(names)), None)
 
 
-class FoldScorer(NamedTuple):
-    """Scores the models of a learner, one on each fold."""
-
-    scorer: Scorer
-    leading: str = ONE  # the metric that decides the race
-    train: bool = False  # whether training rows are scored too
-
-    def scores(self, models: Sequence[FoldModel]) -> FoldScores:
-        """Return the scores of each metric by fold."""
-        found = self._by_metric("test", [model.score(self.scorer) for model in models])
-        if self.train:
-            scored = [model.score(self.scorer, on_training_rows=True) for model in models]
-            found |= self._by_metric("train", scored)
-        return found
-
-    def leading_score(self, scores: FoldScores) -> float:
-        """Return what the race is told: the mean over folds."""
-        return float(np.mean(scores[f"test_{self.leading}"]))
-
-    def _by_metric(self, rows: str, scored: list[Any]) -> FoldScores:
-        if not isinstance(scored[0], Mapping):
-            return {f"{rows}_{ONE}": [float(one) for one in scored]}
-        if self.leading not in scored[0]:
-            raise SettingError(
-                f"scoring returns {', '.join(map(repr, scored[0]))}, but one of them must decide "
-                f"the race: name it, as refit={next(iter(scored[0]), 'accuracy')!r}"
-            )
-        return {f"{rows}_{name}": [float(one[name]) for one in scored] for name in scored[0]}
-
-
-class Metrics(NamedTuple):
-    """The metrics of a search."""
-
-    scoring: Any  # as given, or a dict of them if there are several
-    leading: str  # the metric that decides the race
-
-    @property
-    def several(self) -> bool:
-        """True if there are several metrics, as far as it is known before they are computed."""
-        return isinstance(self.scoring, dict)
-
-    def scorer(self, estimator: Any) -> Scorer:
-        """Return what scores an estimator; with several metrics it returns a dict."""
-        if self.several:
-            return check_scoring(estimator, scoring=self.scoring)
-        return scorer_for(estimator, self.scoring)
-
-    def scorers(self, estimator: Any) -> Any:
-        """Return the value of `scorer_`: the scorer, or a dict of them."""
-        if self.several:
-            return {name: scorer_for(estimator, one) for name, one in self.scoring.items()}
-        return scorer_for(estimator, self.scoring)
-
-    def range_of(self, estimator: Any) -> Range | None:
-        """Return the range of the leading metric, if it is known."""
-        leading = self.scoring[self.leading] if self.several else self.scoring
-        return score_range_of(estimator, leading)
-
-
-def metrics_of(scoring: Any, refit: Any) -> Metrics:
-    """Return the metrics of a search by its settings, checked.
-
-    If `refit` is a function, the first of several metrics decides the race.
-
-    >>> metrics_of(["accuracy", "f1"], "f1")
-    Metrics(scoring={'accuracy': 'accuracy', 'f1': 'f1'}, leading='f1')
-    >>> metrics_of(["accuracy", "f1"], True)
-    Traceback (most recent call last):
-    latebloomer.errors.SettingError: refit=True with 2 metrics, but one of them must decide ...
-    """
-    if isinstance(scoring, list | tuple | set | Mapping):
-        named = dict(scoring) if isinstance(scoring, Mapping) else _named(scoring)
-        for one in named.values():
-            need_scoring(one)
-        if callable(refit) and named:
-            return Metrics(named, next(iter(named)))
-        if isinstance(refit, bool) or refit not in named:
-            raise SettingError(
-                f"refit={brief(refit)} with {len(named)} metrics, but one of them must decide the "
-                f"race: refit must be {' or '.join(map(repr, named)) or 'the name of one'}"
-            )
-        return Metrics(named, refit)
-    if scoring is not None:
-        need_scoring(scoring)
-    if isinstance(refit, str) and callable(scoring):  # it may return a dict
-        return Metrics(scoring, refit)
-    require(isinstance(refit, bool | np.bool_) or callable(refit), "refit", refit,
-            "True, False or a function of the results that returns the best index",
-            "a name is for several metrics, as scoring=['accuracy', 'f1'], refit='f1'; "
-            "extra_refit=True spends the refit on top of the budget")  # fmt: skip
-    return Metrics(scoring, ONE)
-
-
-def _named(scoring: Any) -> dict[str, Any]:
-    for one in scoring:
-        if not isinstance(one, str):
-            raise SettingError(
-                f"scoring has {brief(one)}, but a list must have metrics' names: a function needs "
-                "one, as scoring={'mine': function}"
-            )
-    return {one: one for one in scoring}
-
-
 class Notes:
-    """What a search keeps of one candidate: its latest scores by fold, and its error.
+    """What a search keeps of one candidate: its latest scores by fold.
 
-    The scores are also in a file, if one is given: a candidate may train in another process, or in
+    They are also in a file, if one is given: a candidate may train in another process, or in
     a race that is resumed.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file, self._scores = file, FoldScores()
-        self.error: Exception | None = None
 
     @property
     def scores(self) -> FoldScores:
@@ -196,8 +155,8 @@ class Notes:
             self._scores = json.loads(self._file.read_text(encoding="utf-8"))
         return self._scores
 
-    def note(self, scores: FoldScores) -> None:
-        """Keep the scores of a pull."""
+    @scores.setter
+    def scores(self, scores: FoldScores) -> None:
         self._scores = scores
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -206,21 +165,16 @@ class Notes:
 
 # --- tables: `results_` in the terms of a race, `cv_results_` in those of scikit-learn ---
 
-COLUMNS = ["pulls", "score", "estimate", "lower", "upper", "state", "left_at", "why", "seconds"]
+COLUMNS = ("pulls", "score", "estimate", "lower", "upper", "state", "left_at", "why", "seconds")
 
 
 def results_table(verdict: Verdict, raced: SearchRace) -> Table:
     """Return `results_`: one row per estimator, in the order given."""
-    estimators = raced.estimators
-    arms = [verdict[name] for name in estimators]
-    table: Table = {"name": np.array(list(estimators), dtype=object)}
-    for column in COLUMNS:
-        values = [getattr(arm, column) for arm in arms]
-        plain = all(isinstance(value, int | float) for value in values)
-        table[column] = np.array(values, dtype=None if plain else object)
-    table["rank"] = _ranks(verdict, list(estimators))
-    table["how"] = np.array([raced.examples[name].how for name in estimators], dtype=object)
-    table["params"] = np.array([e.get_params() for e in estimators.values()], dtype=object)
+    names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
+    table: Table = {"name": np.array(names, dtype=object), **_columns(arms, COLUMNS)}
+    table["rank"] = _ranks(verdict, names)
+    table["how"] = np.array([raced.examples[name].how for name in names], dtype=object)
+    table["params"] = np.array([raced.estimators[name].get_params() for name in names], object)
     return table | _score_columns(verdict, raced)
 
 
@@ -230,31 +184,31 @@ def cv_results_table(verdict: Verdict, raced: SearchRace, params: list[dict[str,
     `n_resources` is the number of steps it was trained, `dropped_at` the level (its own pulls) at
     which it was dropped, nan if it was not. `mean_fit_time` includes scoring.
     """
-    names, leading = list(raced.estimators), raced.metrics.leading
-    arms = [verdict[name] for name in names]
+    names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
     steps = [arm.pulls if arm.steps is None else arm.steps for arm in arms]
     out = [np.nan if arm.left_at is None else float(arm.pulls) for arm in arms]
     table: Table = {"mean_fit_time": np.array([arm.seconds for arm in arms]) / raced.n_splits}
-    table |= _param_columns(params) | {"params": params}
-    table |= _score_columns(verdict, raced)
-    table[f"rank_test_{leading}"] = _ranks(verdict, names)
+    table |= _param_columns(params) | {"params": params} | _score_columns(verdict, raced)
+    table[f"rank_test_{raced.metrics.leading}"] = _ranks(verdict, names)
     table |= {"n_resources": np.array(steps), "dropped_at": np.array(out)}
-    for column in ("state", "why"):
-        table[column] = np.array([getattr(arm, column) for arm in arms], dtype=object)
-    return table
+    return table | _columns(arms, ("state", "why"))
+
+
+def _columns(arms: list[Any], names: Iterable[str]) -> Table:
+    return {name: np.array([getattr(arm, name) for arm in arms]) for name in names}
 
 
 def _param_columns(params: list[dict[str, Any]]) -> Table:
     """Return a masked column for each setting: a candidate may not have it."""
     columns: Table = {}
     for name in dict.fromkeys(name for one in params for name in one):
-        rows = {row: one[name] for row, one in enumerate(params) if name in one}
-        kinds = {type(value) for value in rows.values()}
+        kinds = {type(one[name]) for one in params if name in one}
         plain = kinds <= {int, float, np.int64, np.float64} and len(kinds) == 1
         empty = np.empty(len(params), dtype=kinds.pop() if plain else object)
         column = np.ma.MaskedArray(empty, mask=True)
-        for row, value in rows.items():
-            column[row] = value
+        for row, one in enumerate(params):
+            if name in one:
+                column[row] = one[name]
         columns[f"param_{name}"] = column
     return columns
 

@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 import os
+import warnings
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import ceil, inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib  # type: ignore[import-untyped]
 from sklearn.base import is_classifier
 
+from latebloomer import errors
+from latebloomer._util.text import span_of_time
 from latebloomer.core.ledger import ANY
-from latebloomer.errors import BudgetError, SettingError, need_number, need_whole, require
-from latebloomer.integrations.library_learner import own_folder
-from latebloomer.integrations.sklearn.scoring import FoldScorer, Metrics, Notes, Range
-from latebloomer.integrations.sklearn.sklearn_learner import (
-    LearnerParts,
-    SklearnLearner,
-    classes_of,
-    model_format,
-)
-from latebloomer.integrations.sklearn.splits import (
-    Fold,
-    RoutedParams,
-    batch_rows,
-    folds_of,
-    need_positive,
-    row_count,
-    seed_from,
-    split_rows,
-    take_params,
-)
-from latebloomer.integrations.sklearn.training import TrainingSettings, last_step
+from latebloomer.integrations.library_learner import at_least_1, own_folder
+from latebloomer.integrations.sklearn import splits, training
+from latebloomer.integrations.sklearn.scoring import Notes, metrics_of
+from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner, model_format
 from latebloomer.policies.registry import policy_for
-from latebloomer.racing.callbacks import RaceView
+from latebloomer.racing.api import race, resume
+from latebloomer.racing.callbacks import Callback, RaceView
 from latebloomer.racing.journal import JournalFile
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import seed_of
+from latebloomer.racing.progress import print_aside
 from latebloomer.racing.runners.contract import Runner
 from latebloomer.racing.runners.local import LocalRunner
-from latebloomer.racing.same_race import race_in
+from latebloomer.racing.settings import need_same, race_in
 from latebloomer.racing.training_share import FEWEST
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
-from latebloomer.simulation.local_runs import cores
 
 BATCH = 64  # rows of a pull, if pulls are counted
 FOLDS = 5  # of cv=None, as in scikit-learn
@@ -57,51 +46,56 @@ REFIT_SHARE = 1 / 3  # of the pulls or the time of a policy that plans no levels
 CHUNKS = 10  # parts of a refit that has to end in time
 OVERTIME = 1.2  # times the time reserved for it that a refit may take
 TICK = 1e-9  # no pull or step is shorter, in seconds
+PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes unchanged
+EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
+
+
+Estimators = dict[str, Any]  # by name
+
+
+class NoneLearns(errors.AllFailed, ValueError, TypeError):
+    """Every estimator has failed; the text has the reason of each.
+
+    A `ValueError`, as in scikit-learn's searches: most often the data do not fit.
+    """
 
 
 class SearchRace:
     """The learners of one search, all on the same splits, and what became of them."""
 
-    def __init__(
-        self,
-        search: Any,
-        estimators: dict[str, Any],
-        metrics: Metrics,
-        X: Any,
-        y: Any,
-        params: RoutedParams,
-    ) -> None:
-        self.estimators, self.metrics, self._params = estimators, metrics, params
-        self._search, self._X, self._y = search, X, y
-        self.seed = seed_from(search.random_state)
-        batch = BATCH if search.batch is None and search.budget is not None else search.batch
-        self._batch, self._step = batch_rows(batch), need_positive("step", search.step)
+    def __init__(self, search: Any, estimators: Estimators, X: Any, y: Any, given: Any) -> None:
+        self.estimators, self.metrics = estimators, metrics_of(search)
+        self._X, self._y = X, y = splits.checked_data(search, X, y)
+        self._search, self._given = search, given
+        self._params, scored, split = splits.routed_params(search, given, estimators, X)
+        self.rows, self.seed = splits.row_count(y), splits.seed_from(search.random_state)
+        cv, classifier = FOLDS if search.cv is None else search.cv, is_classifier(search)
+        self._splits = splits.split_rows(X, y, cv, classifier, self.seed, "cv", split)
+        self._folds = splits.folds_of(X, y, self._splits, {}, scored)
+        self.n_splits = len(self._splits)
+        # Rows of the refit compared with the rows that a step of the race trains on.
+        self._refit_ratio = self.rows / sum(train.size for train, _ in self._splits)
+        self._refit_is_inside = bool(search.refit) and not search.extra_refit
+        self._batch = BATCH if search.batch is None and search.budget is not None else search.batch
+        self._settings = {
+            name: training.checked_settings(
+                training.classes_of(one, y), self._batch, search.step, seed_of(self.seed, name)
+            )
+            for name, one in estimators.items()
+        }
         journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
         self._format = model_format(journal.checkpoint_format, journal.trusted)
-        self._classes = {name: classes_of(one, y) for name, one in estimators.items()}
-        self._scorers = {name: self._scorer(last_step(one)) for name, one in estimators.items()}
-        cv = FOLDS if search.cv is None else search.cv
-        self._splits = split_rows(X, y, cv, is_classifier(search), self.seed, params=params.split)
-        self._folds = folds_of(X, y, self._splits, score_params=params.score)
-        folder = self._scores_folder()
+        # Scores are kept next to the journal, or for as long as processes run.
+        folder = None if self.runner.name == "local" else own_folder(self)
+        if search.journal is not None:
+            folder = Path(f"{os.fspath(search.journal)}.scores")
         self.notes = {
-            name: Notes(None if folder is None else folder / f"{k}.json")
-            for k, name in enumerate(estimators)
+            name: Notes(folder and folder / f"{k}.json") for k, name in enumerate(estimators)
         }
-
-    def _scorer(self, estimator: Any) -> FoldScorer:
-        scorer = self.metrics.scorer(estimator)
-        return FoldScorer(scorer, self.metrics.leading, bool(self._search.return_train_score))
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return row_count(self._y)
-
-    @property
-    def n_splits(self) -> int:
-        """Number of models that each estimator has in the race."""
-        return len(self._splits)
+        # Not trained, to ask what their steps are.
+        self.examples = {name: self._learner(name, self._folds)() for name in estimators}
+        self.in_one_step = [name for name, one in self.examples.items() if one.in_one_step]
+        self.budget, self.refit_cost = self._shared_out()
 
     @property
     def has_journal(self) -> bool:
@@ -110,44 +104,41 @@ class SearchRace:
         return journal is not None and not names_folder(journal) and Path(journal).exists()
 
     @cached_property
-    def _recorded(self) -> Mapping[str, Any]:
-        """The settings of the race in the journal; empty for a new race."""
-        return race_in(self._search.journal).settings if self.has_journal else {}
-
-    def _scores_folder(self) -> Path | None:
-        """Return where scores are kept: next to the journal, or for as long as processes run."""
-        if self._search.journal is not None:
-            return Path(f"{os.fspath(self._search.journal)}.scores")
-        return None if self.runner.name == "local" else own_folder(self)
-
-    @cached_property
     def runner(self) -> Runner:
         """Where pulls run: here for one job, on Ray for several; -1 means all cores."""
         n_jobs = self._search.n_jobs
-        jobs = 1 if n_jobs is None else need_whole("n_jobs", n_jobs)
-        found = jobs if jobs > 0 else cores() + 1 + jobs
-        require(jobs != 0 and found >= 1, "n_jobs", n_jobs,
-                f"at least 1, or from -{cores()} to -1", "it is how many estimators train at the "
-                "same time; -1 means all cores")  # fmt: skip
-        if found == 1:
+        jobs = 1 if n_jobs is None else errors.need_whole("n_jobs", n_jobs)
+        errors.require(jobs != 0, "n_jobs", n_jobs, "at least 1, or negative",
+                "it is how many estimators train at once; -1 means all cores")  # fmt: skip
+        jobs = joblib.effective_n_jobs(jobs)
+        if jobs == 1:
             return LocalRunner(retries=0)
         from latebloomer.racing.runners.ray_runner import RayRunner
 
-        return RayRunner(cores=found, retries=0)
+        return RayRunner(cores=jobs, retries=0)
 
-    def factories(self) -> dict[str, Callable[[], Any]]:
+    # --- learners ---
+
+    def _learner(self, name: str, folds: list[splits.Fold]) -> Callable[[], SklearnLearner]:
+        """Return a function that makes the learner of an estimator, in another process too."""
+        settings, notes = self._settings[name], self.notes[name]
+        parts = self.estimators[name], folds, settings, self.metrics, self._format, notes
+        return lambda: SklearnLearner.made_of(parts)  # without `self`
+
+    def _factories(self) -> dict[str, Callable[[], Any]]:
         """Return a function for each estimator that makes its learner and says what it is."""
-        made = {name: self._factory(name) for name in self.estimators}
-        for name, factory in made.items():
-            factory.settings = self._settings_of(name)  # type: ignore[attr-defined]
-            factory.full_steps = self.full_steps[name]  # type: ignore[attr-defined]
+        made = {}
+        for name, params in self._params.items():
+            folds = [
+                fold._replace(fit_params=splits.take_params(params, train, self.rows))
+                for fold, (train, _) in zip(self._folds, self._splits, strict=True)
+            ]
+            made[name] = self._learner(name, folds)
+            made[name].settings = self._described(name)  # type: ignore[attr-defined]
+            made[name].full_steps = self.full_steps[name]  # type: ignore[attr-defined]
         return made
 
-    def _factory(self, name: str) -> Callable[[], Any]:
-        parts = self._parts(name, self._folds_for(name), self.notes[name])
-        return lambda: SklearnLearner.made_of(parts)  # in another process too: without `self`
-
-    def _settings_of(self, name: str) -> dict[str, Any]:
+    def _described(self, name: str) -> dict[str, Any]:
         """Return what the journal keeps of a learner, to name what differs in another `fit`."""
         estimator = self.estimators[name]
         own = {
@@ -160,67 +151,88 @@ class SearchRace:
     @cached_property
     def _search_settings(self) -> dict[str, Any]:
         """What the journal keeps of the search itself; estimators have settings of such names."""
-        search, params = self._search, self._params
+        search, cv = self._search, self._search.cv
         if search.journal is None:
             return {}
-        fit = {key: value for one in params.fit.values() for key, value in one.items()}
-        with_rows = fit, dict(params.score), dict(params.split)
+        named = cv is None or isinstance(cv, int | float) or hasattr(cv, "split")
         return {
-            "search data": str(joblib.hash((self._X, self._y, with_rows)))[:12],
-            "search cv": self._cv_text, "search random_state": self.seed,
+            "search data": str(joblib.hash((self._X, self._y, self._given)))[:12],
+            "search cv": repr(cv) if named else f"splits {str(joblib.hash(self._splits))[:12]}",
+            "search random_state": self.seed,
             "search scoring": search.scoring, "search metric": self.metrics.leading,
-            "search batch": self._batch, "search step": self._step,
+            "search batch": self._batch, "search step": search.step,
         }  # fmt: skip
 
-    @property
-    def _cv_text(self) -> str:
-        cv = self._search.cv
-        named = cv is None or isinstance(cv, int | float) or hasattr(cv, "split")
-        return repr(cv) if named else f"splits {str(joblib.hash(self._splits))[:12]}"
+    # --- the race ---
 
-    def _folds_for(self, name: str) -> list[Fold]:
-        """Return the folds, whose rows all estimators share, with what this one takes as well."""
-        params = self._params.fit[name]
-        return [
-            fold._replace(fit_params=take_params(params, train, self.rows))
-            for fold, (train, _) in zip(self._folds, self._splits, strict=True)
-        ]
-
-    def _parts(self, name: str, folds: list[Fold], notes: Notes | None = None) -> LearnerParts:
-        settings = TrainingSettings(
-            self._classes[name], self._batch, self._step, seed_of(self.seed, name)
-        )
-        scorer = self._scorers[name]
-        return LearnerParts(self.estimators[name], folds, settings, scorer, self._format, notes)
-
-    @cached_property
-    def examples(self) -> dict[str, SklearnLearner]:
-        """A learner of each estimator that is not trained, to ask what its steps are."""
-        return {
-            name: SklearnLearner.made_of(self._parts(name, self._folds))
-            for name in self.estimators
-        }
+    def run(self, callbacks: list[Callback]) -> Verdict:
+        """Race, or resume the race of the journal."""
+        search = self._search
+        if search.seconds is not None and self._refit_is_inside:
+            callbacks = [*callbacks, RefitReserve(search.seconds, self._refit_ratio)]
+        how: dict[str, Any] = {
+            "policy": search.policy, "runner": self.runner, "progress": bool(search.verbose),
+            "callbacks": callbacks, "watch": search.watch,
+        }  # fmt: skip
+        passed_on = {name: getattr(search, name) for name in PASSED_ON}
+        if self.has_journal:
+            advice = "Give the same settings to resume it, or another journal."
+            need_same(search.journal, self._recorded, passed_on, advice)
+            asked = {name: self.budget[name] for name in EXTENDS if name in self.budget}
+            return resume(search.journal, self._factories(), **asked, **how)
+        ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
+        try:
+            return race(
+                self._factories(), **self.budget, **passed_on, **how, journal=search.journal,
+                seed=self.seed, score_range=ranges.pop() if len(ranges) == 1 else None,
+            )  # fmt: skip
+        except errors.AllFailed as error:
+            raise NoneLearns(str(error)) from error
 
     @cached_property
-    def in_one_step(self) -> list[str]:
-        """The estimators that are trained in one step."""
-        return [name for name, one in self.examples.items() if one.in_one_step]
+    def _recorded(self) -> Mapping[str, Any]:
+        """The settings of the race in the journal; empty for a new race."""
+        return race_in(self._search.journal).settings if self.has_journal else {}
+
+    # --- the budget: what the race may spend, and what is reserved to refit the winner ---
+
+    def _shared_out(self) -> tuple[dict[str, Any], str]:
+        """Return the budget as `race` takes it, and what the refit costs, as text."""
+        search = self._search
+        errors.require(not search.extra_refit or search.refit, "extra_refit", search.extra_refit,
+                "False with refit=False", "without a refit nothing is spent on one")  # fmt: skip
+        given = {name: getattr(search, name) for name in EXTENDS}
+        named = [f"{name}={value}" for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise errors.SettingError(
+                f"{' and '.join(named)}, but a search has one budget: trainings=3 (full "
+                "trainings), budget=2000 (pulls) or seconds=600 (time)"
+            )
+        if search.budget is not None:
+            return self._in_pulls()
+        errors.require(search.horizon is None, "horizon", search.horizon, "omitted without budget",
+                "otherwise learners are compared at one full training")  # fmt: skip
+        cost, amount = "one full training", {"seconds": search.seconds}
+        if search.seconds is None:
+            amount = {"trainings": self._race_trainings()}
+        elif not search.extra_refit:
+            cost = "the time of its steps in the race"
+        units = {"full_steps": self.full_steps, "pulls_per_training": self.pulls_per_training}
+        return amount | units, cost
 
     @cached_property
     def pulls_per_training(self) -> int:
         """Number of pulls in a full training."""
-        given = self._search.pulls_per_training
-        if given is not None:
-            return need_positive("pulls_per_training", given)
+        search = self._search
+        if search.pulls_per_training is not None:
+            return at_least_1("pulls_per_training", search.pulls_per_training, training.WHY)
         recorded = self._recorded.get("pulls_per_training")
         if recorded is not None:
             return int(recorded)
         # Few: a call of `fit` with warm_start may cost as much as several trees.
-        (few, most), trainings = PULLS, self._search.trainings or inf
-        wanted = (
-            most if self._search.seconds is not None else EACH * len(self.examples) / trainings
-        )
-        pulls = min(most, max(few, ceil(wanted)))
+        few, most = PULLS
+        wanted = EACH * len(self.examples) / (search.trainings or inf)
+        pulls = most if search.seconds is not None else min(most, max(few, ceil(wanted)))
         steps = [one.full_steps for one in self.examples.values() if not one.in_one_step]
         shortest = min(steps, default=pulls)
         return shortest if FEWEST <= shortest < pulls else pulls
@@ -232,37 +244,90 @@ class SearchRace:
         Each pull of an estimator that is trained in one step asks for a step: it has finished
         after the first.
         """
-        pulls = self.pulls_per_training
         return {
-            name: pulls if one.in_one_step else one.full_steps
+            name: self.pulls_per_training if one.in_one_step else one.full_steps
             for name, one in self.examples.items()
         }
 
-    @property
-    def score_range(self) -> Range | None:
-        """Lowest and highest possible score; None unless it is known and the same for all."""
-        ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
-        return ranges.pop() if len(ranges) == 1 else None
+    def _race_trainings(self) -> float:
+        """Return the full trainings of the race, without the refit's.
+
+        An estimator that is trained in one step costs a full training, and is one pull of the
+        race.
+        """
+        trainings, whole = self._search.trainings, len(self.in_one_step)
+        others = len(self.estimators) - whole
+        costs = ["the refit of the winner"] * self._refit_is_inside + self.in_one_step
+        if trainings is None:
+            trainings = len(costs) + (max(LEAST, others / 2) if others else 0)
+        errors.need_number("trainings", trainings)
+        left = trainings - len(costs)
+        if left < 0 or (others and not left > 0):
+            raise errors.BudgetError(
+                f"trainings={trainings:g} leaves nothing for the race: one full training each is "
+                f"reserved for {', '.join(costs)}. Give {'more than ' * bool(others)}"
+                f"{len(costs)}, set refit=False, or set extra_refit=True to refit on top of it."
+            )
+        return float(left + whole / self.pulls_per_training)
+
+    def _in_pulls(self) -> tuple[dict[str, Any], str]:
+        search = self._search
+        budget, horizon = errors.need_whole("budget", search.budget), search.horizon
+        reserved = 0
+        if self._refit_is_inside:
+            reserved = horizon or _refit_pulls(search.policy, len(self.estimators), budget)
+            if reserved >= budget:
+                raise errors.BudgetError(
+                    f"budget={budget} leaves nothing for the race: refit=True reserves {reserved} "
+                    "pulls to refit the winner. Give more, set refit=False, or set "
+                    "extra_refit=True to refit on top of the budget."
+                )
+        # No learner is trained further than the refit, and all are compared where that ends.
+        level = horizon or reserved or None
+        asked: dict[str, Any] = {"budget": budget - reserved, "horizon": level}
+        asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
+        return asked, f"{level} pulls" if level else "as many pulls as it had"
 
     # --- the refit ---
 
-    @property
-    def refit_ratio(self) -> float:
-        """Rows of the refit compared with the rows that a step of the race trains on."""
-        return self.rows / sum(train.size for train, _ in self._splits)
+    def refit(self, name: str, verdict: Verdict) -> SklearnLearner | None:
+        """Return a fresh clone of an estimator, trained on all rows, or None if time is short."""
+        search, one = self._search, verdict[name]
+        fold = splits.Fold(self._X, self._y, fit_params=self._params[name])
+        learner = self._learner(name, [fold])()
+        made = one.pulls if one.steps is None else one.steps
+        pace = self._refit_ratio * one.seconds / max(1, made)
+        steps, least, seconds = self._refit_steps(learner, one.pulls, verdict.horizon), 0, inf
+        if search.seconds is not None and self._refit_is_inside and name == verdict.name:
+            left = search.seconds - verdict.seconds
+            steps, least = min(steps, max(made, int(left / max(pace, TICK)))), made
+            seconds = OVERTIME * left
+        if search.verbose:
+            about = span_of_time(steps * pace)
+            print_aside(f"refitting {name} on all {self.rows:,} rows, about {about}")
+        until = perf_counter() + seconds
+        chunk = steps if seconds == inf else -(-steps // CHUNKS)
+        if steps * pace <= seconds:
+            while learner.steps < steps and not learner.finished and perf_counter() < until:
+                learner.train(min(chunk, steps - learner.steps))
+        if learner.finished or learner.steps >= max(1, least):
+            return learner
+        warnings.warn(
+            f"The time left was too short to refit {name}: best_estimator_ is the model of the "
+            f"race, trained on the training rows only ({made} steps). Give more seconds, or set "
+            "refit=False or extra_refit=True.",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+        return None
 
-    def on_all_rows(self, name: str) -> SklearnLearner:
-        """Return a learner of an estimator that trains on all rows."""
-        fold = Fold(self._X, self._y, fit_params=self._params.fit[name])
-        return SklearnLearner.made_of(self._parts(name, [fold]))
-
-
-def train_in_time(learner: SklearnLearner, steps: int, seconds: float) -> None:
-    """Train a learner for some steps, or for as many as fit into a time."""
-    until = perf_counter() + seconds
-    chunk = steps if seconds == inf else -(-steps // CHUNKS)
-    while learner.steps < steps and not learner.finished and perf_counter() < until:
-        learner.train(min(chunk, steps - learner.steps))
+    def _refit_steps(self, learner: SklearnLearner, pulls: int, horizon: int) -> int:
+        """Return a full training's steps; if pulls are counted, those reserved or the winner's."""
+        search = self._search
+        if search.budget is None:
+            return learner.full_steps
+        if not search.extra_refit:
+            return int(search.budget - self.budget["budget"])
+        return pulls if search.horizon is None else horizon
 
 
 class RefitReserve:
@@ -275,8 +340,7 @@ class RefitReserve:
 
     def __init__(self, seconds: float, ratio: float) -> None:
         self._seconds, self._ratio = seconds, ratio
-        self._time: dict[int, float] = {}
-        self._count: dict[int, int] = {}
+        self._times: dict[int, list[float]] = defaultdict(list)  # of the pulls of each arm
         self._looked_at = -inf
 
     def __call__(self, event: Event, view: RaceView) -> None:
@@ -284,10 +348,9 @@ class RefitReserve:
         if not isinstance(event, ScoreReported):
             return
         # The first time also the pulls of earlier processes.
-        for pull in [event] if self._count else view.events():
+        for pull in [event] if self._times else view.events():
             if isinstance(pull, ScoreReported):
-                self._time[pull.arm] = self._time.get(pull.arm, 0.0) + pull.seconds
-                self._count[pull.arm] = self._count.get(pull.arm, 0) + 1
+                self._times[pull.arm].append(pull.seconds)
         if view.elapsed - self._looked_at >= self._seconds / 100:
             view.reserve(self._needed(view))
             self._looked_at = view.elapsed
@@ -295,151 +358,37 @@ class RefitReserve:
     def _needed(self, view: RaceView) -> float:
         leader, left = view.standings()[0].arm, self._seconds - view.elapsed
         mean = max(TICK, view.elapsed / view.spent)  # with what is between pulls, and at once
-        pace = self._time.get(leader, mean) / self._count.get(leader, 1) * self._ratio
-        share = self._winners_share(view, round(view.spent + left / mean / 1.5))
+        times = self._times.get(leader, [mean])
+        pace = sum(times) / len(times) * self._ratio
+        # The winner's share of the pulls, by the policy's plan for so many.
+        pulls = round(view.spent + left / mean / 1.5)
+        horizon = view.settings.pulls_per_training
+        level = _last_level(view.settings.policy, len(view.names), pulls, horizon or pulls)
+        share = level / pulls if level else REFIT_SHARE
         weight = share * pace / mean
         needed = (pace * share * view.spent + weight * left) / (1 + weight)
-        most = pace * (view.settings.pulls_per_training or inf)
-        return min(most, max(needed, pace * view.pulls[leader]))
-
-    def _winners_share(self, view: RaceView, pulls: int) -> float:
-        """Return the winner's share of the pulls, by the policy's plan for so many."""
-        arms, horizon = len(view.names), view.settings.pulls_per_training or pulls
-        level = _last_level(view.settings.policy, arms, pulls, horizon)
-        return level / pulls if level else REFIT_SHARE
+        return min(pace * (horizon or inf), max(needed, pace * view.pulls[leader]))
 
 
-def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int:
-    """Return the pulls that the winner has at the end; 0 if the policy does not plan them."""
+def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int | None:
+    """Return the pulls that the winner has at the end; 0 if the policy does not plan them.
+
+    None if there are too few pulls for a race.
+    """
     try:
         plan = policy_for(policy, arms, pulls, horizon).plan(arms, pulls, horizon)
-    except BudgetError:
-        return 0
+    except errors.BudgetError:
+        return None
     return 0 if ANY in plan.keep else int(plan.upto[-1])
-
-
-# --- the budget: what the race may spend, and what is reserved to refit the winner ---
-
-
-class SearchBudget(NamedTuple):
-    """What is asked of the race, and what the refit may take."""
-
-    race: dict[str, Any]  # as `race` takes it
-    refit_cost: str
-    reserved: int = 0  # pulls of the budget for the refit
-
-    def announcement(self, search: Any) -> str:
-        """Return what is printed about the refit before anything is spent."""
-        whence = "on top of" if search.extra_refit else "of"
-        return f"The refit of the winner on all rows takes {self.refit_cost} {whence} the budget."
-
-    def refit_steps(self, search: Any, verdict: Verdict, name: str) -> float:
-        """Return the steps of the refit: as many pulls as were reserved; inf: a full training."""
-        if "full_steps" in self.race:
-            return inf
-        if search.extra_refit:
-            return verdict.horizon if search.horizon is not None else verdict[name].pulls
-        return self.reserved
-
-
-def search_budget(search: Any, raced: SearchRace) -> SearchBudget:
-    """Return how the budget of a search is shared out, by its settings."""
-    require(search.extra_refit in (True, False), "extra_refit", search.extra_refit,
-            "True or False", "True spends the refit on top of the budget")  # fmt: skip
-    if search.extra_refit and not search.refit:
-        raise SettingError(
-            "extra_refit=True with refit=False, but without a refit nothing is spent on one: "
-            "omit one of them"
-        )
-    given = {name: getattr(search, name) for name in ("budget", "trainings", "seconds")}
-    named = [f"{name}={value}" for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise SettingError(
-            f"{' and '.join(named)}, but a search has one budget: trainings=3 (full trainings), "
-            "budget=2000 (pulls) or seconds=600 (time)"
-        )
-    if search.budget is not None:
-        return _in_pulls(search, len(raced.estimators))
-    if search.horizon is not None:
-        raise SettingError(
-            f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
-            "learners are compared at one full training"
-        )
-    if search.seconds is None:
-        found = _in_trainings(search, raced)
-    else:
-        need_number("seconds", search.seconds)
-        cost = "one full training" if search.extra_refit else "the time of its steps in the race"
-        found = SearchBudget({"seconds": search.seconds}, cost)
-    units = {"full_steps": raced.full_steps, "pulls_per_training": raced.pulls_per_training}
-    return found._replace(race=found.race | units)
-
-
-def refit_is_inside(search: Any) -> bool:
-    """Return whether the refit is reserved from the budget."""
-    return bool(search.refit) and not search.extra_refit
-
-
-def _in_trainings(search: Any, raced: SearchRace) -> SearchBudget:
-    trainings, reserved = search.trainings, int(refit_is_inside(search))
-    whole = len(raced.in_one_step)  # each costs a full training, and is one pull of the race
-    others = len(raced.estimators) - whole
-    if trainings is None:
-        trainings = reserved + whole + (max(LEAST, others / 2) if others else 0)
-    need_number("trainings", trainings)
-    left = trainings - reserved - whole
-    if left < 0 or (others and not left > 0):
-        raise BudgetError(_nothing_left(trainings, reserved, raced.in_one_step, others))
-    return SearchBudget(
-        {"trainings": left + whole / raced.pulls_per_training}, "one full training"
-    )
-
-
-def _nothing_left(trainings: float, reserved: int, whole: list[str], others: int) -> str:
-    costs = []
-    if reserved:
-        costs.append("refit=True reserves one training to refit the winner")
-    if whole:
-        cost = f"{len(whole)} estimators train in one step and cost one training each"
-        costs.append(f"{cost} ({', '.join(whole)})")
-    needed = reserved + len(whole)
-    return (
-        f"trainings={trainings:g} leaves nothing for the race: {', and '.join(costs)}. Give "
-        f"{f'more than {needed}' if others else needed}, set refit=False, or set extra_refit=True "
-        "to refit on top of the budget."
-    )
-
-
-def _in_pulls(search: Any, arms: int) -> SearchBudget:
-    budget, horizon = need_whole("budget", search.budget), search.horizon
-    reserved = 0
-    if refit_is_inside(search):
-        reserved = _refit_pulls(search.policy, arms, budget) if horizon is None else horizon
-        if reserved >= budget:
-            raise BudgetError(
-                f"budget={budget} leaves nothing for the race: refit=True reserves {reserved} "
-                "pulls to refit the winner. Give more, set refit=False, or set extra_refit=True "
-                "to refit on top of the budget."
-            )
-    # No learner is trained further than the refit, and all are compared where that ends.
-    asked: dict[str, Any] = {"budget": budget - reserved, "horizon": horizon or reserved or None}
-    if search.pulls_per_training is not None:
-        asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
-    cost = f"{reserved or horizon} pulls" if reserved or horizon else "as many pulls as it had"
-    return SearchBudget(asked, cost, reserved)
 
 
 def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
     """Return the pulls to reserve so that the refit can have as many as the winner had."""
-    try:
-        policy_for(policy, arms, budget, budget).plan(arms, budget, budget)
-    except BudgetError:
-        return 0  # too little for the race itself, which raises the error
-    if not _last_level(policy, arms, budget, budget):  # any arm may have any number of pulls
-        return round(REFIT_SHARE * budget)
-    low, high = 1, budget  # pulls of the race
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = middle + _last_level(policy, arms, middle, middle) <= budget
-        low, high = (middle, high) if fits else (low, middle)
-    return budget - low
+
+    def total(pulls: int) -> int:
+        return pulls + (_last_level(policy, arms, pulls, pulls) or 0)
+
+    level = _last_level(policy, arms, budget, budget)
+    if not level:  # too few for the race, which raises the error; or any arm may have any number
+        return 0 if level is None else round(REFIT_SHARE * budget)
+    return budget - 1 - bisect_right(range(2, budget), budget, key=total)

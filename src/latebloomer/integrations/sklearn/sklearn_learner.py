@@ -1,61 +1,21 @@
-"""`SklearnLearner`: a scikit-learn estimator as a learner."""
+"""`SklearnLearner`: a scikit-learn estimator as a learner, and how its checkpoints are written."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.multioutput import MultiOutputClassifier
-from sklearn.utils.multiclass import unique_labels
 
-from latebloomer._util.text import brief, reason_of
+from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError, SettingError, extra, require
-from latebloomer.integrations.sklearn.scoring import (
-    FoldScorer,
-    Notes,
-    Range,
-    score_range_of,
-    scorer_for,
-)
-from latebloomer.integrations.sklearn.splits import (
-    Fold,
-    batch_rows,
-    fold_with,
-    folds_of,
-    indexable_data,
-    need_one_per_row,
-    need_positive,
-    row_count,
-    seed_from,
-    split_rows,
-)
-from latebloomer.integrations.sklearn.training import (
-    BatchModel,
-    FoldModel,
-    OneStepModel,
-    TrainingSettings,
-    WarmStartModel,
-    grows_by,
-    has_head,
-    last_step,
-)
-
-
-class LearnerParts(NamedTuple):
-    """What a learner is made of."""
-
-    estimator: Any
-    folds: list[Fold]
-    settings: TrainingSettings
-    scorer: FoldScorer
-    format: ModelFormat
-    notes: Notes | None = None  # which get what comes of its pulls
+from latebloomer.integrations.sklearn import splits, training
+from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range, need_scoring
 
 
 class SklearnLearner:
@@ -129,38 +89,40 @@ class SklearnLearner:
         trusted: Iterable[str | type] | None = None,
         sample_weight: Any = None,
     ) -> None:
-        model_class(estimator)  # raises an error before anything is split
+        training.model_class(estimator)  # raises an error before anything is split
         checkpoints = model_format(checkpoint_format, trusted)
-        seed = seed_from(random_state)
-        batch, step = batch_rows(batch), need_positive("step", step)
-        scorer = scorer_for(last_step(estimator), scoring)
-        X, y = indexable_data(X, y)
-        weights: dict[str, Any] = {}
-        if sample_weight is not None:
-            need_one_per_row("sample_weight", sample_weight, X)
-            weights = {"sample_weight": sample_weight}
+        seed, metrics = splits.seed_from(random_state), Metrics(need_scoring(scoring))
+        X, y = splits.indexable_data(X, y)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        for name, values in weights.items():
+            splits.need_one_per_row(name, values, X)
         if isinstance(validation, tuple):
-            folds = [fold_with(X, y, validation, weights)]
+            folds = [splits.Fold(X, y, *_checked_set(validation), weights)]
         else:
-            splits = split_rows(X, y, validation, is_classifier(estimator), seed, "validation")
-            folds = folds_of(X, y, splits, weights, weights)
-        settings = TrainingSettings(classes_of(estimator, y), batch, step, seed)
-        self._set_up(LearnerParts(estimator, folds, settings, FoldScorer(scorer), checkpoints))
-        self.score_range: Range | None = score_range_of(estimator, scoring)
+            classifier = is_classifier(estimator)
+            pairs = splits.split_rows(X, y, validation, classifier, seed, "validation", {})
+            folds = splits.folds_of(X, y, pairs, weights, weights)
+        settings = training.checked_settings(training.classes_of(estimator, y), batch, step, seed)
+        self._set_up((estimator, folds, settings, metrics, checkpoints, Notes()))
+        self.score_range: Range | None = metrics.range_of(estimator)
 
     @classmethod
-    def made_of(cls, parts: LearnerParts) -> SklearnLearner:
+    def made_of(cls, parts: Parts) -> SklearnLearner:
         """Return a learner on rows that have been split already."""
         self = cls.__new__(cls)
         self._set_up(parts)
         return self
 
-    def _set_up(self, parts: LearnerParts) -> None:
-        self.estimator, folds, settings, self._scorer, self._format, notes = parts
-        self._notes = Notes() if notes is None else notes
-        self._rows = [row_count(fold.X) for fold in folds]
-        kind = model_class(self.estimator)
+    def _set_up(self, parts: Parts) -> None:
+        self.estimator, folds, settings, self._metrics, self._format, self._notes = parts
+        self._scorer = self._metrics.scorer(self.estimator)
+        self._rows = [splits.row_count(fold.X) for fold in folds]
+        kind = training.model_class(self.estimator)
         self._models = [kind(self.estimator, fold, settings) for fold in folds]
+        self.full_steps = self._models[0].full_steps  # by what the estimator declares
+        self.in_one_step = kind is training.OneStepModel
+        head = ", after steps fitted once" if training.has_head(self.estimator) else ""
+        self.how = f"{self._models[0].how}{head}{f'; {len(folds)} folds' * (len(folds) > 1)}"
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score on the held-out rows.
@@ -169,14 +131,9 @@ class SklearnLearner:
         """
         if self.finished:
             raise StopIteration
-        try:
-            self.train(steps)
-            scores = self._scorer.scores(self._models)
-        except Exception as error:
-            self._notes.error = error
-            raise
-        self._notes.note(scores)
-        return self._scorer.leading_score(scores)
+        self.train(steps)
+        scores = self._notes.scores = self._metrics.scores(self._scorer, self._models)
+        return float(np.mean(scores[f"test_{self._metrics.leading}"]))
 
     def train(self, steps: int = 1) -> None:
         """Train up to `steps` more steps, without a score."""
@@ -189,16 +146,6 @@ class SklearnLearner:
         return all(model.finished for model in self._models)
 
     @property
-    def full_steps(self) -> int:
-        """Number of steps in a full training, by what the estimator declares."""
-        return self._models[0].full_steps
-
-    @property
-    def in_one_step(self) -> bool:
-        """True if the estimator is trained in one step, by `fit`."""
-        return isinstance(self._models[0], OneStepModel)
-
-    @property
     def model(self) -> Any:
         """The estimator as trained so far (with several folds, on the first); None before."""
         return self._models[0].model
@@ -207,13 +154,6 @@ class SklearnLearner:
     def steps(self) -> int:
         """Number of steps so far."""
         return self._models[0].steps
-
-    @property
-    def how(self) -> str:
-        """What a step is, as text."""
-        head = ", after steps fitted once" if has_head(self.estimator) else ""
-        folds = f"; {len(self._models)} folds" if len(self._models) > 1 else ""
-        return f"{self._models[0].describe()}{head}{folds}"
 
     def save(self, folder: Path) -> None:
         """Write what training has changed; the data are not saved."""
@@ -237,7 +177,17 @@ class SklearnLearner:
                 f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
             )
         for number, model in enumerate(self._models):
-            model.restore((self._format.read(Path(folder), number), progress[number]))
+            model.restore(self._format.read(Path(folder), number), progress[number])
+
+
+def _checked_set(validation: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return the rows and targets of a validation set."""
+    if len(validation) != 2 or splits.row_count(validation[1]) == 0:
+        raise SettingError(
+            f"validation is a tuple of {len(validation)} or has no rows, but it must be "
+            "(X_val, y_val), a share of the rows or a splitter"
+        )
+    return splits.indexable_data(*validation, name="y_val")
 
 
 # --- checkpoints ---
@@ -272,36 +222,22 @@ class ModelFormat(NamedTuple):
 
     def write(self, model: Any, folder: Path, number: int) -> None:
         """Write the model of a fold."""
-        data = pickle.dumps(model) if self.name == "pickle" else self._dumped(model)
+        if self.name == "pickle":
+            data = pickle.dumps(model)
+        else:
+            with _failing(f"save {type(model).__name__}", "checkpoint_format='pickle' may"):
+                data = bytes(_skops().dumps(model))
+                self._need_trusted(data)  # now, rather than when the race is to be resumed
         (folder / f"model-{number}.{self.name}").write_bytes(data)
 
     def read(self, folder: Path, number: int) -> Any:
         """Return the model of a fold."""
         data = (folder / f"model-{number}.{self.name}").read_bytes()
-        return pickle.loads(data) if self.name == "pickle" else self._loaded(data)
-
-    def _dumped(self, model: Any) -> bytes:
-        try:
-            data = bytes(_skops().dumps(model))
-        except Exception as error:  # also what an object's own code raises
-            raise LearnerError(
-                f"skops cannot save {type(model).__name__} ({reason_of(error)}): "
-                "checkpoint_format='pickle' may be able to"
-            ) from error
-        self._need_trusted(data)  # now, rather than when the race is to be resumed
-        return data
-
-    def _loaded(self, data: bytes) -> Any:
-        try:
+        if self.name == "pickle":
+            return pickle.loads(data)
+        with _failing("load the model", "without its checkpoint the learner is trained again"):
             self._need_trusted(data)
             return _skops().loads(data, trusted=[*TRUSTED, *self.trusted])
-        except LearnerError:
-            raise
-        except Exception as error:  # a lambda, for example, which skops saves by its name
-            raise LearnerError(
-                f"skops cannot load the model ({reason_of(error)}): without the race's "
-                "checkpoints the learner is trained again"
-            ) from error
 
     def _need_trusted(self, data: bytes) -> None:
         found = set(_skops().get_untrusted_types(data=data)) - {*TRUSTED, *self.trusted}
@@ -311,6 +247,17 @@ class ModelFormat(NamedTuple):
                 f"the model holds {', '.join(sorted(found))}, which skops does not trust: if "
                 f"only you can write checkpoints, set trusted={listed!r}"
             )
+
+
+@contextmanager
+def _failing(doing: str, advice: str) -> Iterator[None]:
+    """Raise what skops cannot do as a `LearnerError`: a lambda, for example, has no name."""
+    try:
+        yield
+    except LearnerError:
+        raise
+    except Exception as error:  # also what an object's own code raises
+        raise LearnerError(f"skops cannot {doing} ({reason_of(error)}): {advice}") from error
 
 
 def _skops() -> Any:
@@ -327,62 +274,16 @@ def model_format(name: Any, trusted: Any) -> ModelFormat:
             "it is how checkpoints are written")  # fmt: skip
     if name == "skops":
         _skops()  # raises an error before anything is trained
-    elif trusted is not None:
-        raise SettingError(
-            f"trusted={trusted!r}, but checkpoint_format='pickle': a pickle may hold any type; "
-            "set checkpoint_format='skops'"
-        )
-    types = [] if trusted is None or isinstance(trusted, str) else list(trusted)
-    if isinstance(trusted, str) or not all(isinstance(one, str | type) for one in types):
-        raise SettingError(
-            f"trusted={trusted!r}, but trusted must be a list of types or of their full names, "
-            "such as 'sklearn.tree._tree.Tree'"
-        )
+    require(name == "skops" or trusted is None, "trusted", trusted,
+            "omitted without checkpoint_format='skops'", "a pickle may hold any type")  # fmt: skip
+    types = list(trusted or ())
+    require(not isinstance(trusted, str) and all(isinstance(one, str | type) for one in types),
+            "trusted", trusted, "a list of types or of their full names",
+            "such as 'sklearn.tree._tree.Tree'")  # fmt: skip
     names = (one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in types)
     return ModelFormat(name, tuple(names))
 
 
-# --- what an estimator and its settings say ---
-
-
-def model_class(estimator: Any) -> type[FoldModel]:
-    """Return how an estimator is trained; a `LearnerError` if it is not an estimator.
-
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn.svm import SVC
-    >>> model_class(GaussianNB()).__name__, model_class(SVC()).__name__
-    ('BatchModel', 'OneStepModel')
-    """
-    if inspect.isclass(estimator):
-        raise LearnerError(
-            f"{estimator.__name__} is a class, but a learner needs an object: "
-            f"{estimator.__name__}()"
-        )
-    model = last_step(estimator)
-    if hasattr(model, "partial_fit"):
-        return BatchModel
-    if grows_by(model) is not None:
-        return WarmStartModel
-    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
-        raise LearnerError(
-            f"{brief(estimator)} cannot be trained: it has no methods fit and get_params, as an "
-            "estimator of scikit-learn has"
-        )
-    from latebloomer.integrations.booster_estimators import booster_model  # it builds on this
-
-    return booster_model(model) or OneStepModel
-
-
-def classes_of(estimator: Any, y: Any) -> Any:
-    """Return all classes, for the first `partial_fit`; None for a regressor."""
-    if not is_classifier(estimator):
-        return None
-    if isinstance(last_step(estimator), MultiOutputClassifier):
-        return [np.unique(column) for column in np.asarray(y).T]
-    classes = unique_labels(y)
-    if len(classes) < 2:
-        raise SettingError(
-            f"y has a single class, {classes[0]!r}, but a classifier needs at least 2 classes: "
-            "with one there is nothing to learn"
-        )
-    return classes
+Parts: TypeAlias = tuple[
+    Any, list[splits.Fold], training.TrainingSettings, Metrics, ModelFormat, Notes
+]  # of a learner

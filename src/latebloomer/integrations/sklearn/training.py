@@ -1,46 +1,43 @@
 """How a scikit-learn estimator is trained a little more, by what it offers.
 
 `partial_fit` is preferred; then `warm_start`, with more `n_estimators` or `max_iter` each time;
-then a booster's own way (`booster_estimators.py`); any other estimator is trained in one step, by
-`fit`. Of a pipeline the last step decides: the steps before it are fitted once.
+then a booster's own way; any other estimator is trained in one step, by `fit`. Of a pipeline the
+last step decides: the steps before it are fitted once.
 """
 
 from __future__ import annotations
 
+import base64
 import inspect
+import shutil
 import warnings
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.multiclass import unique_labels
 
-from latebloomer.errors import LearnerError
-from latebloomer.integrations.sklearn.splits import (
-    Fold,
-    Params,
-    RowNumbers,
-    routing_enabled,
-    row_count,
-    take_params,
-    take_rows,
-)
+from latebloomer._util.text import brief
+from latebloomer.errors import LearnerError, SettingError
+from latebloomer.integrations import boosters, catboost, lightgbm, xgboost
+from latebloomer.integrations.library_learner import at_least_1, own_folder
+from latebloomer.integrations.sklearn import splits
 from latebloomer.racing.training_share import PULLS
 
 Scorer: TypeAlias = Callable[..., Any]  # of (estimator, X, y)
-FoldState: TypeAlias = tuple[Any, dict[str, Any]]  # the model, and how far it is
 
 GROWING = ("n_estimators", "max_iter")  # the settings that warm_start is given more of
 FEWEST_ROWS = 10  # of a step of an estimator that is trained by one pass
-BINNED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+WHY = "each pull must train on something"
 
 
 class TrainingSettings(NamedTuple):
@@ -52,51 +49,44 @@ class TrainingSettings(NamedTuple):
     seed: int
 
 
+def checked_settings(classes: Any, batch: Any, step: Any, seed: int) -> TrainingSettings:
+    """Return the settings of a learner's models, or raise a `SettingError`."""
+    batch = None if batch is None else at_least_1("batch", batch, WHY)
+    return TrainingSettings(classes, batch, at_least_1("step", step, WHY), seed)
+
+
 class FoldModel(ABC):
     """A clone of an estimator that trains on one fold's rows and is scored on held-out rows."""
 
-    def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
+    full_steps = 1  # steps of a full training, by what the estimator declares
+    how: str  # what a step is
+    kept: tuple[str, ...] = ("steps", "finished")  # what training changes in addition to the model
+
+    def __init__(self, estimator: Any, fold: splits.Fold, settings: TrainingSettings) -> None:
         self._estimator, self._fold = seeded(estimator, settings.seed), fold
-        self._settings, self._rows = settings, row_count(fold.X)
+        self._settings, self._rows = settings, splits.row_count(fold.X)
         self._head_params, self._params = step_params(self._estimator, fold.fit_params)
         self._scores_by_weight = True  # until the scorer refuses weights
         self._model: Any = None
         self._head: Any = None  # the fitted steps before the last one of a pipeline
         self._checked: set[str] = set()  # what was called here: then settings have been checked
         self.steps, self.finished = 0, False  # finished: by the estimator's own rule
-
-    # --- what a way to train must say ---
-
-    @property
-    @abstractmethod
-    def full_steps(self) -> int:
-        """Number of steps in a full training, by what the estimator declares."""
+        self._own: dict[str, Any] = {}  # settings of the model that training needs
+        model = last_step(self._estimator)
+        self._describe(model, model.get_params(deep=False))
 
     @abstractmethod
-    def describe(self) -> str:
-        """Return what a step is, as text."""
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        """Set `how` and `full_steps` by an estimator that is not trained, and its settings."""
 
     @abstractmethod
     def _train(self, steps: int) -> None:
         """Train the model further and count the steps."""
 
-    def _prepare(self) -> None:  # noqa: B027
-        """Set up a model that has not been trained."""
-
-    def _progress(self) -> dict[str, Any]:
-        """Return what training has changed in addition to the model."""
-        return {}
-
-    def _restore_progress(self, progress: Mapping[str, Any]) -> None:  # noqa: B027
-        """Restore what `_progress` returned."""
-
-    # --- training and scoring ---
-
     def train(self, steps: int = 1) -> None:
         """Train up to `steps` more steps; fewer if the estimator's own rule stops it."""
         if self._model is None:
-            self._start(clone(last_step(self._estimator)))
-            self._prepare()
+            self._start(clone(last_step(self._estimator)).set_params(**self._own))
         if not self.finished:
             self._train(steps)
 
@@ -107,28 +97,28 @@ class FoldModel(ABC):
         checked each time.
         """
         name = getattr(function, "__name__", "score")
-        with _settings_known(name in self._checked):
+        with config_context(skip_parameter_validation=name in self._checked or None):
             result = function(*given, **more)
         self._checked.add(name)
         return result
 
+    def _fit(self, **more: Any) -> None:
+        self._call(self._model.fit, self._X, self._fold.y, **self._params, **more)
+
     def score(self, scorer: Scorer, on_training_rows: bool = False) -> Any:
         """Return the score on the held-out rows; a dict if there are several metrics."""
-        if self._fold.y_val is None:
-            raise LearnerError("no rows are held out: call train() instead of pull()")
-        fold, params = self._fold, self._fold.score_params
-        given = self._model, self._X_val, fold.y_val
+        fold = self._fold
+        rows, params = (self._X_val, fold.y_val), fold.score_params
         if on_training_rows:
-            given, params = (self._model, self._X, fold.y), fold.train_score_params
-        if not params or not self._scores_by_weight:
-            return self._call(scorer, *given)
+            rows, params = (self._X, fold.y), fold.train_score_params
+        params = params if self._scores_by_weight else {}
         try:
-            return self._call(scorer, *given, **params)
+            return self._call(scorer, self._model, *rows, **params)
         except TypeError:
-            if routing_enabled():
+            if not params or splits.routing_enabled():
                 raise
             self._scores_by_weight = False  # the scorer takes no weights
-            return self._call(scorer, *given)
+            return self._call(scorer, self._model, *rows)
 
     @property
     def model(self) -> Any:
@@ -139,17 +129,16 @@ class FoldModel(ABC):
         whole.steps = [*self._head.steps, (self._estimator.steps[-1][0], self._model)]
         return whole
 
-    def state(self) -> FoldState:
+    def state(self) -> tuple[Any, dict[str, Any]]:
         """Return what training has changed; the steps before the last are fitted again."""
-        return self._model, {"steps": self.steps, "finished": self.finished} | self._progress()
+        return self._model, {name: getattr(self, name) for name in self.kept}
 
-    def restore(self, state: FoldState) -> None:
+    def restore(self, model: Any, progress: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        model, progress = state
-        self.steps, self.finished = progress["steps"], progress["finished"]
+        for name in self.kept:
+            setattr(self, name, progress[name])
         if model is not None:
             self._start(model)
-            self._restore_progress(progress)
 
     def _start(self, model: Any) -> None:
         """Fit the steps before the last on all training rows; what they make of rows is kept."""
@@ -163,144 +152,288 @@ class FoldModel(ABC):
 
 
 class BatchModel(FoldModel):
-    """Trains by `partial_fit`, a batch of rows at a time; each epoch has a new order."""
+    """Trains by `partial_fit`, a batch of rows at a time; each epoch has a new order.
 
-    def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
-        super().__init__(estimator, fold, settings)
-        model = last_step(self._estimator)
+    `fit` stops if an epoch is no better by `tol` for `n_iter_no_change` epochs, `partial_fit` does
+    not; so this rule is applied here, to the loss on the training rows after each epoch.
+    """
+
+    kept = (*FoldModel.kept, "best", "idle")
+
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        epochs = given.get("max_iter")
+        self._size = batch_size(self._settings.batch, self._rows, epochs)
+        self.full_steps = (epochs or 1) * -(-self._rows // self._size)
+        self.how = f"partial_fit: {self._size} of {self._rows} rows a step, reshuffled every epoch"
         takes_classes = "classes" in inspect.signature(model.partial_fit).parameters
-        self._first = {"classes": settings.classes} if takes_classes else {}
-        self._epochs: int | None = model.get_params(deep=False).get("max_iter")
-        self._batches = Batches(
-            self._rows, batch_size(settings.batch, self._rows, self._epochs), settings.seed
-        )
-        self._convergence = Convergence(model)
-
-    @property
-    def full_steps(self) -> int:
-        return (self._epochs or 1) * -(-self._rows // self._batches.size)
-
-    def describe(self) -> str:
-        if self._batches.size == self._rows:
-            return f"partial_fit: an epoch of all {self._rows} rows a step, reshuffled each time"
-        return (
-            f"partial_fit: {self._batches.size} of {self._rows} rows a step, reshuffled every "
-            "epoch"
-        )
+        self._names_classes = takes_classes and self._settings.classes is not None
+        patience, adaptive = given.get("n_iter_no_change"), given.get("learning_rate")
+        stops = patience is not None and adaptive != "adaptive"  # which slows down instead
+        self._tol: float | None = given.get("tol") if stops else None
+        # Nets stop after more than this many epochs, linear models after this many.
+        self._patience = (patience or 0) + ("hidden_layer_sizes" in given)
+        self.best, self.idle = inf, 0  # the lowest loss, and epochs since then
+        self._orders: dict[int, splits.RowNumbers] = {}  # of the latest batch's epochs
 
     def _train(self, steps: int) -> None:
         for _ in range(steps):
-            rows = self._batches.rows_of(self.steps)
-            params = take_params(self._params, rows, self._rows)
-            if not self.steps and self._settings.classes is not None:
-                params |= self._first
-            self._call(
-                self._model.partial_fit,
-                take_rows(self._X, rows), take_rows(self._fold.y, rows), **params,
-            )  # fmt: skip
+            rows = self._batch(self.steps)
+            params = splits.take_params(self._params, rows, self._rows)
+            if not self.steps and self._names_classes:
+                params["classes"] = self._settings.classes
+            X, y = splits.take_rows(self._X, rows), splits.take_rows(self._fold.y, rows)
+            self._call(self._model.partial_fit, X, y, **params)
             self.steps += 1
-            if self._batches.size == self._rows:
-                self._convergence.note_epoch(self._model, self._X, self._fold.y)
-                if self._convergence.reached:
-                    self.finished = True
-                    return
+            if self._size == self._rows and self._converged():
+                self.finished = True
+                return
 
-    def _progress(self) -> dict[str, Any]:
-        return {"best": self._convergence.best, "idle": self._convergence.idle}
+    def _batch(self, number: int) -> splits.RowNumbers:
+        """Return a batch's rows by its number; they may be of an epoch's end and the next's start.
 
-    def _restore_progress(self, progress: Mapping[str, Any]) -> None:
-        self._convergence.best, self._convergence.idle = progress["best"], progress["idle"]
+        The order of each epoch is a pure function of its number: a checkpoint needs no random
+        state.
+        """
+        first, last = number * self._size, (number + 1) * self._size - 1
+        epochs = range(first // self._rows, last // self._rows + 1)
+        self._orders = {
+            epoch: self._orders[epoch] if epoch in self._orders
+            else np.random.default_rng([self._settings.seed, 2, epoch]).permutation(self._rows)
+            for epoch in epochs
+        }  # fmt: skip
+        start = first - epochs[0] * self._rows
+        return np.concatenate(list(self._orders.values()))[start : start + self._size]
+
+    def _converged(self) -> bool:
+        if (
+            self._tol is None
+            or (loss := training_loss(self._model, self._X, self._fold.y)) is None
+        ):
+            return False
+        self.idle = self.idle + 1 if loss > self.best - self._tol else 0
+        self.best = min(self.best, loss)
+        return self.idle >= self._patience
 
 
 class WarmStartModel(FoldModel):
     """Trains by `fit` with `warm_start`: more trees, stages or iterations on all rows."""
 
-    def __init__(self, estimator: Any, fold: Fold, settings: TrainingSettings) -> None:
-        super().__init__(estimator, fold, settings)
-        model = last_step(self._estimator)
-        self._grows = str(grows_by(model))
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        self._grows, step = str(grows_by(model)), self._settings.step
         # Ensembles count what they have; iterative solvers count what a call may add.
-        self._counts = self._grows == "n_estimators" or isinstance(model, BINNED)
-        self._whole = model.get_params(deep=False)[self._grows]
-
-    @property
-    def full_steps(self) -> int:
-        return max(1, self._whole // self._settings.step)
-
-    def describe(self) -> str:
-        step, rows = self._settings.step, self._rows
-        return f"warm_start: {self._grows} grows by {step} a step, on all {rows} rows"
-
-    def _prepare(self) -> None:
-        self._model.set_params(warm_start=True)
+        self._counts = self._grows == "n_estimators" or "max_leaf_nodes" in given
+        self.full_steps = max(1, given[self._grows] // step)
+        self._own = {"warm_start": True}
+        self.how = f"warm_start: {self._grows} grows by {step} a step, on all {self._rows} rows"
 
     def _train(self, steps: int) -> None:
         amount = self._settings.step * (self.steps + steps if self._counts else steps)
         self._model.set_params(**{self._grows: amount})
         with warnings.catch_warnings():  # it is not meant to converge within a pull
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self._call(self._model.fit, self._X, self._fold.y, **self._params)
+            self._fit()
         self.steps += steps
-        self.finished = self._made() < amount  # it has converged
-
-    def _made(self) -> float:
-        """Return the trees or iterations that came of the latest call."""
+        # The trees or iterations that came of this call: fewer if it has converged.
         names = ("n_estimators_", "n_iter_") if self._counts else ("n_iter_",)
-        found = (getattr(self._model, name) for name in names if hasattr(self._model, name))
-        return float(np.max(next(found, inf)))
+        made = (getattr(self._model, name) for name in names if hasattr(self._model, name))
+        self.finished = bool(np.max(next(made, inf)) < amount)
 
 
 class OneStepModel(FoldModel):
     """Trains by one `fit`: one step, and then it has finished."""
 
-    @property
-    def full_steps(self) -> int:
-        return 1
-
-    def describe(self) -> str:
-        return f"fit: trained in one step on all {self._rows} rows"
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        self.how = f"fit: trained in one step on all {self._rows} rows"
 
     def _train(self, steps: int) -> None:
-        self._call(self._model.fit, self._X, self._fold.y, **self._params)
+        self._fit()
         self.steps, self.finished = 1, True
+
+
+# --- boosters: XGBoost's, LightGBM's and CatBoost's scikit-learn classes ---
+
+
+class BoosterModel(FoldModel):
+    """Trains by boosting rounds on all rows, with `fit` for the rounds of each pull.
+
+    None of the classes has `warm_start`. A training in one go, as the refit is, is the library's
+    own: `XGBoostLearner` and the like, which keep a live booster, draw other samples and make no
+    scikit-learn model, so they are not used here.
+    """
+
+    usual = 100  # rounds, if it is not said
+
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        self._given = {name: value for name, value in given.items() if value is not None}
+        rounds = (self._given[name] for name in boosters.ROUNDS if name in self._given)
+        self.full_steps = max(1, next(rounds, self.usual) // self._settings.step)
+        self.how = f"boosting: {self._settings.step} more rounds a step, on all {self._rows} rows"
+
+
+class ContinuedModel(BoosterModel):
+    """Trains by `fit` with the booster so far, and as many rounds as are to be added.
+
+    Without sampling of rows or columns that is one long training, bit for bit; with sampling each
+    pull draws by the seed and the number of its first round, as after a resume.
+    """
+
+    def _train(self, steps: int) -> None:
+        model, step, seed = self._model, self._settings.step, self._given.get("random_state")
+        more, draws = self._so_far() if self.steps else ({}, False)
+        # Else each call draws the same rows.
+        other = {"random_state": seed + self.steps} if draws and isinstance(seed, int) else {}
+        model.set_params(n_estimators=step * steps, **other)
+        self._fit(**more)
+        self.steps += steps
+        model.set_params(n_estimators=step * self.steps, **dict.fromkeys(other, seed))
+
+    @abstractmethod
+    def _so_far(self) -> tuple[dict[str, Any], bool]:
+        """Return what `fit` continues from, and whether rounds are drawn at random."""
+
+
+class XGBoostModel(ContinuedModel):
+    """Trains `XGBClassifier` and `XGBRegressor`."""
+
+    def _so_far(self) -> tuple[dict[str, Any], bool]:
+        return {"xgb_model": self._model.get_booster()}, xgboost.draws_at_random(self._given)
+
+
+class LightGBMModel(ContinuedModel):
+    """Trains `LGBMClassifier` and `LGBMRegressor`."""
+
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        super()._describe(model, given)
+        if not {"verbose", "verbosity"} & set(self._given):
+            self._own = {"verbosity": -1}  # it would print the same at each pull
+
+    def _so_far(self) -> tuple[dict[str, Any], bool]:
+        booster = self._model.booster_
+        known = lightgbm.settings_of(booster)
+        draws = lightgbm.draws_at_random(known) or lightgbm.keeps_hidden_states(known)
+        return {"init_model": booster}, draws
+
+
+class CatBoostModel(BoosterModel):
+    """Trains `CatBoostClassifier` and `CatBoostRegressor` from their own snapshots.
+
+    These keep all random states: pulls are one long training always.
+    """
+
+    usual, kept = catboost.MOST, (*BoosterModel.kept, "snapshot")
+
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        super()._describe(model, given)
+        self._folder = own_folder(self)
+        self._file = self._folder / catboost.SNAPSHOT
+        self._own = {"train_dir": str(self._folder)}  # it is removed with the learner
+        if not catboost.talks(self._given):
+            self._own["logging_level"] = "Silent"
+
+    def _train(self, steps: int) -> None:
+        last = self._settings.step * (self.steps + steps)
+        self._fit(
+            callbacks=[StopAt(last)], save_snapshot=True, snapshot_file=str(self._file),
+            snapshot_interval=catboost.NEVER,
+        )  # fmt: skip
+        self.steps += steps
+        self.finished = bool(self._model.tree_count_ < last)
+
+    @property
+    def snapshot(self) -> str | None:
+        """CatBoost's file as text, for a checkpoint."""
+        return base64.b64encode(self._file.read_bytes()).decode() if self._file.exists() else None
+
+    @snapshot.setter
+    def snapshot(self, text: str | None) -> None:
+        self._file.unlink(missing_ok=True)
+        if text is not None:
+            self._file.write_bytes(base64.b64decode(text))
+
+    def _start(self, model: Any) -> None:
+        super()._start(model)
+        place = model.get_params().get("train_dir")  # of the process that saved it
+        if self.steps and place not in (None, str(self._folder)):
+            weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+
+
+class StopAt(NamedTuple):
+    """Ends a training after a number of rounds, including those of earlier pulls."""
+
+    rounds: int
+
+    def after_iteration(self, info: Any) -> bool:
+        """Return whether to continue; CatBoost calls this after each round."""
+        return bool(info.iteration < self.rounds)
+
+
+MODELS: dict[str, type[BoosterModel]] = {
+    "xgboost.XGBModel": XGBoostModel,
+    "lightgbm.LGBMModel": LightGBMModel,
+    "catboost.CatBoost": CatBoostModel,
+}
+
+
+def booster_model(model: Any) -> type[FoldModel] | None:
+    """Return how a booster's scikit-learn class is trained by rounds; None for anything else."""
+    names = {f"{one.__module__.partition('.')[0]}.{one.__name__}" for one in type(model).__mro__}
+    found = next((kind for name, kind in MODELS.items() if name in names), None)
+    if found is None or any(name.startswith("xgboost.XGBRF") for name in names):
+        return None  # the trees of a forest are one round
+    params = model.get_params()
+    early = next((name for name in boosters.STOPPING if params.get(name) is not None), None)
+    if early is not None and found is not CatBoostModel:  # which has it only with an eval_set
+        raise LearnerError(
+            f"{type(model).__name__} has {early}={params[early]}, but in a race the race decides "
+            "when a learner stops: leave it out"
+        )
+    return None if params.get("boosting_type") == "rf" else found
+
+
+# --- what an estimator and its settings say ---
+
+
+def model_class(estimator: Any) -> type[FoldModel]:
+    """Return how an estimator is trained; a `LearnerError` if it is not an estimator.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.svm import SVC
+    >>> model_class(GaussianNB()).__name__, model_class(SVC()).__name__
+    ('BatchModel', 'OneStepModel')
+    """
+    if inspect.isclass(estimator):
+        name = estimator.__name__
+        raise LearnerError(f"{name} is a class, but a learner needs an object: {name}()")
+    model = last_step(estimator)
+    if not hasattr(model, "get_params") or not hasattr(model, "fit"):
+        raise LearnerError(
+            f"{brief(estimator)} cannot be trained: it has no methods fit and get_params, as an "
+            "estimator of scikit-learn has"
+        )
+    if hasattr(model, "partial_fit"):
+        return BatchModel
+    return WarmStartModel if grows_by(model) else booster_model(model) or OneStepModel
 
 
 def grows_by(model: Any) -> str | None:
     """Return the setting that `warm_start` is given more of; None if there is none."""
-    params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    params = model.get_params(deep=False)
     return next((n for n in GROWING if n in params), None) if "warm_start" in params else None
 
 
-# --- rows of a batch, and when an estimator would stop ---
-
-
-class Batches:
-    """Row numbers in batches; the order of each epoch is a function of its number.
-
-    >>> batches = Batches(rows=5, size=2, seed=0)
-    >>> sorted(int(row) for number in range(5) for row in batches.rows_of(number))  # two epochs
-    [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    """
-
-    def __init__(self, rows: int, size: int, seed: int) -> None:
-        self.rows, self.size, self._seed = rows, size, seed
-        self._orders: dict[int, RowNumbers] = {}  # of the epochs that the latest batch is from
-
-    def rows_of(self, number: int) -> RowNumbers:
-        """Return a batch by its number; it may hold the end of one epoch and the next one's start.
-
-        A pure function of the number: a checkpoint needs no random state.
-        """
-        first, last = number * self.size, (number + 1) * self.size - 1
-        epochs = range(first // self.rows, last // self.rows + 1)
-        self._orders = {
-            k: self._orders[k] if k in self._orders else self._order(k) for k in epochs
-        }
-        start = first - epochs[0] * self.rows
-        return np.concatenate(list(self._orders.values()))[start : start + self.size]
-
-    def _order(self, epoch: int) -> RowNumbers:
-        return np.random.default_rng([self._seed, 2, epoch]).permutation(self.rows)
+def classes_of(estimator: Any, y: Any) -> Any:
+    """Return all classes, for the first `partial_fit`; None for a regressor."""
+    if not is_classifier(estimator):
+        return None
+    if isinstance(last_step(estimator), MultiOutputClassifier):
+        return [np.unique(column) for column in np.asarray(y).T]
+    classes = unique_labels(y)
+    if len(classes) < 2:
+        raise SettingError(
+            f"y has a single class, {classes[0]!r}, but a classifier needs at least 2 classes: "
+            "with one there is nothing to learn"
+        )
+    return classes
 
 
 def batch_size(batch: int | None, rows: int, epochs: int | None) -> int:
@@ -312,9 +445,9 @@ def batch_size(batch: int | None, rows: int, epochs: int | None) -> int:
     >>> batch_size(64, 4000, None), batch_size(None, 4000, 200), batch_size(None, 4000, None)
     (64, 4000, 40)
     """
-    if batch is not None:
-        return min(batch, rows)
-    return rows if epochs is not None else min(rows, max(FEWEST_ROWS, -(-rows // PULLS)))
+    if batch is None:
+        batch = rows if epochs is not None else max(FEWEST_ROWS, -(-rows // PULLS))
+    return min(batch, rows)
 
 
 # The losses of margins y f(x), and of residuals |y - f(x)|; e is the estimator's epsilon.
@@ -331,35 +464,6 @@ REGRESSORS: dict[str, Callable[[Any, float], Any]] = {
     "epsilon_insensitive": lambda r, e: np.maximum(0, r - e),
     "squared_epsilon_insensitive": lambda r, e: np.maximum(0, r - e) ** 2,
 }
-
-
-class Convergence:
-    """The estimator's own rule to stop: no better by `tol` for `n_iter_no_change` epochs.
-
-    `fit` applies it, `partial_fit` does not; so it is applied here, to the loss on the training
-    rows after each epoch.
-    """
-
-    def __init__(self, model: Any) -> None:
-        params = model.get_params(deep=False)
-        tol, patience = params.get("tol"), params.get("n_iter_no_change")
-        adaptive = params.get("learning_rate") == "adaptive"  # it slows down instead
-        self._tol: float | None = None if patience is None or adaptive else tol
-        # Nets stop after more than this many epochs, linear models after this many.
-        self._patience = (patience or 0) + ("hidden_layer_sizes" in params)
-        self.best, self.idle = inf, 0
-
-    @property
-    def reached(self) -> bool:
-        """True if `fit` would have stopped."""
-        return self._tol is not None and self.idle >= self._patience
-
-    def note_epoch(self, model: Any, X: Any, y: Any) -> None:
-        """Note the training loss at the end of an epoch."""
-        if self._tol is None or (loss := training_loss(model, X, y)) is None:
-            return
-        self.idle = self.idle + 1 if loss > self.best - self._tol else 0
-        self.best = min(self.best, loss)
 
 
 def training_loss(model: Any, X: Any, y: Any) -> float | None:
@@ -393,7 +497,7 @@ def has_head(estimator: Any) -> bool:
     return isinstance(estimator, Pipeline) and len(estimator.steps) > 1
 
 
-def step_params(estimator: Any, params: Params) -> tuple[dict[str, Any], dict[str, Any]]:
+def step_params(estimator: Any, params: splits.Params) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the steps of a pipeline before the last get, and what the last gets.
 
     An estimator gets what it asks for in `fit`, also if it is trained by `partial_fit`.
@@ -408,17 +512,15 @@ def step_params(estimator: Any, params: Params) -> tuple[dict[str, Any], dict[st
     if not isinstance(estimator, Pipeline) or not params:
         return {}, dict(params)
     last = estimator.steps[-1][0]
-    if routing_enabled():
+    if splits.routing_enabled():
         head = set()
         if has_head(estimator):
             head = estimator[:-1].get_metadata_routing().consumes("fit_transform", params)
         routed = process_routing(estimator, "fit", **params)[last].fit
         return {name: params[name] for name in head}, dict(routed)
     own = {name.removeprefix(f"{last}__"): value for name, value in params.items()}
-    return (
-        {name: value for name, value in own.items() if "__" in name},
-        {name: value for name, value in own.items() if "__" not in name},
-    )
+    head = {name for name in own if "__" in name}
+    return {k: own[k] for k in own if k in head}, {k: own[k] for k in own if k not in head}
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -428,7 +530,3 @@ def seeded(estimator: Any, seed: int) -> Any:
     params = made.get_params(deep=True)
     free = [k for k in sorted(params) if k.split("__")[-1] == "random_state" and params[k] is None]
     return made.set_params(**{key: int(rng.integers(2**31)) for key in free})
-
-
-def _settings_known(known: bool) -> AbstractContextManager[Any]:
-    return config_context(skip_parameter_validation=True) if known else nullcontext()

@@ -1,72 +1,60 @@
-"""From a race's state to its verdict."""
+"""From a race's state to its verdict: what is known, how certain it is, and what to warn of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
-from math import inf, isfinite, isinf
+from math import inf, isfinite, isinf, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from latebloomer.core.statistics import pooled_noise
+from latebloomer.errors import LearnerError
+from latebloomer.racing.checkpoints.saved_states import SavedStates
+from latebloomer.racing.journal.journal import resume_call
+from latebloomer.racing.learner import Entry, trained
+from latebloomer.racing.progress import print_aside
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.runners.learner_host import LearnerHost
+from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
-from latebloomer.racing.verdict.curve_tests import Finding, check_curves
-from latebloomer.racing.verdict.higher_scores import (
-    highest,
-    resume_advice,
-    warnings_of_scores,
-)
-from latebloomer.racing.verdict.hindsight import Hindsight, hindsight
-from latebloomer.racing.verdict.history import History
+from latebloomer.racing.verdict import history
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
-from latebloomer.racing.verdict.verdict_text import warnings_of
-from latebloomer.session.events import FAILED
+from latebloomer.racing.verdict.verdict_text import highest
+from latebloomer.session import events
+from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
+from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import Certificate, shape_of
 
 Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
 
 
-class Assessment(NamedTuple):
-    """The part of a verdict that needs every pull: slow, so a live page reuses it for a while."""
-
-    certified: bool
-    certificate: str
-    intervals: Intervals  # of each learner's score at the horizon
-    findings: tuple[Finding, ...]
-    hindsight: tuple[Hindsight, ...]
-    half_time: str | None
-    as_of: int  # pulls that were known; 0: nothing was assessed
-
-
-NOT_ASSESSED = Assessment(False, "", {}, (), (), None, 0)
-
-
 def build_verdict(
-    race: RaceState,
-    journal: Path | None,
-    learner: Any = None,
-    assessment: Assessment | None = None,
+    race: RaceState, journal: Path | None, assessment: Mapping[str, Any] | None = None
 ) -> Verdict:
-    """Return the verdict by what is known now; an assessment of earlier pulls can be reused."""
+    """Return the verdict by what is known now; what `assess` returned earlier can be reused."""
     race.need_one_learner()
     session = race.session
-    history = History.of(session, empty=assessment is not None)  # slow for long races
-    known = assess(race) if assessment is None else assessment
+    known = dict(assess(race) if assessment is None else assessment)
+    intervals = known.pop("intervals", {})
     views = [
         replace(one, lower=ends[0], upper=ends[1])
         for one in race.learners()
-        for ends in [known.intervals.get(one.arm, (-inf, inf))]
+        for ends in [intervals.get(one.arm, (-inf, inf))]
     ]
     best, naming = views[0], session.selection
     over = session.over and not session.selection_pending
-    final = over or session.winner is not None
     verdict = Verdict(
+        **known,
         name=best.name,
-        learner=learner,
         score=best.score,
         estimate=best.estimate,
-        selected=Selection(best.name, best.estimate, naming.pulls, naming.at, final),
+        selected=Selection(
+            best.name, best.estimate, naming.pulls, naming.at, over or session.winner is not None
+        ),
         trained=Training(best.score, best.pulls, best.pulls - naming.pulls, over),
         learners=tuple(sorted(views, key=lambda view: view.arm)),
         spent=session.spent,
@@ -74,48 +62,49 @@ def build_verdict(
         horizon=session.horizon,
         over=over,
         reason=_reason(session, race.settings),
-        certified=known.certified,
-        certificate=known.certificate,
-        half_time=known.half_time,
-        hindsight=known.hindsight,
-        findings=known.findings,
-        warnings=(*warnings_of(race), *map(str, known.findings)),
+        warnings=(*warnings_of(race), *map(str, known.get("findings", ()))),
         settings=race.settings.as_dict(),
         versions=versions(),
         journal=None if journal is None else str(journal),
         started=race.started,
         seconds=race.trained_until,
-        history=history,
-        assessed_at=known.as_of,
+        history=history.History.of(session, empty=assessment is not None),  # slow for long races
     )
     if assessment is not None:
         return verdict
     advice = resume_advice(race, journal, highest(verdict)) if over else ""
-    warnings = (*verdict.warnings, *warnings_of_scores(verdict, race))
+    warnings = (*verdict.warnings, *_warnings_of_scores(verdict, race))
     return replace(verdict, advice=advice, warnings=warnings)
 
 
-def assess(race: RaceState) -> Assessment:
-    """Certify, test and replay the curves of a race as they are now."""
-    session, history = race.session, History.of(race.session)
+def assess(race: RaceState) -> dict[str, Any]:
+    """Certify, test and replay the curves of a race as they are now.
+
+    Return the intervals and the fields of a verdict that need every pull. That is slow, so a live
+    page reuses them for a while.
+    """
+    session, settings, seen = race.session, race.settings, history.History.of(race.session)
     naming = session.selection
-    decided = history.upto(naming.at)  # half-time and hindsight are about the selection
-    proof = certificate_of(session, race.settings)
-    intervals = _intervals(proof, history, race.settings)
+    decided = seen.upto(naming.at)  # half-time and hindsight are about the selection
+    proof = certificate_of(session, settings)
+    intervals = {} if proof is None else _intervals(proof, seen, settings)
     # Certificate and tests are about the curves: they use the winner's later pulls too.
-    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(history.rewards())]
+    curves = [x[:0] if i in session.repeats_scores else x for i, x in enumerate(seen.rewards())]
     departed = [naming.departed.get(i) for i in range(len(session.names))]
-    failed = {i for i, how in enumerate(departed) if how == FAILED}
+    failed = {i for i, how in enumerate(departed) if how == events.FAILED}
     leader = decided.leader_at_half(swept=not session.decides_every_pull, without=failed)
-    return Assessment(
-        certified=proof is not None and proof.certified(naming.arm),
-        certificate=_certificate(session, proof, naming.arm, intervals),
-        intervals=intervals,
-        findings=check_curves(session.names, curves, session.maximize),
-        hindsight=hindsight(session.names, decided.rewards(), naming.at, departed),
-        half_time=None if leader is None else session.names[leader],
-        as_of=session.spent,
-    )
+    certified = proof is not None and proof.certified(naming.arm)
+    finding, conditions = _certificate(session, proof, naming.arm, intervals)
+    return {
+        "intervals": intervals,
+        "certified": certified,
+        "certificate": f"{finding} ({conditions})" if conditions else finding,
+        "missing": "" if certified else finding,
+        "findings": history.check_curves(session.names, curves, session.maximize),
+        "hindsight": history.hindsight(session.names, decided.rewards(), naming.at, departed),
+        "half_time": None if leader is None else session.names[leader],
+        "assessed_at": session.spent,
+    }
 
 
 def _reason(session: Session, settings: Settings) -> str:
@@ -127,89 +116,251 @@ def _reason(session: Session, settings: Settings) -> str:
     return f"{text}; {budget - session.budget:,} of {budget:,} were not needed to be certain"
 
 
+def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, name: str) -> Any:
+    """Restore a learner of a race that has ended, in this process, with all of its pulls.
+
+    How many pulls were trained again is printed.
+    """
+    arm = race.names.index(name)
+    done, own = race.session.pulls_of(arm), OwnStates()
+    saved = states.available(arm, done) if done else None
+    host = LearnerHost(arm, entries[arm], own)
+    try:
+        storage = states.storage if saved else None
+        found = host.prepare(done, saved, race.session.scores(arm), storage)
+    finally:
+        own.leave()
+    if isinstance(found, events.PullFailed):
+        error = LearnerError(f"learner {name!r} cannot be restored ({found.reason})")
+        error.add_note(found.details)
+        raise error
+    again = f"; {found.repeated:,} of them were trained again" if found.repeated else ""
+    for text in (f"restored to its {done:,} pulls{again}", *found.notes):
+        print_aside(f"{name}: {text}")
+    return trained(host.learner)
+
+
 # --- the certificate in words ---
 
 
-def _intervals(proof: Certificate | None, history: History, settings: Settings) -> Intervals:
+def _intervals(proof: Certificate, seen: history.History, settings: Settings) -> Intervals:
     """Return the certificate's bounds, in scores.
 
     If no limit of the scores is known, a bound beyond the observed scores by more than their
     spread says nothing: it becomes infinite.
     """
-    if proof is None:
-        return {}
-    seen, bounds = history.scores, settings.score_bounds or (-inf, inf)
-    spread = float(seen.max() - seen.min())
-    least = -inf if isfinite(bounds[0]) else float(seen.min()) - spread
-    most = inf if isfinite(bounds[1]) else float(seen.max()) + spread
+    bounds = settings.score_bounds or (-inf, inf)
+    low, high = float(seen.scores.min()), float(seen.scores.max())
+    least = -inf if isfinite(bounds[0]) else low - (high - low)
+    most = inf if isfinite(bounds[1]) else high + (high - low)
     found = {}
-    for i, (low, high) in enumerate(zip(proof.lower.tolist(), proof.upper.tolist(), strict=True)):
-        lower, upper = (low, high) if history.sign > 0 else (-high, -low)
+    for i, ends in enumerate(zip(proof.lower.tolist(), proof.upper.tolist(), strict=True)):
+        lower, upper = ends if seen.sign > 0 else (-ends[1], -ends[0])
         found[i] = -inf if lower < least else lower, inf if upper > most else upper
     return found
 
 
 def _certificate(
     session: Session, proof: Certificate | None, best: int, intervals: Intervals
-) -> str:
-    """Return that the winner is certified, or what is missing, by name."""
+) -> tuple[str, str]:
+    """Return that the winner is certified, or what is missing, by name; and on what conditions."""
+    names, missing = session.names, "not certified: "
     if proof is None:
-        return "not certified: no learner has the three pulls that a noise estimate needs"
-    tied = _tied(session, best)
+        return f"{missing}no learner has the three pulls that a noise estimate needs", ""
+    estimates, shape = session.selection.estimates, shape_of(session.maximize)
+    tied = [i for i, value in estimates.items() if i != best and value == estimates[best]]
     if tied:
-        return f"a tie: {session.names[best]} and {tied} have the same estimate"
+        others = " and ".join(names[i] for i in tied)
+        return f"a tie: {names[best]} and {others} have the same estimate", ""
     if proof.contradicted:
-        names = ", ".join(session.names[i] for i in proof.contradicted)
-        return (
-            f"not certified: the scores of {names} contradict the assumptions (curves that "
-            f"{shape_of(session.maximize)})"
-        )
+        doubted = ", ".join(names[i] for i in proof.contradicted)
+        text = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
+        return missing + text, ""
     rival = proof.rival(best)
     if rival is None:
-        return f"not certified: no other learner is left to compare {session.names[best]} with"
-    return f"{_finding(session, proof, best, rival, intervals)} ({_conditions(session, proof)})"
-
-
-def _tied(session: Session, best: int) -> str:
-    estimates = session.selection.estimates
-    alike = [i for i, value in estimates.items() if i != best and value == estimates[best]]
-    return " and ".join(session.names[i] for i in alike)
-
-
-def _conditions(session: Session, proof: Certificate) -> str:
-    failed = " and ".join(session.names[i] for i in sorted(proof.lost))
-    without = f"; {failed} failed and cannot be kept" if failed else ""
-    return (
-        f"with probability {1 - proof.delta:g} if curves {shape_of(session.maximize)} and the "
-        f"noise level is {proof.noise:.3g}, as estimated{without}"
+        return f"{missing}no other learner is left to compare {names[best]} with", ""
+    failed = " and ".join(names[i] for i in sorted(proof.lost))
+    conditions = (
+        f"with probability {1 - proof.delta:g} if curves {shape} and the noise level is "
+        f"{proof.noise:.3g}, as estimated{f'; {failed} failed and cannot be kept' * bool(failed)}"
     )
+    at = f"at {proof.horizon} pulls"
+    if proof.certified(best):
+        lead = float(proof.lower[best]) - float(proof.upper[rival])
+        text = f"{names[best]} is best {at}, at least {lead:.4g} ahead of {names[rival]}"
+        return f"certified: {text}", conditions
+    return missing + _in_the_way(session, proof, best, rival, intervals, at), conditions
 
 
-def _finding(
-    session: Session, proof: Certificate, best: int, rival: int, intervals: Intervals
+def _in_the_way(
+    session: Session, proof: Certificate, best: int, rival: int, intervals: Intervals, at: str
 ) -> str:
-    name, other, at = session.names[best], session.names[rival], f"at {proof.horizon} pulls"
-    sure, reach = float(proof.lower[best]), float(proof.upper[rival])
-    if sure > reach:
-        return f"certified: {name} is best {at}, at least {sure - reach:.4g} ahead of {other}"
-    if isinf(sure) or isinf(reach):
-        few = best if isinf(sure) else rival
-        if few in session.repeats_scores:
-            return (
-                f"not certified: pulls of {session.names[few]} repeat scores, so their noise is "
-                "unknown"
-            )
-        return (
-            f"not certified: {session.names[few]} has too few pulls to say anything about {at[3:]}"
-        )
+    name, other = session.names[best], session.names[rival]
+    for arm, bound in ((best, proof.lower[best]), (rival, proof.upper[rival])):
+        if isinf(bound) and arm in session.repeats_scores:
+            return f"pulls of {session.names[arm]} repeat scores, so their noise is unknown"
+        if isinf(bound):
+            return f"{session.names[arm]} has too few pulls to say anything about {at[3:]}"
     worst, top = (0, 1) if session.maximize else (1, 0)
     could, certain = intervals[rival][top], intervals[best][worst]
     if isinf(could):
         return (
-            f"not certified: nothing bounds {other} {at}, as no limit is known for this score; "
+            f"nothing bounds {other} {at}, as no limit is known for this score; "
             "pass score_range=(0, 1)"
         )
     only = "" if isinf(certain) else f", while {name} is only guaranteed {certain:.4g}"
-    return (
-        f"not certified: within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
+    return f"within its 95 % bounds, {other} could still reach {could:.4g} {at}{only}"
+
+
+# --- warnings ---
+
+CLOSE = 0.05  # a time-based race ends within this share of its time, if pulls are shorter
+NO_BOUND = "No bound of the policy is claimed, and the certificate covers all counts of pulls"
+COSTLY = 1.0  # no cost warning below this many seconds of training in total
+HALF = 0.5  # of the time, taken by one learner
+TENFOLD = 10.0  # between the shortest pull and the longest
+FAR = 4.0  # standard errors beyond which a higher score is also a warning
+NOISE_PULLS = 3  # pulls that a noise estimate needs
+
+
+def warnings_of(race: RaceState) -> list[str]:
+    """Return what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
+    names, found = race.session.names, []
+    for note in race.notes:
+        match note:
+            case events.Extended():
+                found.append(f"{note.why} {NO_BOUND}")
+            case events.LearnerLeft():
+                how = " failed" if note.how == events.FAILED else ""
+                found.append(f"{names[note.arm]}{how}: {note.why}")
+            case events.WarningNoted():
+                whose = "" if note.arm is None else f"{names[note.arm]}: "
+                found.append(f"{whose}{note.text}")
+    lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
+    kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
+    for arm, n, ended in sorted(kinds):
+        if arm not in lost:
+            what = "was interrupted" if ended else "failed and was made again"
+            found.append(f"{names[arm]}: pull {n} {what}")
+    return [*found, *_missed_time(race), *_small_budget(race), *unequal_costs(race)]
+
+
+def _small_budget(race: RaceState) -> list[str]:
+    session, budget = race.session, race.session.selection.budget
+    least, why = session.policy.advised_budget(len(session.names))
+    if race.settings.horizon is not None or least <= budget:
+        return []
+    of = f" of {session.budget} to select the winner" if race.settings.winner_share else ""
+    return [f"the budget of {budget} pulls{of} is small: {least} are recommended ({why})"]
+
+
+def _missed_time(race: RaceState) -> list[str]:
+    """Return by how much a time-based race missed its time, and what took it."""
+    longest, seconds = race.longest_pull, race.settings.seconds
+    if seconds is None:
+        return []
+    if race.session.over and abs(race.elapsed - seconds) > CLOSE * seconds:
+        failing = sum(failure.seconds for failure in race.failures)
+        spent = {"counted pulls": sum(race.seconds), "building learners": race.building_seconds,
+                 "failed pulls": failing}  # fmt: skip
+        took = ", ".join(f"{what} {time:.3g} s" for what, time in spent.items() if time > 0)
+        return [f"the race took {race.elapsed:.3g} s of its {seconds:g} s ({took}; the longest "
+                f"pull {longest:.3g} s), more than {CLOSE:.0%} off"]  # fmt: skip
+    if longest <= CLOSE * seconds:
+        return []
+    return [f"one pull took {longest:.3g} s, {longest / seconds:.0%} of the {seconds:g} s given: "
+            f"the race cannot keep its time to {CLOSE:.0%}"]  # fmt: skip
+
+
+def unequal_costs(race: RaceState) -> list[str]:
+    """Return a warning, with numbers and what to set, if few learners took most of the time.
+
+    A learner that stays has more pulls than the others, so the length of pulls counts: one learner
+    takes more than half of the time at twice the mean time per pull, or pulls differ tenfold.
+    """
+    total, pulls = sum(race.seconds), race.session.pulls
+    paces = {i: race.seconds[i] / n for i, n in enumerate(pulls) if n}
+    if total < COSTLY or len(paces) < 2:
+        return []
+    dear, cheap = max(paces, key=lambda i: paces[i]), min(paces, key=lambda i: paces[i])
+    apart = paces[dear] > TENFOLD * paces[cheap]
+    greedy = race.seconds[dear] > HALF * total and paces[dear] * sum(pulls) > 2 * total
+    if not (apart or greedy):
+        return []
+    advice = (
+        "Each pull is the same share of a full training, and this training is longer. Shorten "
+        "it (full_steps=), or race such learners separately"
+        if race.shares
+        else "If steps differ, trainings=3 with full_steps={...} makes a pull the same share of "
+        "each learner's full training"
     )
+    return [f"{race.names[dear]} took {race.seconds[dear]:.3g} of the {total:.3g} s of training, "
+            f"{paces[dear]:.3g} s a pull; {race.names[cheap]} took {paces[cheap]:.3g} s a pull. "
+            f"{advice}"]  # fmt: skip
+
+
+def _warnings_of_scores(verdict: Verdict, race: RaceState) -> list[str]:
+    """Return a warning if another learner's late mean is higher by more than 4 standard errors."""
+    best, other = verdict[verdict.name], highest(verdict)
+    if other.leads or {best.arm, other.arm} & race.session.repeats_scores:
+        return []
+    curves = [verdict.history.scores_of(one.arm) for one in (best, other)]
+    if min(map(len, curves)) < NOISE_PULLS:
+        return []
+    ours, theirs = map(history.late, curves)
+    gap = verdict.history.sign * (theirs.mean() - ours.mean())
+    error = sqrt(sum(pooled_noise([x]) ** 2 / len(history.late(x)) for x in curves))
+    if not gap > FAR * error:
+        return []
+    many = "over 1000" if gap > 1000 * error else f"{gap / error:.0f}"
+    return [
+        f"{other.name} was ahead of {best.name} by {gap:.3g}, {many} standard errors, when it was "
+        "last trained: in recorded races such a learner was truly better about half of the time. "
+        f"verdict.load({other.name!r}) returns it"
+    ]
+
+
+# --- how to train another learner further ---
+
+MOST_PULLS = 20_000  # of an extended race that is run to see which learners it trains: 0.1 s
+
+
+def resume_advice(race: RaceState, journal: Path | None, other: LearnerView) -> str:
+    """Return the call that trains another learner further; empty if its plan would not."""
+    session, settings = race.session, race.settings
+    if journal is None or settings.seconds is not None or not other.left_at:
+        return ""
+    one, trainings = settings.pulls_per_training, settings.trainings
+    if one is not None and trainings is not None:
+        budget, more = round((trainings + 1) * one), f"trainings={trainings + 1:g}"
+    else:
+        budget, more = 2 * session.budget, f"budget={2 * session.budget}"
+    if not _would_train(session, other.arm, budget):
+        return ""
+    call = resume_call(journal).removesuffix(")")
+    return f"Train {other.name} further with {call}, {more})."
+
+
+def _would_train(session: Session, arm: int, budget: int) -> bool:
+    """Run the extended session, if curves rise to their estimates, until the arm is pulled."""
+    views = {view.arm: view for view in session.standings()}
+    left = budget - session.spent if session.winner is not None else budget
+    after, before = deepcopy(session), session.pulls_of(arm)
+    reserved = set_aside(left, session.winner_share)
+    after.apply(events.Extended(budget, budget - reserved, session.horizon))
+    for _ in range(MOST_PULLS):
+        if after.pulls_of(arm) > before:
+            return True
+        if after.over or arm not in after.racing:
+            return False
+        due = after.ask()
+        after.tell(due, _expected(views[due], after.pulls_of(due) + 1))
+    return False
+
+
+def _expected(one: LearnerView, pull: int) -> float:
+    """Return the score of a later pull: on the line from the last score to the estimate."""
+    if one.forecast is None or one.forecast.at <= one.pulls:
+        return one.score if one.pulls else 0.0
+    way = min(1.0, (pull - one.pulls) / (one.forecast.at - one.pulls))
+    return one.score + way * (one.estimate - one.score)

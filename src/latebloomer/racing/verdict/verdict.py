@@ -11,16 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latebloomer._util.atomic_files import File, need_different, write_file
-from latebloomer._util.tables import data_frame
-from latebloomer._util.text import reason_of
+from latebloomer._util.text import data_frame, reason_of
 from latebloomer.errors import LearnerError, UnknownName
-from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in, varying_settings
-from latebloomer.racing.verdict.curve_tests import Finding
-from latebloomer.racing.verdict.higher_scores import highest, standing
-from latebloomer.racing.verdict.hindsight import Hindsight
-from latebloomer.racing.verdict.history import History
-from latebloomer.racing.verdict.verdict_text import brief, details
+from latebloomer.racing.verdict.history import Finding, Hindsight, History
+from latebloomer.racing.verdict.verdict_text import brief, details, highest, standing
 from latebloomer.session.learner_view import LearnerView
 
 if TYPE_CHECKING:
@@ -63,7 +58,7 @@ class Training:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Which learner to keep, why, and how certain that is. `print` it.
 
@@ -96,7 +91,9 @@ class Verdict:
     certified : bool
         Whether it is proved best at the horizon, under the stated assumptions.
     certificate : str
-        What is certified, or what is missing.
+        What is certified, or what is missing, and on what conditions.
+    missing : str
+        What is missing for a certificate; empty if the winner is certified.
     half_time : str | None
         Learner that led when half of the pulls were spent.
     hindsight : tuple[Hindsight, ...]
@@ -126,7 +123,7 @@ class Verdict:
     """
 
     name: str
-    learner: Any = field(repr=False)
+    learner: Any = field(default=None, repr=False)
     score: float
     estimate: float
     selected: Selection
@@ -137,11 +134,12 @@ class Verdict:
     horizon: int
     over: bool
     reason: str
-    certified: bool
-    certificate: str
-    half_time: str | None
-    hindsight: tuple[Hindsight, ...]
-    findings: tuple[Finding, ...]
+    certified: bool = False
+    certificate: str = ""
+    missing: str = ""
+    half_time: str | None = None
+    hindsight: tuple[Hindsight, ...] = ()
+    findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...]
     settings: Mapping[str, Any] = field(repr=False)
     versions: Mapping[str, str] = field(repr=False)
@@ -149,7 +147,7 @@ class Verdict:
     started: float | None
     seconds: float
     history: History = field(repr=False)
-    assessed_at: int
+    assessed_at: int = 0
     advice: str = ""
     loader: Callable[[str], Any] | None = field(default=None, repr=False)
 
@@ -176,7 +174,7 @@ class Verdict:
 
     def curve(self, name: str) -> list[float]:
         """Return a learner's scores, pull by pull."""
-        return [float(x) for x in self.history.scores_of(self.history.names.index(name))]
+        return self.history.scores_of(self.history.names.index(name)).tolist()
 
     @property
     def policy(self) -> str:
@@ -211,17 +209,11 @@ class Verdict:
         if name == self.name and self.learner is not None:
             return self.learner
         if self.loader is None:
-            call = "resume(journal, learners)"
             raise LearnerError(
                 f"Learner {name!r} cannot be restored from a journal alone. Call "
-                f"{call}.load({name!r}) with the learners of the race."
+                f"resume(journal, learners).load({name!r}) with the learners of the race."
             )
         return self.loader(name)
-
-    @property
-    def journal_line(self) -> str:
-        """Where every pull is recorded."""
-        return "No journal." if self.journal is None else f"Journal: {near(Path(self.journal))}"
 
     def __getitem__(self, name: str) -> LearnerView:
         return next(one for one in self.learners if one.name == name)
@@ -298,14 +290,14 @@ class Verdict:
         ax : Any
             Axes to draw on. Default: a new figure.
         """
-        from latebloomer.racing.verdict.race_plots import plot
+        from latebloomer.racing.verdict.pictures import plot
 
         return plot(self, kind, ax)
 
     def report(self, path: File) -> Path:
         """Write one self-contained HTML file."""
         from latebloomer.page.race_html import race_html
-        from latebloomer.racing.verdict.page_data import page_data
+        from latebloomer.racing.verdict.pictures import page_data
 
         self._need_other_than_journal(path)
         return write_file(path, race_html(page_data(self)))
@@ -313,7 +305,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         """Return the verdict, the curves and the learners, for a notebook."""
         from latebloomer.page.race_html import race_cell
-        from latebloomer.racing.verdict.page_data import page_data
+        from latebloomer.racing.verdict.pictures import page_data
 
         return race_cell(page_data(self))
 

@@ -1,5 +1,5 @@
 """Race the configurations of a study: `pip install "latebloomer[optuna]"`."""
 
-from latebloomer.integrations.hosts.optuna_study import race_study
+from latebloomer.integrations.optuna import race_study
 
 __all__ = ["race_study"]

@@ -12,14 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from latebloomer.errors import SettingError
-from latebloomer.integrations.hosts.hosted_race import (
-    END,
-    GO_ON,
-    WAIT,
-    HostedRace,
-    need_count,
-)
-from latebloomer.integrations.library_learner import library, need_reported
+from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace
+from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
@@ -27,15 +21,9 @@ from latebloomer.session.events import FAILED, FINISHED
 __all__ = ["RaceCallback", "RaceScheduler"]
 
 
-def _base(module: str, name: str) -> Any:
-    try:
-        return getattr(import_module(f"syne_tune.{module}"), name)
-    except ImportError:  # the first scheduler that is made raises the error
-        return object
-
-
-Scheduler: Any = _base("optimizer.scheduler", "TrialScheduler")
-Callback: Any = _base("tuner_callback", "TunerCallback")
+Scheduler: Any = base_class("syne_tune.optimizer.scheduler", "TrialScheduler")
+Suggestion: Any = base_class("syne_tune.optimizer.scheduler", "TrialSuggestion")
+Callback: Any = base_class("syne_tune.tuner_callback", "TunerCallback")
 STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
 WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
 
@@ -84,7 +72,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
     --------
     ::
 
-        from latebloomer.integrations.hosts.syne_tune import RaceScheduler
+        from latebloomer.integrations.syne_tune import RaceScheduler
         from syne_tune.config_space import uniform
 
         scheduler = RaceScheduler(
@@ -115,19 +103,17 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         self.race = HostedRace(n_trials, journal, maximize=not do_minimize, seed=seed, **settings)
         self.config_space, self.metric, self.do_minimize = config_space, metric, do_minimize
         self.time_attr, self.max_resource_attr = time_attr, max_resource_attr
-        self._searcher = self._made(searcher, {"random_seed": seed, **(searcher_kwargs or {})})
+        self._searcher = searcher
+        if isinstance(searcher, str):
+            factory = import_module("syne_tune.optimizer.schedulers.searchers.searcher_factory")
+            options = {"random_seed": seed, **(searcher_kwargs or {})}
+            self._searcher = factory.searcher_factory(searcher, config_space, **options)
         self._started = 0  # trials, in this process
         self._caps: dict[int, int] = {}  # the result up to which each running trial trains
         self._paused: set[int] = set()
         self._worker_times: dict[int, float] = {}  # of each trial's last result
         self._tuner: Any = None  # by the callback
         self._workers = 1
-
-    def _made(self, searcher: Any, options: dict[str, Any]) -> Any:
-        if not isinstance(searcher, str):
-            return searcher
-        factory = import_module("syne_tune.optimizer.schedulers.searchers.searcher_factory")
-        return factory.searcher_factory(searcher, self.config_space, **options)
 
     def verdict(self) -> Verdict:
         """Return which trial to keep, and why."""
@@ -139,88 +125,68 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def is_over(self, status: Any = None) -> bool:
         """Return whether the race has finished: a tuner's `stop_criterion`."""
-        return self.race.over
+        return self.race.session.over
 
     # --- what Syne Tune asks ---
 
     def suggest(self) -> Any:
         """Start the next trial, or resume one that may train; None if the race has finished."""
-        suggestion = None
-        while not self.race.over and suggestion is None:
-            if self._started < len(self.race.names):
-                suggestion = self._start(self._started)
-            else:
-                suggestion = self._resume(self._wanted())
-        return suggestion
-
-    def _start(self, arm: int) -> Any:
-        config = self._config(arm)
-        self._started += 1
-        if config is None:
+        while not self.race.session.over:
+            arm = self._started
+            if arm == len(self.race.names):
+                return self._resume(self._wanted())
+            self._started += 1
+            if self._has_config(arm):
+                return Suggestion.start_suggestion(self._capped(arm))
             self.race.leave(arm, FAILED, "the searcher has no configuration for it")
-            return None
-        return self._suggestion().start_suggestion(self._capped(arm, config))
+        return None
 
-    def _config(self, arm: int) -> dict[str, Any] | None:
-        """Return the configuration of a trial: that before a kill, or the searcher's proposal."""
+    def _has_config(self, arm: int) -> bool:
+        """Return whether a trial has a configuration: that before a kill, or a new proposal."""
         if arm in self.race.state.trials:
-            return dict(self.race.state.trials[arm].config)
+            return True
         config = self._searcher.suggest()
-        if config is None:
-            return None
-        spaces = import_module("syne_tune.config_space")
-        config = spaces.cast_config_values(config, self.config_space)
-        config = spaces.postprocess_config(config, self.config_space)
-        self.race.assign(str(arm), config)
-        return dict(self.race.state.trials[arm].config)
+        if config is not None:
+            spaces = import_module("syne_tune.config_space")
+            config = spaces.cast_config_values(config, self.config_space)
+            self.race.assign(str(arm), spaces.postprocess_config(config, self.config_space))
+        return config is not None
 
-    def _capped(self, arm: int, config: dict[str, Any]) -> dict[str, Any]:
-        """Add the result at which a trial ends; one that may not train repeats its results."""
-        self._caps[arm] = (
-            self.race.level(arm)
-            if self.race.next_of(arm) == GO_ON
-            else max(1, self.race.session.pulls_of(arm))
-        )
+    def _capped(self, arm: int) -> dict[str, Any]:
+        """Return a configuration with the result at which its trial ends.
+
+        A trial that may not train repeats its results.
+        """
+        waits = self.race.next_of(arm) != GO_ON
+        cap = max(1, self.race.session.pulls_of(arm)) if waits else self.race.level(arm)
+        self._caps[arm] = cap
         self._paused.discard(arm)
-        return {**config, self.max_resource_attr: self._caps[arm]}
+        return {**self.race.state.trials[arm].config, self.max_resource_attr: cap}
 
     def _wanted(self) -> list[int]:
         return [arm for arm in sorted(self._paused) if self.race.next_of(arm) == GO_ON]
 
     def _resume(self, wanted: list[int]) -> Any:
         if not wanted:
-            raise SettingError(
-                "a worker is free, but its trials wait for others at the level of this phase: "
-                "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
-            )
-        arm = wanted[0]
-        config = dict(self.race.state.trials[arm].config)
-        return self._suggestion().resume_suggestion(arm, self._capped(arm, config))
-
-    @staticmethod
-    def _suggestion() -> Any:
-        return import_module("syne_tune.optimizer.scheduler").TrialSuggestion
+            cure = "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
+            raise SettingError(f"a worker is free, but its trials wait for others: {cure}")
+        return Suggestion.resume_suggestion(wanted[0], self._capped(wanted[0]))
 
     def on_trial_result(self, trial: Any, result: Mapping[str, Any]) -> str:
         """Count a result; a trial is paused at its level, and stopped if it was dropped."""
         arm = int(trial.trial_id)
-        n = need_count(need_reported(self.time_attr, result), self.time_attr)
-        seconds = self._seconds(arm, float(result.get(WORKER_TIME, 0.0)))
-        now = self.race.on_event(arm, n, need_reported(self.metric, result), seconds)
-        if now == GO_ON and n >= self._caps[arm]:
-            now = WAIT  # its script ends here, and is started again for the next phase
-        if now != GO_ON:
+        before, now = self._worker_times.get(arm, 0.0), float(result.get(WORKER_TIME, 0.0))
+        self._worker_times[arm] = now
+        seconds = now - before if now >= before else now  # a new script starts at 0
+        said = self.race.on_result(arm, result, self.time_attr, self.metric, seconds)
+        if said == GO_ON and result[self.time_attr] >= self._caps[arm]:
+            said = WAIT  # its script ends here, and is started again for the next phase
+        if said != GO_ON:
             self._caps.pop(arm, None)
-        if now == WAIT:
+        if said == WAIT:
             self._paused.add(arm)
         self.fit_workers()
-        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[now]
-
-    def _seconds(self, arm: int, worker_time: float) -> float:
-        """Return the time of a result, from the time since the trial's script was started."""
-        before = self._worker_times.get(arm, 0.0)
-        self._worker_times[arm] = worker_time
-        return worker_time - before if worker_time >= before else worker_time  # a new script
+        return {GO_ON: "CONTINUE", WAIT: "PAUSE", END: "STOP"}[said]
 
     def on_trial_complete(self, trial: Any, result: Mapping[str, Any]) -> None:
         """Let a script that ended before its level keep its place by its scores."""
@@ -232,8 +198,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def _gone(self, arm: int, how: str, why: str) -> None:
         self._caps.pop(arm, None)
-        if self.race.next_of(arm) != END:
-            self.race.leave(arm, how, why)
+        self.race.leave(arm, how, why)
         self.fit_workers()
 
     def metric_names(self) -> list[str]:
@@ -246,12 +211,9 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def metadata(self) -> dict[str, Any]:
         """Return what Syne Tune keeps with the results."""
-        return {
-            "scheduler_name": type(self).__name__,
-            "scheduler_kwargs": {"policy": repr(self.race.settings.policy),
-                                 "journal": str(self.race.place)},
-            "metric_names": self.metric_names(), "metric_mode": self.metric_mode(),
-        }  # fmt: skip
+        own = {"policy": repr(self.race.settings.policy), "journal": str(self.race.place)}
+        metric = {"metric_names": self.metric_names(), "metric_mode": self.metric_mode()}
+        return {"scheduler_name": type(self).__name__, "scheduler_kwargs": own, **metric}
 
     # --- several workers ---
 
@@ -277,7 +239,7 @@ class RaceCallback(Callback):  # type: ignore[misc]
     --------
     ::
 
-        from latebloomer.integrations.hosts.syne_tune import RaceCallback
+        from latebloomer.integrations.syne_tune import RaceCallback
         from syne_tune.results_callback import StoreResultsCallback
 
         callbacks = [RaceCallback(), StoreResultsCallback()]  # of a `Tuner`

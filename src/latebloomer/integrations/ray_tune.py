@@ -7,31 +7,19 @@ Ray Tune does not save its schedulers. The journal is the state of this one: aft
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from dataclasses import replace
 from typing import Any
 
-from latebloomer.errors import SettingError
-from latebloomer.integrations.hosts.hosted_race import (
-    END,
-    WAIT,
-    HostedRace,
-    need_count,
-    need_maximize,
-)
-from latebloomer.integrations.library_learner import library, need_reported
+from latebloomer.errors import SettingError, require
+from latebloomer.integrations.hosted_race import END, WAIT, HostedRace
+from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
 __all__ = ["RaceScheduler"]
 
-try:
-    Base: Any = import_module("ray.tune.schedulers").FIFOScheduler
-except ImportError:  # the first scheduler that is made raises the error
-    Base = object
-
-COUNTER = "training_iteration"
-GONE = "its trial is gone"
+Base: Any = base_class("ray.tune.schedulers", "FIFOScheduler")
 
 
 class RaceScheduler(Base):  # type: ignore[misc]
@@ -70,7 +58,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
 
         from pathlib import Path
 
-        from latebloomer.integrations.hosts.ray_tune import RaceScheduler
+        from latebloomer.integrations.ray_tune import RaceScheduler
         from ray import tune
 
         class Curve(tune.Trainable):
@@ -108,28 +96,14 @@ class RaceScheduler(Base):  # type: ignore[misc]
         *,
         metric: str | None = None,
         mode: str | None = None,
-        time_attr: str = COUNTER,
+        time_attr: str = "training_iteration",
         **settings: Any,
     ) -> None:
-        self._tune = library("ray.tune", "trials of Ray Tune", "tune")
+        library("ray.tune", "trials of Ray Tune", "tune")
         super().__init__()
         self._metric, self._mode, self._time_attr = metric, mode, time_attr
-        self._asked: dict[str, Any] = {"n_trials": n_trials, "journal": journal, **settings}
         self._arms: dict[str, int | None] = {}  # by trial, in this process
-        self._race: HostedRace | None = None
-        self._make_race(mode or "max")  # raises errors before anything is started
-
-    def _make_race(self, mode: str) -> HostedRace:
-        return HostedRace(**self._asked, maximize=need_maximize(mode))
-
-    @property
-    def race(self) -> HostedRace:
-        """The race in the journal."""
-        if self._race is None:
-            if self._mode is None:
-                raise SettingError("mode=None, but a race needs one: TuneConfig(mode='max')")
-            self._race = self._make_race(self._mode)
-        return self._race
+        self.race = HostedRace(n_trials, journal, **settings)  # the direction comes with the mode
 
     def verdict(self) -> Verdict:
         """Return which trial to keep, and why."""
@@ -149,7 +123,10 @@ class RaceScheduler(Base):  # type: ignore[misc]
         self._metric, self._mode = self._metric or metric, self._mode or mode
         if self._metric is None:
             raise SettingError("metric=None, but a race needs one: TuneConfig(metric='accuracy')")
-        return bool(self.race)
+        require(self._mode in ("max", "min"), "mode", self._mode, "'max' or 'min'",
+                "it says which scores are better")  # fmt: skip
+        self.race.settings = replace(self.race.settings, maximize=self._mode == "max")
+        return True
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
         """Find the trial's arm; a trial that may not train now waits, or is ended."""
@@ -173,9 +150,8 @@ class RaceScheduler(Base):  # type: ignore[misc]
         arm = self._arms.get(trial.trial_id)
         if arm is None:
             return str(self.STOP)
-        n = need_count(need_reported(self._time_attr, result), self._time_attr)
-        score = need_reported(str(self._metric), result)
-        now = self.race.on_event(arm, n, score, float(result.get("time_this_iter_s", 0.0)))
+        seconds = float(result.get("time_this_iter_s", 0.0))
+        now = self.race.on_result(arm, result, self._time_attr, str(self._metric), seconds)
         return str({END: self.STOP, WAIT: self.PAUSE}.get(now, self.CONTINUE))
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: Any) -> None:
@@ -196,7 +172,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
 
     def _leave(self, trial: Any, how: str, why: str) -> None:
         arm = self._arms.get(trial.trial_id)
-        if arm is not None and self.race.next_of(arm) != END:
+        if arm is not None:
             self.race.leave(arm, how, why)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
@@ -219,12 +195,15 @@ class RaceScheduler(Base):  # type: ignore[misc]
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
                 came = arm in self.race.state.trials
-                self.race.leave(arm, FAILED, GONE if came else "no trial came for it")
+                self.race.leave(
+                    arm, FAILED, "its trial is gone" if came else "no trial came for it"
+                )
 
     def debug_string(self) -> str:
         """Return the progress of the race in one line."""
-        return str(self.race)
+        racing, names = self.race.session.racing, self.race.names
+        return f"latebloomer: {len(racing)} of {len(names)} trials; {self.race.session.reason}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the race, which is in the journal."""
-        return {**vars(self), "_race": None, "_arms": {}, "_tune": None}
+        """Return the attributes without the trials, which are in the journal."""
+        return {**vars(self), "_arms": {}}

@@ -12,22 +12,29 @@ import os
 import re
 import uuid
 from collections.abc import Mapping
-from math import inf
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
+from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
-from latebloomer.policies.registry import default_or_named, is_auto
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import EventLog
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
-from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.same_race import holds_race, need_same, need_same_settings
-from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.time_budget import Stopwatch
+from latebloomer.racing.race_state import RaceState, fresh_session
+from latebloomer.racing.settings import (
+    holds_race,
+    need_same,
+    need_same_settings,
+    process_name,
+    race_in,
+    settings_of,
+    versions,
+)
+from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
@@ -59,34 +66,24 @@ class HostedRace:
         seed: int = 0,
         maximize: bool = True,
     ) -> None:
-        require(need_whole("n_trials", n_trials) >= 2, "n_trials", n_trials, "at least 2",
-                "with one there is nothing to choose")  # fmt: skip
+        need_several("n_trials", n_trials)
         if trainings is not None and full_steps is None:
-            raise SettingError(
-                f"trainings={trainings} also needs full_steps=, the number of results that a "
-                "trial reports in a full training"
-            )
-        self.place = _file(journal)
+            raise SettingError(f"trainings={trainings} also needs full_steps=, in results")
+        named = isinstance(journal, str | os.PathLike) and not names_folder(journal)
+        require(named, "journal", journal, "a file", "after a kill the race continues from it")
+        self.place = Path(journal).absolute()
         self.names = tuple(f"trial {k}" for k in range(n_trials))
-        units = units_of(
-            dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
-        )
-        self.settings = Settings(
-            policy=default_or_named(policy), auto=is_auto(policy), budget=units.budget,
-            horizon=units.horizon, seed=seed, maximize=maximize, min_pulls=min_pulls,
-            trainings=trainings, **units.settings,
-        )  # fmt: skip
+        arms = dict.fromkeys(self.names)
+        units = units_of(arms, budget, horizon, trainings, full_steps, full_steps)
+        own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
+        self.settings = settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
         self._journal: EventLog | None = None
         self._clock = Stopwatch()
         self._seen: set[int] = set()  # arms whose trials were met in this process
-        self._crowded = False  # whether there were more trials than arms
-        self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
-        need_phases(RaceState(self._created(), self.settings.policy).session)
-
-    def _created(self) -> events.Created:
-        return events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
+        self._warned: set[int | None] = set()  # arms, and None for the race
+        need_phases(fresh_session(self.settings, self.names))
 
     # --- the journal ---
 
@@ -103,36 +100,28 @@ class HostedRace:
         return self._state
 
     def _taken_up(self) -> RaceState:
-        if not holds_race(self.place):
-            created = self._created()
+        if holds_race(self.place):
+            need_same_settings(self.place, self.settings, self._policy)
+            known, advice = race_in(self.place).names, "Give the same, or another journal=."
+            need_same(self.place, {"n_trials": len(known)}, {"n_trials": len(self.names)}, advice)
+            self._journal = files.reopen(self.place)
+        else:
             make_folder(self.place.parent)
+            created = events.Created(uuid.uuid4().hex[:12], self.settings.as_dict(), self.names)
             self._journal = files.create(self.place, created)
-            state = RaceState(created, self.settings.policy)
-            state.started = next(self._journal.read()).at
-            return state
-        need_same_settings(self.place, self.settings, self._policy)
-        self._journal = files.reopen(self.place)
-        state = RaceState.replayed(self._journal.read(), self._policy)
-        try:
-            known, asked = {"n_trials": len(state.names)}, {"n_trials": len(self.names)}
-            need_same(self.place, known, asked, "Give the same to resume it, or another journal=.")
-        except BaseException:
-            self.close()
-            raise
-        return state
+        return RaceState.replayed(self._journal.read(), self._policy)
 
     @property
     def session(self) -> Session:
         return self.state.session
 
-    def record(self, *happened: events.Event) -> None:
-        """Write events to the journal, then apply them to the race."""
+    def record(self, event: events.Event) -> None:
+        """Write an event to the journal, then apply it to the race."""
         state = self.state
-        if self._journal is not None:
-            self._journal.append(*happened, elapsed=self._clock.elapsed)
         state.elapsed = self._clock.elapsed
-        for event in happened:
-            state.apply(event)
+        if self._journal is not None:
+            self._journal.append(event, elapsed=state.elapsed)
+        state.apply(event)
 
     def close(self) -> None:
         """Close the journal; what is known stays."""
@@ -142,7 +131,7 @@ class HostedRace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the race, which is in the journal."""
-        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_doubted": set()}
+        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_warned": set()}
 
     # --- trials ---
 
@@ -150,19 +139,28 @@ class HostedRace:
         """Return the arm of a trial: its arm before a kill, else the next, or None."""
         known, plain = self.state.trials, plain_config(config)
         same = [arm for arm, one in known.items() if arm not in self._seen and one.config == plain]
-        named = [arm for arm in same if known[arm].trial == trial]
-        free = (arm for arm in range(len(self.names)) if arm not in known)
-        arm = next(iter([*named, *same]), None)
-        if arm is None and (arm := next(free, None)) is not None:
-            self.record(events.Assigned(arm, trial, plain))
+        same.sort(key=lambda arm: known[arm].trial != trial)
+        free = [arm for arm in range(len(self.names)) if arm not in known]
+        arm = next(iter([*same, *free]), None)
         if arm is not None:
             self._seen.add(arm)
-        elif not self._crowded and not self.over:
-            self._crowded = True
-            self.record(
-                events.WarningNoted(None, f"{trial} and other trials beyond n_trials did not race")
-            )
+            if arm not in known:
+                self.record(events.Assigned(arm, trial, plain))
+        else:
+            self._warn_once(None, f"{trial} and other trials beyond n_trials did not race")
         return arm
+
+    def _warn_once(self, arm: int | None, text: str) -> None:
+        if arm not in self._warned and not self.session.over:
+            self._warned.add(arm)
+            self.record(events.WarningNoted(arm, text))
+
+    def on_result(
+        self, arm: int, result: Mapping[str, Any], counter: str, metric: str, seconds: float
+    ) -> str:
+        """Take what a trial reports by the names of its counter and its metric."""
+        n = need_count(need_reported(counter, result), counter)
+        return self.on_event(arm, n, need_reported(metric, result), seconds)
 
     def on_event(self, arm: int, n: int, score: Any, seconds: float = 0.0) -> str:
         """Take the n-th result of a trial and return what the trial does next."""
@@ -173,24 +171,18 @@ class HostedRace:
             self.leave(arm, events.FAILED, f"pull {n}: {error}")
             return END
         if n <= known:  # trained again after a kill
-            self._compare(arm, n, value)
-            return GO_ON if n < known and self.next_of(arm) != END else self.next_of(arm)
+            before, now = self.session.scores(arm)[n - 1], self.next_of(arm)
+            if value != before:
+                text = f"pull {n} scored {value:.6g} when it was made again, {before:.6g} before"
+                self._warn_once(arm, text)
+            return GO_ON if n < known and now != END else now
         if n > known + 1:
-            raise LearnerError(
-                f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
-                "report 1, 2, 3, ... and continue from the checkpoint after a pause"
-            )
+            said = f"{self.names[arm]} reports its result {n} after {known}: report 1, 2, 3, ..."
+            raise LearnerError(f"{said} and continue from the checkpoint after a pause")
         if self.session.accepts(arm):
             self.record(events.ScoreReported(arm, value, seconds))
             self._end_if_over()
         return self.next_of(arm)
-
-    def _compare(self, arm: int, n: int, score: float) -> None:
-        before = self.session.scores(arm)[n - 1]
-        if score != before and arm not in self._doubted and not self.session.over:
-            self._doubted.add(arm)
-            text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
-            self.record(events.WarningNoted(arm, text))
 
     def next_of(self, arm: int) -> str:
         """Return what a trial does next: continue, wait for others of its phase, or end."""
@@ -200,7 +192,7 @@ class HostedRace:
 
     def leave(self, arm: int, how: str, why: str) -> None:
         """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
-        if self.session.over or self.session.departure(arm) is not None:
+        if self.next_of(arm) == END or self.session.departure(arm) is not None:
             return
         if how == events.FINISHED and not self.session.pulls_of(arm):
             how, why = events.FAILED, "it ended before its first result"
@@ -213,13 +205,8 @@ class HostedRace:
 
     # --- the end ---
 
-    @property
-    def over(self) -> bool:
-        """True if no trial trains any more."""
-        return self.session.over
-
     def _end_if_over(self) -> None:
-        if self.over and self.state.verdict is None:
+        if self.session.over and self.state.verdict is None:
             if any(map(self.session.pulls_of, self.session.racing)):
                 self.record(events.Decided(self.verdict().summary()))
             self.record(events.Ended())
@@ -229,39 +216,25 @@ class HostedRace:
         """Return which trial to keep and why, or the standings so far."""
         return build_verdict(self.state, self.place)
 
-    def __str__(self) -> str:
-        session, settings = self.session, self.settings
-        left = f"{len(session.racing)} of {len(self.names)} trials race"
-        return f"latebloomer, {settings.rule}: {left}; {session.reason}"
+
+def need_several(name: str, number: Any) -> None:
+    """Raise a `SettingError` if there are fewer than two trials."""
+    why = "with one there is nothing to choose"
+    require(need_whole(name, number) >= 2, name, number, "at least 2", why)
 
 
 def need_phases(session: Session) -> None:
     """Raise a `SettingError` if a policy has no levels at which trials could wait."""
     if session.decides_every_pull or session.policy.decides_after_sweeps():
-        raise SettingError(
-            f"policy={session.policy.name!r} decides after every pull or sweep, but another "
-            "tool's trials can only wait at the levels of phases: choose 'auto', 'r-sr' or 'sh', "
-            "or race(...) with it"
-        )
-
-
-def need_maximize(mode: Any, name: str = "mode") -> bool:
-    """Return whether higher is better, from "max" or "min"."""
-    require(
-        mode in ("max", "min"), name, mode, "'max' or 'min'", "it says which scores are better"
-    )
-    return bool(mode == "max")
+        said = f"policy={session.policy.name!r} decides after every pull or sweep, but another"
+        raise SettingError(f"{said} tool's trials wait at phases: choose 'auto', 'r-sr' or 'sh'")
 
 
 def need_count(value: Any, name: str) -> int:
     """Return a trial's own counter as an integer."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = inf
-    require(number.is_integer() and number >= 1, name, value, "an integer >= 1",
-            "it counts a trial's results")  # fmt: skip
-    return int(number)
+    whole = isinstance(value, Real) and float(value).is_integer() and float(value) >= 1
+    require(whole, name, value, "an integer >= 1", "it counts a trial's results")
+    return int(value)
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,15 +247,6 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # NumPy's numbers
+    if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
         return value.item()
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _file(journal: Any) -> Path:
-    if not isinstance(journal, str | os.PathLike) or not str(journal) or names_folder(journal):
-        raise SettingError(
-            f"journal={journal!r}, but journal must name a file: after a kill the race continues "
-            "from it"
-        )
-    return Path(journal).absolute()

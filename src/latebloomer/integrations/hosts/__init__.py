@@ -1,1 +1,0 @@
-"""Races inside Optuna, Ray Tune and Syne Tune."""

@@ -1,1 +1,0 @@
-"""Callbacks that write a race to MLflow, Weights & Biases, TensorBoard or `logging`."""

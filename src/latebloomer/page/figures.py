@@ -1,0 +1,42 @@
+"""The look of matplotlib figures: colors, text sizes, and names where lines end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from latebloomer.page.svg import spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Told apart by readers who are color-blind (Okabe and Ito), and dark enough for thin lines.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B58900", "#56B4E9", "#000000", "#7A5C3E",
+          "#8250A8", "#6E6B00", "#C01C28", "#55607A")  # fmt: skip
+GRAY = "0.75"
+TEXT = 9  # points: the smallest text
+LINE = 1.25  # distance of two labels, in heights of their text
+LETTERS = 9  # of a title, per inch of width
+
+
+def finish(ax: Axes, title: str, room: float = 1.0) -> None:
+    """Add a title at the left, over a share `room` of the figure, and leave two sides open."""
+    width, _ = ax.figure.get_size_inches()  # type: ignore[union-attr]
+    ax.set_title(fill(title, int(LETTERS * width * room)), fontsize=TEXT + 2, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=TEXT)
+
+
+def label_ends(ax: Axes, ends: Iterable[tuple[float, str, str]]) -> None:
+    """Write names to the right of the axes where lines end, at least a line apart.
+
+    Of each line `ends` has the last value, the name and the color.
+    """
+    labels = sorted(ends)
+    inches = float(ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
+    gap = LINE * TEXT / 72 / (0.75 * inches)  # of the height of the axes
+    to_axes = ax.transScale + ax.transLimits
+    wanted = [float(to_axes.transform((1.0, value))[1]) for value, _, _ in labels]
+    for (_, name, color), y in zip(labels, spread(wanted, gap), strict=True):
+        ax.text(1.01, y, name, color=color, fontsize=TEXT, transform=ax.transAxes, va="center")

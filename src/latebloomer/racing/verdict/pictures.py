@@ -1,0 +1,181 @@
+"""A verdict to look at: as the plain data of a page, and drawn with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from latebloomer._util.text import as_sentence, shortened
+from latebloomer.errors import extra, require
+from latebloomer.page import race_page
+from latebloomer.page.figures import COLORS, GRAY, TEXT, finish, label_ends
+from latebloomer.page.race_html import COLORED, TOP
+from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points_for
+from latebloomer.page.svg import fan_of
+from latebloomer.racing.journal.journal import resume_call
+from latebloomer.racing.verdict.history import ALARM
+from latebloomer.racing.verdict.verdict import Verdict
+from latebloomer.racing.verdict.verdict_text import by_rank, explanation, standing
+from latebloomer.session.events import FAILED
+from latebloomer.session.learner_view import LearnerView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Curves = Mapping[int, ThinnedCurve]
+
+
+def page_data(
+    verdict: Verdict, state: str | None = None, curves: Curves | None = None
+) -> RacePage:
+    """Return a race's page as plain data; curves that are known already are not made again."""
+    findings = set(map(str, verdict.findings))
+    selected = verdict.selected
+    return RacePage(
+        state=state or (race_page.FINISHED if verdict.over else race_page.INTERRUPTED),
+        best=verdict.name,
+        final=selected.final,
+        why=_why(verdict),
+        learners=by_rank(verdict),
+        curves=_curves_of(verdict) if curves is None else curves,
+        spent=verdict.spent,
+        budget=max(1, verdict.budget),
+        horizon=verdict.horizon,
+        higher_is_better=verdict.history.sign > 0,
+        started=verdict.started,
+        seconds=verdict.seconds,
+        selected=(selected.estimate, selected.pulls) if selected.final else None,
+        trained_further=verdict.trained.pulls_after_selection > 0,
+        assessed_at=verdict.assessed_at,
+        certified=verdict.certified,
+        certificate=verdict.certificate,
+        contradictions=[str(one) for one in verdict.findings if one.contradicts],
+        plateaus=[str(one) for one in verdict.findings if not one.contradicts],
+        false_alarm=ALARM,
+        hindsight=list(map(str, verdict.hindsight)),
+        half_time=verdict.half_time,
+        events=_departures(verdict),
+        warnings=[text for text in verdict.warnings if text not in findings],
+        record=(f"{selected}.", f"{verdict.trained}.", f"{verdict.reason}."),
+        settings=shown_settings(verdict.settings, verdict.policy),
+        versions=verdict.versions,
+        resume_code=None if verdict.journal is None else resume_code(Path(verdict.journal)),
+    )
+
+
+def _why(verdict: Verdict) -> str:
+    """Return score and forecast of the best learner, its lead, and learners with higher scores."""
+    best, sign, final = verdict[verdict.name], verdict.history.sign, verdict.selected.final
+    rivals = [one for one in verdict.learners
+              if not one.leads and one.state != FAILED and not isnan(one.estimate)]  # fmt: skip
+    text = f"{'Selected' if final else 'Leads'} with estimate {best.estimate:.4g}"
+    if rivals:
+        rival = max(rivals, key=lambda one: sign * one.estimate)
+        text += f", ahead of {rival.name} with {rival.estimate:.4g}"
+    told = [as_sentence(standing(best, verdict.horizon)), f"{text}."]
+    if not final:
+        racing = sum(not one.left for one in verdict.learners)
+        told.append(f"{racing:,} of {len(verdict.learners):,} learners are still in the race.")
+        return " ".join(told)
+    if verdict.late_bloomer:
+        told.append(f"Late bloomer: {verdict.half_time} led at half-time.")
+    return " ".join([*told, *explanation(verdict)])
+
+
+def _curves_of(verdict: Verdict) -> dict[int, ThinnedCurve]:
+    """Return every learner's curve in few points."""
+    points, scores = points_for(len(verdict.learners)), verdict.history.scores_of
+    return {one.arm: ThinnedCurve(points, scores(one.arm).tolist()) for one in verdict.learners}
+
+
+def _departures(verdict: Verdict) -> list[PageEvent]:
+    """Return which learners left and why, the last first."""
+    left = [(one.left_at, one) for one in verdict.learners if one.left_at and not one.leads]
+    return [
+        PageEvent(at, f"{one.name}: {one.why}", one.state == FAILED)
+        for at, one in sorted(left, key=lambda pair: -pair[0])
+    ]
+
+
+def shown_settings(settings: Mapping[str, Any], policy: str) -> dict[str, str]:
+    """Return the settings that were given; "auto: " before the policy if the library chose it."""
+    values = {**settings, "policy": policy, "auto": None, "learner_settings": None}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def resume_code(journal: Path) -> str:
+    """Return the lines of Python that resume a race."""
+    return f"from latebloomer import resume\nverdict = {resume_call(journal)}"
+
+
+# --- matplotlib ---
+
+BARS = 3.3  # per inch of height, at most: other learners are one bar together
+
+
+def plot(verdict: Verdict, kind: str, ax: Any = None) -> Figure:
+    """Draw what `Verdict.plot` describes."""
+    require(kind in ("curves", "budget"), "kind", kind, "'curves' or 'budget'", "these are drawn")
+    pyplot = extra("matplotlib.pyplot", "plots", "plots")
+    if ax is None:
+        figure, ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        if "inline" in pyplot.get_backend():  # a notebook draws what is returned: once is enough
+            pyplot.close(figure)
+    learners = by_rank(verdict)
+    top = learners if len(learners) <= COLORED else learners[:TOP]
+    colors = dict(zip((one.arm for one in top), COLORS, strict=False))
+    if kind == "curves":
+        _plot_curves(verdict, learners, colors, ax)
+        finish(ax, verdict.sentence)
+    else:
+        _plot_budget(verdict, learners, colors, ax)
+        finish(ax, verdict.sentence, 0.7)
+    return ax.figure
+
+
+def _plot_curves(
+    verdict: Verdict, learners: list[LearnerView], colors: dict[int, str], ax: Axes
+) -> None:
+    curves, ends = _curves_of(verdict), []
+    for place, one in reversed(list(enumerate(learners))):
+        points = curves[one.arm].raw()
+        if not points:
+            continue
+        color, order = colors.get(one.arm, GRAY), 3 - place / len(learners)
+        pulls, scores = zip(*points, strict=True)
+        width = 2.4 if one.leads else 1.3 if one.arm in colors else 0.8
+        ax.plot(pulls, scores, color=color, linewidth=width, zorder=order)
+        ax.plot(pulls[-1:], scores[-1:], "x" if one.left else "o", color=color, markersize=5,
+                zorder=order)  # fmt: skip
+        tip, made = scores[-1], fan_of(one)
+        if made is not None and one.arm in colors:
+            tip = one.estimate
+            ax.plot([pulls[-1], made.at], [scores[-1], tip], ":", color=color, linewidth=1.3)
+        if one.arm in colors:
+            ends.append((tip, shortened(one.name, 28), color))
+    ax.axvline(verdict.horizon, color="0.4", linewidth=0.9, zorder=0)
+    ax.set(xlabel="pulls (dotted: forecast to the horizon)", ylabel="score",
+           xlim=(0, verdict.horizon))  # fmt: skip
+    ax.grid(True, axis="y", color="0.92", linewidth=0.6)
+    label_ends(ax, ends)
+
+
+def _plot_budget(
+    verdict: Verdict, learners: list[LearnerView], colors: dict[int, str], ax: Axes
+) -> None:
+    most = int(BARS * ax.figure.get_size_inches()[1])  # type: ignore[union-attr]
+    shown, rest = learners[:most], learners[most:]
+    bars = [(shortened(one.name, 28), one.pulls, colors.get(one.arm, GRAY), one.outcome)
+            for one in shown]  # fmt: skip
+    if rest:
+        bars.append((f"{len(rest)} others", sum(one.pulls for one in rest), GRAY, ""))
+    names, pulls, shades, outcomes = zip(*bars, strict=True)
+    ax.barh(range(len(bars)), pulls, color=shades, height=0.7)
+    ax.set_yticks(range(len(bars)), names)
+    for place, (n, outcome) in enumerate(zip(pulls, outcomes, strict=True)):
+        ax.text(n, place, f" {n:,}  {outcome}", fontsize=TEXT, va="center", color="0.25")
+    ax.set(xlabel=f"pulls, of {verdict.spent:,}", ylim=(len(bars) - 0.4, -0.6))
+    ax.margins(x=0.25)
