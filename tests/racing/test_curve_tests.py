@@ -75,10 +75,8 @@ def test_short_arms_are_not_tested():
 
 def replayed(rule, budget, *values, left=()):
     words = [*left, *[None] * (len(values) - len(left))]
-    pairs = zip(values, words, strict=True)
-    return rule(
-        NAMES, [history.Curve(np.array(x, dtype=float), word) for x, word in pairs], budget
-    )
+    arrays = [np.array(x, dtype=float) for x in values]
+    return rule(NAMES, list(map(history.Curve, arrays, words)), budget)
 
 
 def test_halving_with_all_of_the_curves_is_the_policy_itself(rng):
