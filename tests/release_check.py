@@ -117,7 +117,7 @@ def installs(run: Run, wheel: Path) -> list[str]:
     """The base alone, then each light extra, of the wheel; the heavy ones that cannot be had."""
     run("pip", "install", "--quiet", str(wheel))
     run_code(run, FIRST_RACE)
-    said = run("latebloomer", "plan", "--arms", "5", "--budget", "400")
+    said = run("latebloomer", "plan", "--learners", "5", "--budget", "400")
     say(f"base: a race, and python -m latebloomer plan ({len(said.splitlines())} lines)")
     for extra in LIGHT:
         run("pip", "install", "--quiet", f"{wheel}[{extra}]")

@@ -90,12 +90,16 @@ def journal(tmp_path):
     return file
 
 
+def command(*words):
+    ran = CliRunner().invoke(app, [str(word) for word in words])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
 def test_looking_at_a_race_unpickles_nothing(journal, no_unpickling):
-    verdict = read_verdict(journal)
-    assert verdict.name in learners()
-    for words in (["show", journal], ["report", journal]):
-        ran = CliRunner().invoke(app, [str(word) for word in words])
-        assert ran.exit_code == 0, ran.output
+    assert read_verdict(journal).name in learners()
+    command("show", journal)
+    command("report", journal)
     with unpickles():  # the guard sees what it should
         resume(journal, learners(), progress=False)
 
@@ -109,9 +113,8 @@ def test_the_model_of_a_generator_is_unpickled_by_resume_alone(tmp_path, no_unpi
     race(given, 20, journal=file, progress=False)
     assert list(tmp_path.rglob("model.pickle"))
     read_verdict(file)
-    for words in (["show", file], ["report", file], ["races", tmp_path]):
-        ran = CliRunner().invoke(app, [str(word) for word in words])
-        assert ran.exit_code == 0, ran.output
+    for words in (("show", file), ("report", file), ("races", tmp_path)):
+        command(*words)
     with unpickles():
         resume(file, given, progress=False)
 
@@ -131,14 +134,8 @@ def test_a_pickled_learner_is_unpickled_where_it_is_restored_and_never_to_look(
     tmp_path, no_unpickling
 ):
     file, given = tmp_path / "race.db", {f"{k}": lambda k=k: Plain(k) for k in range(1, 5)}
-    failed = race(
-        given,
-        60,
-        journal=file,
-        progress=False,
-        policy="r-sr",
-        runner=LocalRunner(max_in_memory=2),
-    )  # one of them waits in its checkpoint and returns
+    two = LocalRunner(max_in_memory=2)  # one of them waits in its checkpoint and returns
+    failed = race(given, 60, journal=file, progress=False, policy="r-sr", runner=two)
     assert any("Unpickled" in warning for warning in failed.warnings)
     assert list(tmp_path.rglob("latebloomer-learner.pickle"))
     assert read_verdict(file).spent > 0
@@ -152,10 +149,8 @@ def test_the_bench_unpickles_nothing_in_the_folder_that_it_is_given(
 ):
     np.savetxt(tmp_path / "mine.csv", np.arange(20).reshape(10, 2), delimiter=",", header="a,b")
     np.savez(tmp_path / "theirs.npz", a=np.array([{}], dtype=object))
-    words = ["bench", tmp_path, "--policies", "r-sr", "--budgets", 2, "--draws", 2, "--quiet"]
-    ran = CliRunner().invoke(app, [str(word) for word in words])
-    assert ran.exit_code == 0, ran.output
-    assert "theirs.npz" in ran.output
+    words = ("--policies", "r-sr", "--budgets", 2, "--draws", 2, "--quiet")
+    assert "theirs.npz" in command("bench", tmp_path, *words)
 
 
 def test_with_skops_a_race_on_this_machine_unpickles_nothing(tmp_path, no_unpickling):

@@ -60,21 +60,17 @@ def test_a_phrase_that_is_never_right_is_nowhere(phrase):
 FRAGMENT = re.compile(r"^(Of|Or|By|That|Whom)\b")
 
 
-def test_no_parameter_text_begins_with_a_fragment():
+@pytest.mark.parametrize(
+    ("files", "texts"),
+    [("src/**/*.py", r"^ +\w+ : [^\n]+\n +([^\n]+)"),
+     ("src/latebloomer/cli/*.py", r'help=\(?\s*"([^"]+)"')],
+    ids=["parameters", "help"],
+)  # fmt: skip
+def test_no_text_begins_with_a_fragment(files, texts):
     found = [
         f"{file.relative_to(ROOT)}: {text}"
-        for file in ROOT.glob("src/**/*.py")
-        for text in re.findall(r"^ +\w+ : [^\n]+\n +([^\n]+)", file.read_text("utf-8"), re.M)
-        if FRAGMENT.match(text)
-    ]
-    assert not found, "\n".join(found)
-
-
-def test_no_help_text_begins_with_a_fragment():
-    found = [
-        text
-        for file in ROOT.glob("src/latebloomer/cli/*.py")
-        for text in re.findall(r'help=\(?\s*"([^"]+)"', file.read_text("utf-8"))
+        for file in ROOT.glob(files)
+        for text in re.findall(texts, file.read_text("utf-8"), re.MULTILINE)
         if FRAGMENT.match(text)
     ]
     assert not found, "\n".join(found)

@@ -21,8 +21,8 @@ def raced(run, *words, learners="kept"):
 
 def test_a_race_says_where_it_is_and_the_newest_is_shown(run, tmp_path):
     first, second = raced(run), raced(run, "--seed", 1)
-    names = [re.search(r"^Journal: (races/\S+\.db)$", ran.stdout, re.M)[1]
-             for ran in (first, second)]  # fmt: skip
+    place = re.compile(r"^Journal: (races/\S+\.db)$", re.M)
+    names = [place.search(ran.stdout)[1] for ran in (first, second)]
     assert names[0] != names[1] and f"Journal: {names[0]}\n" in first.stderr
     assert f"Journal: {names[1]}" in run("show").stdout
     assert f"Journal: {names[0]}" in run("show", names[0]).stdout
@@ -40,9 +40,7 @@ def test_where_there_is_nothing_to_show_it_is_said_in_one_line(run, tmp_path):
         assert ran.stderr.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == ["mine.py"]
     ran = run("resume", "a", "b", "c")
-    assert (
-        ran.exit_code == 2 and "a b c is too much: give a journal and the learners" in ran.stderr
-    )
+    assert ran.exit_code == 2 and "a b c is too much: give a journal and the" in ran.stderr
 
 
 def test_a_file_that_is_there(run, tmp_path):
@@ -85,14 +83,6 @@ def test_races_as_json_and_cleaned(run, tmp_path):
     assert "Nothing to remove" in run("races", "--clean").stdout
 
 
-def test_control_characters_of_names_never_reach_the_terminal(run, tmp_path):
-    named = (tmp_path / "mine.py").read_text().replace('"quick"', r'"\x1b[31mquick\x07"')
-    (tmp_path / "mine.py").write_text(named)
-    raced(run, "--quiet")
-    for words in (["races"], ["races", "--json"], ["show", "--follow"], ["show", "--json"]):
-        assert not set(run(*words).output) & set("\x1b\x07")
-
-
 # --- show ---
 
 
@@ -117,29 +107,19 @@ def test_the_verdict_as_json(run, tmp_path):
 # --- one vocabulary ---
 
 
-def test_losses_and_scores(run):
-    assert json.loads(raced(run, "--minimize", "--json", "--quiet").stdout)["name"] == "slow"
-    assert json.loads(raced(run, "--maximize", "--json", "--quiet").stdout)["name"] == "quick"
-
-
-def test_retries_and_checkpoints(run):
+def test_losses_certificates_retries_and_checkpoints(run):
     found = {}
-    for retries in (0, 2):
+    for words in (["--minimize"], ["--maximize", "--stop", "certified", "--budget", 400]):
+        found[words[0]] = json.loads(raced(run, *words, "--json", "--quiet").stdout)
+    assert found["--minimize"]["name"] == "slow" and found["--maximize"]["name"] == "quick"
+    sure = found["--maximize"]
+    assert sure["certified"] and sure["unspent"] == 400 - sure["spent"] > 0
+    for retries, text in ((0, "pull 3 failed once"), (2, "pull 3 failed 3 times")):
         words = ("--retries", retries, "--checkpoint-every", 1, "--json", "--quiet")
         raced(run, *words, learners="failing")
-        found[retries] = read_verdict()
-        runner = found[retries].settings["runner"]
+        runner = read_verdict().settings["runner"]
         assert runner["retries"] == retries and runner["checkpoint_every"] == 1
-        assert found[retries]["fails"].state == "failed"
-    assert "pull 3 failed once" in found[0]["fails"].why
-    assert "pull 3 failed 3 times" in found[2]["fails"].why
-
-
-def test_stopping_when_sure(run):
-    found = json.loads(
-        raced(run, "--stop", "certified", "--budget", 400, "--json", "--quiet").stdout
-    )
-    assert found["certified"] and found["unspent"] == 400 - found["spent"] > 0
+        assert text in read_verdict()["fails"].why
 
 
 def test_a_plan_as_json(run):

@@ -35,21 +35,18 @@ def test_plan_prints_the_phases():
     assert "total: 12 pulls, 0 left over" in output
 
 
+NOT_WRITTEN = [
+    ([*SIMULATE, "--csv", "none/t.csv"], "there is no folder 'none': make it"),
+    ([*SIMULATE, "--plot", "."], "it is a folder, but a file is needed"),
+    ([*SIMULATE, "--csv", "t", "--plot", "t"], "--csv and --plot are both 't'"),
+    ([*SIMULATE, "--out", "t", "--csv", "t"], "--out and --csv are both 't'"),
+    (["bench", "--out", "file"], "the folder 'file' cannot be made or written in (Not a dir"),
+    (["reproduce", "setting-a", "--out", "file"], "cannot be made"),
+]
+
+
 @pytest.mark.usefixtures("nothing_is_played")
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ([*SIMULATE, "--csv", "none/t.csv"], "there is no folder 'none': make it"),
-        ([*SIMULATE, "--plot", "."], "it is a folder, but a file is needed"),
-        ([*SIMULATE, "--csv", "t", "--plot", "t"], "--csv and --plot are both 't'"),
-        ([*SIMULATE, "--out", "t", "--csv", "t"], "--out and --csv are both 't'"),
-        (
-            ["bench", "--out", "file"],
-            "the folder 'file' cannot be made or written in (Not a directory)",
-        ),
-        (["reproduce", "setting-a", "--out", "file"], "cannot be made"),
-    ],
-)
+@pytest.mark.parametrize("words, text", NOT_WRITTEN)
 def test_where_nothing_can_be_written_is_said_before_the_work(tmp_path, monkeypatch, words, text):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()

@@ -66,8 +66,7 @@ def test_a_library_that_is_too_old_is_one_line(monkeypatch):
     with pytest.raises(MissingExtra) as caught:
         library_learner.library("numpy.linalg", "numbers", "numbers")
     assert str(caught.value) == (
-        "numbers need numpy 1.26 or newer, but 1.9.3 is installed: "
-        "pip install --upgrade 'latebloomer[numbers]'"
+        "numbers need numpy 1.26 or newer, not 1.9.3: pip install --upgrade 'latebloomer[numbers]'"
     )
     assert library_learner.library("json", "texts", "texts").__name__ == "json"
     with pytest.raises(MissingExtra, match="types need typing_extensions 9 or newer"):

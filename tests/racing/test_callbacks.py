@@ -1,11 +1,9 @@
 """Users' functions that are told what happens."""
 
-import sqlite3
-from itertools import count
-
 import pytest
+from simple_races import curve, quiet, rows
 
-from latebloomer import race, read_verdict, resume
+from latebloomer import read_verdict, resume
 from latebloomer.errors import SettingError
 from latebloomer.session.events import (
     Began,
@@ -17,23 +15,11 @@ from latebloomer.session.events import (
     WinnerSelected,
 )
 
-
-def rising(best, fail=None):
-    def scores():
-        for n in count(1):
-            if n == fail:
-                raise RuntimeError("boom")
-            yield best * n / (n + 5)
-
-    return scores
-
-
-LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
+LEARNERS = {"a": curve(5, 0.9), "b": curve(5, 0.7), "c": curve(5, 0.5)}
 
 
 def run(budget=60, learners=LEARNERS, **settings):
-    settings = {"journal": None, "progress": False} | settings
-    return race(learners, budget, **settings)
+    return quiet(learners, budget, **settings)
 
 
 def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
@@ -42,12 +28,9 @@ def test_every_event_comes_once_in_order_and_is_in_the_journal(tmp_path):
     run(journal=path, winner_share=0.3, callbacks=[lambda event, view: heard.append(event)])
     assert isinstance(heard[0], Began) and isinstance(heard[-1], Ended)
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
-    assert [type(e) for e in heard if isinstance(e, WinnerSelected | Decided)] == [
-        WinnerSelected,
-        Decided,
-    ]
-    with sqlite3.connect(path) as db:
-        kinds = [kind for (kind,) in db.execute("SELECT kind FROM events ORDER BY id")]
+    ends = [type(e) for e in heard if isinstance(e, WinnerSelected | Decided)]
+    assert ends == [WinnerSelected, Decided]
+    kinds = [kind for (kind,) in rows(path, "SELECT kind FROM events ORDER BY id")]
     assert len(kinds) == len(heard) + 1 and kinds[0] == "Created"
 
 
@@ -101,7 +84,7 @@ def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
 
 def test_failures_are_events_too():
     heard = []
-    learners = LEARNERS | {"fails": rising(0.5, fail=3)}
+    learners = LEARNERS | {"fails": curve(5, 0.5, fail=3)}
     run(learners=learners, callbacks=[lambda event, view: heard.append(event)])
     failed = [event for event in heard if isinstance(event, PullFailed | LearnerLeft)]
     assert [type(event) for event in failed] == [PullFailed, PullFailed, LearnerLeft]

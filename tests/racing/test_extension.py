@@ -2,9 +2,9 @@
 
 import json
 import random
-import sqlite3
 
 import pytest
+from simple_races import rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import BudgetError, JournalMismatch, LearnerError, SettingError
@@ -47,43 +47,36 @@ def run(path, budget=60, **settings):
 
 
 def pulls(path):
-    with sqlite3.connect(path) as db:
-        return db.execute("SELECT arm, n, score FROM pulls ORDER BY arm, n").fetchall()
+    return rows(path, "SELECT arm, n, score FROM pulls ORDER BY arm, n")
 
 
 def contents(path):
-    with sqlite3.connect(path) as db:
-        return db.execute("SELECT * FROM events WHERE kind NOT IN ('Began', 'Ended')").fetchall()
+    return rows(path, "SELECT * FROM events WHERE kind NOT IN ('Began', 'Ended')")
 
 
 # --- a larger budget ---
 
 
-def test_a_finished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path):
-    first = run(tmp_path / "race.db", runner=LocalRunner(checkpoint_every=1))
-    more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
-    whole = run(tmp_path / "whole.db", 150, horizon=60)
-    assert first.spent == 60 and more.spent == more.budget == 150 and more.horizon == 60
-    assert more.pulls == whole.pulls and more.name == whole.name
-    assert more.estimates == whole.estimates
-    assert pulls(tmp_path / "race.db") == pulls(tmp_path / "whole.db")
-    assert more.learner.n == more.pulls[more.name]
-    assert read_verdict(tmp_path / "race.db").summary() == more.summary()
-
-
-def test_an_unfinished_race_goes_on_as_the_race_of_the_larger_budget(tmp_path, cut):
-    path = tmp_path / "race.db"
-    cut(33, lambda: run(path))
+@pytest.mark.parametrize("at", [None, 33])
+def test_a_race_goes_on_as_the_race_of_the_larger_budget(tmp_path, cut, at):
+    path, runner = tmp_path / "race.db", LocalRunner(checkpoint_every=1)
+    if at is None:
+        assert run(path, runner=runner).spent == 60
+    else:
+        cut(at, lambda: run(path))
     more = resume(path, LEARNERS, budget=150, progress=False)
     whole = run(tmp_path / "whole.db", 150, horizon=60)
-    assert more.pulls == whole.pulls and more.estimates == whole.estimates
+    assert more.spent == more.budget == 150 and more.horizon == 60
+    assert more.pulls == whole.pulls and more.name == whole.name
+    assert more.estimates == whole.estimates
     assert pulls(path) == pulls(tmp_path / "whole.db")
+    assert more.learner.n == more.pulls[more.name]
+    assert read_verdict(path).summary() == more.summary()
 
 
 def test_what_comes_back_is_announced_before_it_is_paid(tmp_path, capsys):
-    path, said = tmp_path / "race.db", []
+    path, events = tmp_path / "race.db", []
     first = run(path, runner=LocalRunner(checkpoint_every=5))
-    events = []
     resume(path, LEARNERS, budget=150, callbacks=[lambda e, view: events.append(e)])
     said = capsys.readouterr().err
     back = [name for name in LEARNERS if first[name].state == "dropped"]
@@ -110,8 +103,7 @@ def test_without_checkpoints_the_cost_is_announced(tmp_path, capsys):
 
 def test_dropped_learners_are_saved_where_checkpoints_are_asked_for(tmp_path):
     first = run(tmp_path / "race.db", runner=LocalRunner(checkpoint_every=1000))
-    with sqlite3.connect(tmp_path / "race.db") as db:
-        saved = dict(db.execute("SELECT arm, n FROM checkpoints"))
+    saved = dict(rows(tmp_path / "race.db", "SELECT arm, n FROM checkpoints"))
     assert saved == {i: arm.pulls for i, arm in enumerate(first.learners)}
 
 
@@ -125,20 +117,12 @@ def test_survivors_alone(tmp_path):
     assert read_verdict(path).summary() == more.summary()
 
 
-def test_the_horizon_moves_where_it_is_given(tmp_path):
-    path = tmp_path / "race.db"
-    run(path)
-    more = resume(path, LEARNERS, budget=150, horizon=150, progress=False)
-    assert more.horizon == 150 and more.spent == 150
-    assert any("The horizon moves from 60 to 150 pulls" in text for text in more.warnings)
-
-
-def test_the_verdict_says_what_is_not_claimed_any_more(tmp_path):
+def test_the_horizon_moves_where_it_is_given_and_the_verdict_says_what_is_not_claimed(tmp_path):
     run(tmp_path / "race.db")
-    more = resume(tmp_path / "race.db", LEARNERS, budget=150, progress=False)
-    (warning,) = [
-        text for text in more.warnings if "Extending the budget from 60 to 150 pulls" in text
-    ]
+    more = resume(tmp_path / "race.db", LEARNERS, budget=150, horizon=150, progress=False)
+    assert more.horizon == 150 and more.spent == 150
+    (warning,) = [text for text in more.warnings if "Extending the budget" in text]
+    assert "The horizon moves from 60 to 150 pulls" in warning
     assert "No bound of the policy is claimed" in warning
     assert "the certificate covers all counts of pulls" in warning
 
@@ -151,9 +135,8 @@ def test_the_same_call_again_only_resumes(tmp_path, cut):
     again = resume(path, LEARNERS, budget=150, add=NEW, progress=False)
     plain = resume(path, {**LEARNERS, **NEW}, progress=False)
     assert more.summary() == again.summary() == plain.summary() and more.spent == 150
-    with sqlite3.connect(path) as db:
-        query = "SELECT kind, count(*) FROM events WHERE kind IN ('Joined', 'Extended') GROUP BY 1"
-        assert dict(db.execute(query)) == {"Extended": 1, "Joined": 1}
+    query = "SELECT kind, count(*) FROM events WHERE kind IN ('Joined', 'Extended') GROUP BY 1"
+    assert dict(rows(path, query)) == {"Extended": 1, "Joined": 1}
 
 
 def test_it_can_be_extended_again_and_again(tmp_path):
@@ -170,9 +153,8 @@ def test_a_race_with_a_delivered_winner_names_it_again(tmp_path):
     first = run(path, 60, winner_share=0.3, horizon=300)
     assert first.trained.pulls_after_selection == 18
     more = resume(path, LEARNERS, budget=160, progress=False)
-    assert (
-        more.spent == 160 and more.trained.pulls_after_selection == 30
-    )  # 30 % of the 100 new pulls
+    assert more.spent == 160
+    assert more.trained.pulls_after_selection == 30  # 30 % of the 100 new pulls
     assert read_verdict(path).summary() == more.summary()
 
 
@@ -190,10 +172,9 @@ def test_policies_that_decide_every_pull_go_on_with_all_arms(tmp_path):
     assert more.spent == 120 and more.pulls["new"] >= 4
 
 
-@pytest.mark.parametrize("isolate", [False, True])
-def test_it_works_with_a_process_for_each_learner(tmp_path, isolate):
+def test_it_works_with_a_process_for_each_learner(tmp_path):
     path = tmp_path / "race.db"
-    run(path, runner=LocalRunner(isolate=isolate))
+    run(path, runner="isolated")
     more = resume(path, LEARNERS, budget=90, progress=False)
     assert more.spent == 90 and more.learner.n == more.pulls[more.name]
 
@@ -208,9 +189,8 @@ def test_a_newcomer_catches_up_and_may_win(tmp_path):
     four = race({**LEARNERS, **NEW}, 200, journal=None, progress=False, policy="r-sr", horizon=60)
     assert more.name == four.name == "new" and more.pulls == four.pulls
     assert more.learner.n == more.pulls["new"]
-    with sqlite3.connect(path) as db:
-        arms = db.execute("SELECT name FROM arms ORDER BY arm").fetchall()
-        assert arms == [(name,) for name in (*LEARNERS, "new")]
+    arms = rows(path, "SELECT name FROM arms ORDER BY arm")
+    assert arms == [(name,) for name in (*LEARNERS, "new")]
     later = resume(path, {**LEARNERS, **NEW}, budget=220, progress=False)
     assert later.spent == 217 and "at the horizon of 60 pulls" in later.reason
 
@@ -230,23 +210,23 @@ def test_callbacks_are_told_and_see_the_newcomer(tmp_path):
 # --- bad input changes nothing ---
 
 
-@pytest.mark.parametrize(
-    "more, error, text",
-    [
-        ({"budget": 30}, BudgetError, "budget=30 is below the race's budget of 60 pulls"),
-        ({"budget": 0}, BudgetError, "budget=0 is below the race's budget of 60 pulls"),
-        ({"budget": "90"}, SettingError, "budget='90'"),
-        ({"budget": 90.5}, SettingError, "budget=90.5"),
-        ({"budget": 90, "horizon": 3}, SettingError, "horizon=3, but horizon must be at least"),
-        ({"horizon": 90}, SettingError, "horizon=90 also needs a larger budget"),
-        ({"budget": 90, "revive": "no"}, SettingError, "revive='no'"),
-        ({"budget": 90, "add": {"a": of(1, 1)}}, SettingError, "'a' is in this race already"),
-        ({"budget": 90, "add": {"new": 7}}, LearnerError, "learner 'new' is 7"),
-        ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
-        ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
-        ({"add": NEW}, SettingError, "also needs a larger budget, which pays for it"),
-    ],
-)
+BAD = [
+    ({"budget": 30}, BudgetError, "budget=30 is below the race's budget of 60 pulls"),
+    ({"budget": 0}, BudgetError, "budget=0 is below the race's budget of 60 pulls"),
+    ({"budget": "90"}, SettingError, "budget='90'"),
+    ({"budget": 90.5}, SettingError, "budget=90.5"),
+    ({"budget": 90, "horizon": 3}, SettingError, "horizon=3, but horizon must be at least"),
+    ({"horizon": 90}, SettingError, "horizon=90 also needs a larger budget"),
+    ({"budget": 90, "revive": "no"}, SettingError, "revive='no'"),
+    ({"budget": 90, "add": {"a": of(1, 1)}}, SettingError, "'a' is in this race already"),
+    ({"budget": 90, "add": {"new": 7}}, LearnerError, "learner 'new' is 7"),
+    ({"budget": 90, "add": {"": of(1, 1)}}, SettingError, "named by text"),
+    ({"budget": 90, "add": [1]}, SettingError, "add must be a dict"),
+    ({"add": NEW}, SettingError, "also needs a larger budget, which pays for it"),
+]
+
+
+@pytest.mark.parametrize("more, error, text", BAD)
 def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, text):
     path = tmp_path / "race.db"
     run(path)
@@ -260,18 +240,9 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, te
 def test_an_unfinished_race_is_not_cut(tmp_path, cut):
     path = tmp_path / "race.db"
     cut(20, lambda: run(path))
-    with pytest.raises(
-        BudgetError, match="budget=40 is below the race's budget of 60 pulls, which cannot be cut"
-    ):
+    with pytest.raises(BudgetError, match=r"budget=40 is below .* 60 pulls, which cannot"):
         resume(path, LEARNERS, budget=40, progress=False)
     assert resume(path, LEARNERS, progress=False).spent == 60
-
-
-def test_a_race_by_the_clock_is_not_extended_in_pulls(tmp_path):
-    path = tmp_path / "race.db"
-    race(LEARNERS, seconds=0.05, journal=path, progress=False)
-    with pytest.raises(SettingError, match="cannot extend this race, whose budget is in seconds"):
-        resume(path, LEARNERS, budget=10**9, progress=False)
 
 
 def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 from latebloomer import Session, race
 from latebloomer.policies.registry import REGISTRY
 from latebloomer.racing.verdict.history import BENDS_UP, FALLS, check_curves
-from latebloomer.session.events import ScoreReported
 
 
 def loss(best, speed, rise=0.0, noise=0.01):
@@ -46,21 +45,6 @@ def test_every_number_of_a_verdict_is_a_loss(policy, tmp_path):
     page = verdict.report(tmp_path / "race.html").read_text()
     assert "rise and are concave" not in page and "fall and are convex" in page
     assert min(row["score"] for row in json.loads(verdict.to_json())["rows"]) > 0.9
-
-
-def test_the_live_table_shows_losses():
-    names = list(LEARNERS)
-    session = Session("r-sr", names, 30, maximize=False)
-    while not session.over:
-        arm = session.ask()
-        told = ScoreReported(arm, 2 - (arm + 1) / 5)
-        session.apply(told)
-    rows = session.standings()
-    assert rows[0].name == names[-1]
-    assert all(1 < row.estimate < 2 for row in rows if row.pulls)
-    told = session.explain(0)
-    assert 1 < told.estimate < 2 and "-" not in str(told)
-    assert all(1 < value < 2 for value in session.recommend().estimates)
 
 
 @pytest.mark.parametrize("name", [name for name in REGISTRY if name != "ucb-e"])

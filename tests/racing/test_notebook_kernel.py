@@ -71,6 +71,8 @@ def test_a_race_has_one_output_that_is_changed_in_place(book):
     html = html_of(book, "race")
     assert "pull 200 of 200" in html and "Keep slow: score " in html
     assert "&lt;img src=x&gt;" in html and "<img" not in html
+    assert "winner, kept" in html and " left<" not in html
+    assert html.count("text-align: left") == html.count("<t") - 6  # all but table, parts and rows
 
 
 def test_nothing_is_red(book):
@@ -88,6 +90,10 @@ def test_objects_show_themselves_as_plain_html(book, name, words):
     html = html_of(book, name)
     assert all(word in html for word in words)
     assert "<script" not in html and "<img" not in html and "http" not in html
+    style = html.partition("</style>")[0]  # which does not disturb the page
+    assert name != "verdict" or (
+        style.startswith("<style>.latebloomer {") and ":root" not in style
+    )
 
 
 @pytest.mark.parametrize("name", ["plot of a verdict", "plot of results"])

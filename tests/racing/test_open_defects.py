@@ -3,11 +3,11 @@
 import asyncio
 import multiprocessing
 import os
-import sqlite3
 import threading
 from itertools import count
 
 import pytest
+from simple_races import quiet, rows
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import SettingError
@@ -23,10 +23,6 @@ def rising(best):
 
 
 GOOD = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
-
-
-def quiet(learners, budget=None, **settings):
-    return race(learners, budget, **{"journal": None, "progress": False} | settings)
 
 
 class SlowToBuild:
@@ -53,6 +49,7 @@ class Clock:
         self.now = 0.0
         for module in (stopping, local, learner_host):
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(SlowToBuild, "built", 0)
 
     def quick(self, best):
         def scores():
@@ -63,17 +60,18 @@ class Clock:
         return scores
 
 
-def test_a_learner_that_a_new_plan_releases_while_it_is_restored_is_not_pulled(monkeypatch):
-    clock = Clock(monkeypatch)
-    monkeypatch.setattr(SlowToBuild, "built", 0)
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_a_learner_that_a_new_plan_releases_while_it_is_restored_is_not_pulled(clock):
     learners = {str(k): clock.quick(0.5 + k / 10) for k in range(3)}
     verdict = quiet({"slow": lambda: SlowToBuild(clock, 0.3, 2.2)} | learners, seconds=4)
     assert verdict.over and abs(clock.now - 4) <= 0.05 * 4
 
 
-def test_a_winner_that_is_restored_when_the_time_is_over_is_not_built_again(monkeypatch):
-    clock = Clock(monkeypatch)
-    monkeypatch.setattr(SlowToBuild, "built", 0)
+def test_a_winner_that_is_restored_when_the_time_is_over_is_not_built_again(clock):
     learners = {"a": clock.quick(0.2), "slow": lambda: SlowToBuild(clock, 0.9, 3.3)}
     verdict = quiet(learners, seconds=4)
     assert verdict.name == "slow" and SlowToBuild.built == 2
@@ -197,11 +195,8 @@ def test_a_huge_exception_text_is_stored_by_its_ends(tmp_path):
 
     path = tmp_path / "race.db"
     race(GOOD | {"huge": huge}, 20, journal=path, progress=False)
-    with sqlite3.connect(path) as db:
-        rows = db.execute(
-            "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')"
-        ).fetchall()
-    longest = max((cell for row in rows for cell in row if isinstance(cell, str)), key=len)
+    found = rows(path, "SELECT * FROM events WHERE kind IN ('PullFailed', 'LearnerLeft')")
+    longest = max((cell for row in found for cell in row if isinstance(cell, str)), key=len)
     assert len(longest) <= 16_000 and "begins" in longest and "ends" in longest
 
 

@@ -1,11 +1,11 @@
 """Races by the clock, on a clock that only the learners move."""
 
-import sqlite3
 import threading
 
 import pytest
+from simple_races import quiet, rows
 
-from latebloomer import LocalRunner, race, read_verdict, resume
+from latebloomer import LocalRunner, read_verdict, resume
 from latebloomer.errors import LatebloomerError
 from latebloomer.racing import stopping
 from latebloomer.racing.journal import journal
@@ -22,6 +22,10 @@ class Time:
         for module in MODULES:
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
         monkeypatch.setattr(journal, "time", lambda: self.now)
+
+    def many(self, arms, length=1.0):
+        """Learners whose pulls take equally long."""
+        return {str(k): self.learner(lambda n: length, 0.5 + k / 20) for k in range(arms)}
 
     def learner(self, length, best=1.0):
         """One whose n-th pull takes length(n) seconds."""
@@ -62,7 +66,7 @@ CASES += [(policy, pace, 8) for policy in POLICIES for pace in ("slow first pull
 @pytest.mark.parametrize("policy, pace, arms", CASES)
 def test_a_race_ends_within_5_percent_of_its_time(time, policy, pace, arms):
     learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(arms)}
-    verdict = race(learners, seconds=600, policy=policy, journal=None, progress=False)
+    verdict = quiet(learners, seconds=600, policy=policy)
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert verdict.over and verdict.budget - arms < verdict.spent <= verdict.budget
     if policy in ("auto", "adaptive-rejects", "r-sr"):
@@ -79,27 +83,19 @@ SHARES += [(policy, "jumps", 0.3) for policy in ("auto", "r-sr", "r-ucbe")]
 def test_the_winner_has_its_share_of_the_time(time, policy, pace, winner_share, tmp_path):
     path = tmp_path / "race.db"
     learners = {str(k): time.learner(PACES[pace](k), 0.5 + k / 20) for k in range(6)}
-    verdict = race(
-        learners,
-        seconds=600,
-        winner_share=winner_share,
-        policy=policy,
-        journal=path,
-        progress=False,
-    )
+    given = {"seconds": 600, "winner_share": winner_share, "policy": policy, "journal": path}
+    verdict = quiet(learners, **given)
     assert abs(time.now - 600) <= 0.05 * 600, time.now
-    with sqlite3.connect(path) as db:
-        (before,) = db.execute(
-            "SELECT sum(seconds) FROM pulls WHERE t <= ?", (verdict.selected.at,)
-        ).fetchone()
+    query = f"SELECT sum(seconds) FROM pulls WHERE t <= {verdict.selected.at}"
+    ((before,),) = rows(path, query)
     assert abs(before - (1 - winner_share) * 600) <= 0.05 * 600, before
     assert verdict.over and read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_winner_trained_by_the_clock_goes_on_after_a_stop(time, tmp_path, cut):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    learners = time.many(4)
     path = tmp_path / "race.db"
-    cut(450, lambda: race(learners, seconds=600, winner_share=0.5, journal=path, progress=False))
+    cut(450, lambda: quiet(learners, seconds=600, winner_share=0.5, journal=path))
     named = read_verdict(path).selected
     verdict = resume(path, learners, progress=False)
     assert abs(verdict.spent - 600) <= 30 and verdict.selected == named
@@ -108,19 +104,17 @@ def test_a_winner_trained_by_the_clock_goes_on_after_a_stop(time, tmp_path, cut)
 
 def test_the_first_sweep_sets_the_budget_and_it_is_set_anew_when_it_was_wrong(time, tmp_path):
     learners = {str(k): time.learner(slow_start(0.2), 0.5 + k / 20) for k in range(8)}
-    race(learners, seconds=600, journal=tmp_path / "race.db", progress=False)
-    with sqlite3.connect(tmp_path / "race.db") as db:
-        plans = db.execute(
-            "SELECT t, value FROM changes WHERE kind = 'BudgetReplanned' ORDER BY id"
-        ).fetchall()
+    quiet(learners, seconds=600, journal=tmp_path / "race.db")
+    query = "SELECT t, value FROM changes WHERE kind = 'BudgetReplanned' ORDER BY id"
+    plans = rows(tmp_path / "race.db", query)
     assert plans[0][0] == 8 and plans[0][1] < 200  # a pull seemed to take 6 s
     assert plans[-1][1] > 2000  # it takes 0.2 s
 
 
 def test_a_race_by_the_clock_resumes_and_counts_the_time_before(time, tmp_path, cut):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    learners = time.many(4)
     path = tmp_path / "race.db"
-    cut(200, lambda: race(learners, seconds=600, journal=path, progress=False))
+    cut(200, lambda: quiet(learners, seconds=600, journal=path))
     time.now += 10_000  # the machine was off
     verdict = resume(path, learners, progress=False)
     assert abs(verdict.spent - 600) <= 30  # restoring the learners was not the race's time
@@ -128,21 +122,18 @@ def test_a_race_by_the_clock_resumes_and_counts_the_time_before(time, tmp_path, 
 
 
 def test_pulls_too_long_for_the_promise_are_said(time):
-    learners = {str(k): time.learner(lambda n: 50.0, 0.5 + k / 20) for k in range(3)}
-    verdict = race(learners, seconds=600, journal=None, progress=False)
+    learners = time.many(3, 50.0)
+    verdict = quiet(learners, seconds=600)
     assert abs(time.now - 600) <= 50 / 2
     assert any("one pull took 50 s, 8% of the 600 s given" in w for w in verdict.warnings)
 
 
 def test_each_learner_has_its_chance_and_the_verdict_says_what_that_took(time):
-    learners = {str(k): time.learner(lambda n: 400.0, 0.5 + k / 20) for k in range(4)}
-    verdict = race(learners, seconds=600, journal=None, progress=False)
+    learners = time.many(4, 400.0)
+    verdict = quiet(learners, seconds=600)
     assert verdict.spent == 4 and verdict.over
-    assert any(
-        "the race took 1.6e+03 s of its 600 s (counted pulls 1.6e+03 s; the longest pull 400 s), "
-        "more than 5% off" in warning
-        for warning in verdict.warnings
-    )
+    text = "the race took 1.6e+03 s of its 600 s (counted pulls 1.6e+03 s; the longest pull 400 s)"
+    assert any(f"{text}, more than 5% off" in warning for warning in verdict.warnings)
 
 
 class SlowToBuild:
@@ -161,7 +152,7 @@ class SlowToBuild:
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])
 def test_building_learners_is_time_spent_and_not_the_price_of_a_pull(time, policy):
     learners = {str(k): lambda k=k: SlowToBuild(time, 40.0, 0.5 + k / 20) for k in range(4)}
-    verdict = race(learners, seconds=600, policy=policy, journal=None, progress=False)
+    verdict = quiet(learners, seconds=600, policy=policy)
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert abs(verdict.spent - (600 - 160) / 0.5) <= 0.05 * 600 / 0.5
 
@@ -172,21 +163,15 @@ def test_failing_and_hanging_is_time_spent_and_not_the_price_of_a_pull(time):
         raise RuntimeError("never")
         yield 0.0
 
-    learners = {str(k): time.learner(lambda n: 0.5, 0.5 + k / 20) for k in range(3)}
-    verdict = race(
-        {"fails": fails} | learners,
-        seconds=600,
-        runner=LocalRunner(retries=1),
-        journal=None,
-        progress=False,
-    )
+    learners = time.many(3, 0.5)
+    verdict = quiet({"fails": fails} | learners, seconds=600, runner=LocalRunner(retries=1))
     assert abs(time.now - 600) <= 0.05 * 600, time.now
     assert verdict["fails"].state == "failed" and verdict.spent > 700
 
 
 def test_more_building_than_time_ends_after_the_first_sweep_with_the_numbers(time):
     learners = {str(k): lambda k=k: SlowToBuild(time, 300.0, 0.5 + k / 20) for k in range(3)}
-    verdict = race(learners, seconds=600, journal=None, progress=False)
+    verdict = quiet(learners, seconds=600)
     assert verdict.spent == 3
     text = "the race took 902 s of its 600 s (counted pulls 1.5 s, building learners 900 s"
     assert any(text in warning for warning in verdict.warnings)
@@ -202,9 +187,9 @@ def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
         raise RuntimeError("never")
         yield 0.0
 
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(3)}
+    learners = time.many(3)
     learners |= {"ends": ends, "fails": fails}
-    verdict = race(learners, seconds=600, journal=None, progress=False)
+    verdict = quiet(learners, seconds=600)
     assert abs(time.now - 600) <= 30
     assert verdict["fails"].state == "failed" and verdict["ends"].state == "finished"
 
@@ -214,9 +199,9 @@ def test_learners_that_fail_or_end_do_not_stop_the_clock(time):
 
 @pytest.mark.parametrize("winner_share", [0.0, 0.5])
 def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_share):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
-    path, settings = tmp_path / "race.db", {"journal": tmp_path / "race.db", "progress": False}
-    first = race(learners, seconds=300, winner_share=winner_share, **settings)
+    learners = time.many(4)
+    path = tmp_path / "race.db"
+    first = quiet(learners, seconds=300, winner_share=winner_share, journal=path)
     time.now += 10_000  # the machine was off
     verdict = resume(path, learners, seconds=900, progress=False)
     assert abs(first.spent - 300) <= 15 and abs(verdict.spent - 900) <= 45
@@ -227,40 +212,33 @@ def test_a_finished_race_is_given_more_time_in_total(time, tmp_path, winner_shar
 
 
 def test_an_unfinished_race_is_given_more_time_and_a_new_learner(time, tmp_path, cut):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(4)}
+    learners = time.many(4)
     path = tmp_path / "race.db"
-    cut(100, lambda: race(learners, seconds=300, journal=path, progress=False))
+    cut(100, lambda: quiet(learners, seconds=300, journal=path))
     new = {"new": time.learner(lambda n: 1.0, 2.0)}
     cut(200, lambda: resume(path, learners | new, seconds=900, progress=False))
     verdict = resume(path, learners | new, progress=False)  # the new time is in the journal
     assert verdict.name == "new" and abs(verdict.spent - 900) <= 45
 
 
-@pytest.mark.parametrize(
-    "more, text",
-    [
-        ({"seconds": 200}, "seconds=200 is below the race's budget of 300 seconds"),
-        (
-            {"seconds": float("inf")},
-            "is below the race's budget of 300 seconds",
-        ),
-        ({"seconds": 900, "budget": 900}, "budget=900 and seconds=900: give only one of them"),
-        ({"budget": 900}, "cannot extend this race, whose budget is in seconds"),
-    ],
-)
-def test_time_that_cannot_be_given_is_refused(time, tmp_path, more, text):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(2)}
-    path = tmp_path / "race.db"
-    race(learners, seconds=300, journal=path, progress=False)
+BAD = [
+    ({"seconds": 300}, {"seconds": 200}, "seconds=200 is below the race's budget of 300 seconds"),
+    ({"seconds": 300}, {"seconds": float("inf")}, "is below the race's budget of 300 seconds"),
+    ({"seconds": 300}, {"seconds": 900, "budget": 900}, "budget=900 and seconds=900: give only"),
+    ({"seconds": 300}, {"budget": 900}, "cannot extend this race, whose budget is in seconds"),
+    (
+        {"budget": 20},
+        {"seconds": 60},
+        "seconds=60 cannot extend this race",
+    ),
+]
+
+
+@pytest.mark.parametrize("given, more, text", BAD)
+def test_what_cannot_be_given_to_a_race_is_refused(time, tmp_path, given, more, text):
+    quiet(time.many(2), journal=tmp_path / "race.db", **given)
     with pytest.raises(LatebloomerError, match=text):
-        resume(path, learners, progress=False, **more)
-
-
-def test_a_race_with_a_budget_in_pulls_is_not_extended_by_time(time, tmp_path):
-    learners = {str(k): time.learner(lambda n: 1.0, 0.5 + k / 20) for k in range(2)}
-    race(learners, 20, journal=tmp_path / "race.db", progress=False)
-    with pytest.raises(LatebloomerError, match="seconds=60 cannot extend this race"):
-        resume(tmp_path / "race.db", learners, seconds=60, progress=False)
+        resume(tmp_path / "race.db", time.many(2), progress=False, **more)
 
 
 # --- pulls that outlast the time ---
@@ -269,7 +247,7 @@ def test_a_race_with_a_budget_in_pulls_is_not_extended_by_time(time, tmp_path):
 def test_the_verdict_says_which_local_pull_ran_over_and_by_how_much(time):
     learners = {"a": time.learner(lambda n: 1.0), "b": time.learner(lambda n: 1.0)}
     learners["stuck"] = time.learner(lambda n: 1.0 if n < 20 else 700.0, 2.0)
-    verdict = race(learners, seconds=600, journal=None, progress=False)
+    verdict = quiet(learners, seconds=600)
     (text,) = [text for text in verdict.warnings if "after the race's time" in text]
     assert text.startswith("stuck: a pull ended 15") and 'runner="isolated"' in text
 
@@ -284,9 +262,6 @@ def test_a_process_that_still_pulls_after_the_grace_period_is_interrupted(monkey
         threading.Event().wait()
         yield 0.5, 1
 
-    verdict = race(
-        {"quick": quick, "hangs": hangs}, seconds=0.2, runner="isolated", journal=None,
-        progress=False,
-    )  # fmt: skip
+    verdict = quiet({"quick": quick, "hangs": hangs}, seconds=0.2, runner="isolated")
     assert verdict.over and verdict["quick"].pulls == 1 and verdict["hangs"].pulls == 0
     assert any("hangs failed" in text and "still running" in text for text in verdict.warnings)

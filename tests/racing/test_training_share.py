@@ -1,14 +1,14 @@
 """Pulls that are the same share of each learner's full training."""
 
-import sqlite3
 from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simple_races import quiet, rows
 
 import latebloomer
-from latebloomer import LocalRunner, race, resume
+from latebloomer import LocalRunner, resume
 from latebloomer.core.ledger import SWEEPS, remember_rises
 from latebloomer.core.moves import lists_for
 from latebloomer.errors import SettingError
@@ -41,14 +41,6 @@ def test_a_full_training_of_five_steps_in_twenty_pulls():
     assert steps == [1, 6, 10, 14, 18] and share.repeats_scores
 
 
-@pytest.mark.parametrize(
-    "full_steps, pulls", [((7, 500), 100), ((10, 500), 10), ((60, 90), 60), ((3600, 200), 100)]
-)
-def test_a_training_has_100_pulls_or_as_many_as_the_shortest_has_steps(full_steps, pulls):
-    shares = shares_of({"a": None, "b": None}, dict(zip("ab", full_steps, strict=True)))
-    assert {share.pulls for share in shares.values()} == {pulls}
-
-
 # --- races ---
 
 
@@ -72,45 +64,33 @@ def rising(slow, last=10**9):
     return scores
 
 
-def quiet(learners, **settings):
-    return race(learners, progress=False, **{"journal": None} | settings)
-
-
 def test_two_trainings_are_two_hundred_pulls_and_each_pull_is_the_same_share():
-    calls = []
-    verdict = quiet(
-        {"net": lambda: Counting(calls), "tree": rising(5)}, trainings=2,
-        full_steps={"net": 250, "tree": 100},
-    )  # fmt: skip
+    calls, full_steps = [], {"net": 250, "tree": 100}
+    learners = {"net": lambda: Counting(calls), "tree": rising(5)}
+    verdict = quiet(learners, trainings=2, full_steps=full_steps)
     assert verdict.spent == verdict.budget == 200 and verdict.horizon == 100
     assert calls == [Share(250, 100).steps_of(n) for n in range(1, 101)]
     assert verdict["net"].steps == 250 and verdict["tree"].steps == 100
 
 
 def test_without_a_parameter_steps_a_learner_is_pulled_again_and_its_last_score_counts():
-    verdict = quiet(
-        {"a": rising(30), "b": rising(5)}, trainings=2, full_steps={"a": 300, "b": 100}
-    )
+    learners = {"a": rising(30), "b": rising(5)}
+    verdict = quiet(learners, trainings=2, full_steps={"a": 300, "b": 100})
     assert verdict.curve("a") == [3 * n / (3 * n + 30) for n in range(1, 101)]
 
 
 def test_pulls_that_add_no_step_repeat_the_last_score_and_cost_nothing(tmp_path):
-    path = tmp_path / "race.db"
-    made = {"tiny": rising(2), "net": rising(30)}
+    path, made, share = tmp_path / "race.db", {"tiny": rising(2), "net": rising(30)}, Share(5, 100)
     quiet(made, trainings=2, full_steps={"tiny": 5, "net": 100}, journal=path)
-    with sqlite3.connect(path) as db:
-        rows = db.execute("SELECT n, score, seconds, steps FROM pulls WHERE arm = 0").fetchall()
-    share = Share(5, 100)
-    assert [steps for *_, steps in rows] == [share.steps_of(n) for n, *_ in rows]
-    for n, score, _, _ in rows:
+    for n, score, steps in rows(path, "SELECT n, score, steps FROM pulls WHERE arm = 0"):
+        assert steps == share.steps_of(n)
         assert score == share.steps_after(n) / (share.steps_after(n) + 2)
-    with sqlite3.connect(path) as db:
-        assert db.execute("SELECT sum(steps) FROM pulls WHERE arm = 0").fetchone() == (5,)
+    assert rows(path, "SELECT sum(steps) FROM pulls WHERE arm = 0") == [(5,)]
 
 
 def test_a_learner_that_ends_in_the_middle_of_a_pull_has_finished_and_keeps_its_last_score():
-    verdict = quiet({"short": rising(1, last=25), "net": rising(30)}, trainings=2, full_steps=100,
-                    pulls_per_training=10)  # fmt: skip
+    learners = {"short": rising(1, last=25), "net": rising(30)}
+    verdict = quiet(learners, trainings=2, full_steps=100, pulls_per_training=10)
     # ten steps a pull: the third pull ends after five of them, and there is no fourth
     assert verdict.curve("short") == [10 / 11, 20 / 21, 25 / 26]
     assert verdict["short"].steps == 25 and "finished after 3 pulls" in verdict["short"].why
@@ -134,13 +114,12 @@ def test_cut_short_anywhere_it_resumes_to_the_same_verdict(tmp_path, cut, stop):
     learners = {"kept": Kept, "stream": rising(12), "tiny": rising(2)}
     asked = {"trainings": 1.5, "full_steps": {"kept": 173, "stream": 91, "tiny": 7},
              "pulls_per_training": 60, "runner": LocalRunner(checkpoint_every=4)}  # fmt: skip
-    whole = quiet(learners, journal=tmp_path / "whole.db", **asked)
-    path = tmp_path / "race.db"
+    path, other = tmp_path / "race.db", tmp_path / "whole.db"
+    whole = quiet(learners, journal=other, **asked)
     cut(stop, lambda: quiet(learners, journal=path, **asked))
     assert resume(path, learners, progress=False).summary() == whole.summary()
-    with sqlite3.connect(path) as db, sqlite3.connect(tmp_path / "whole.db") as other:
-        query = "SELECT t, arm, n, score, steps FROM pulls ORDER BY t"
-        assert db.execute(query).fetchall() == other.execute(query).fetchall()
+    query = "SELECT t, arm, n, score, steps FROM pulls ORDER BY t"
+    assert rows(path, query) == rows(other, query)
 
 
 def test_a_process_for_each_learner_makes_the_same_steps():
@@ -189,61 +168,39 @@ def test_nothing_is_built_to_ask_for_a_full_training():
         shares_of({"model": Model, "other": Model}, {"other": 10})
 
 
-@pytest.mark.parametrize(
-    "settings, text",
-    [
-        (
-            {"trainings": 3, "full_steps": {"a": 10}},
-            "full training is unknown for b",
-        ),
-        ({"trainings": 3}, r"full training is unknown for a, b.*full_steps=\{'a': 200\}"),
-        (
-            {"trainings": 3, "full_steps": 0},
-            "full of 'a'=0, but full of 'a' must be an integer >= 1",
-        ),
-        ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
-        ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
-        (
-            {"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}},
-            "full names c, but the learners",
-        ),
-        (
-            {"trainings": 3, "budget": 10, "full_steps": 10},
-            "trainings=3 and budget=10, but trainings=",
-        ),
-        ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
-        (
-            {"trainings": 3, "seconds": 10, "full_steps": 10},
-            "trainings=3 and seconds=10: give exactly one budget",
-        ),
-        ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be above 0"),
-        (
-            {"trainings": "two", "full_steps": 10},
-            "trainings='two', but trainings must be a number",
-        ),
-        (
-            {"budget": 30, "pulls_per_training": 5},
-            "pulls_per_training=5 needs trainings= or full_steps=",
-        ),
-        ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
-        ({"budget": 30, "full_steps": 20, "horizon": 21}, "horizon must be at most 20"),
-    ],
-)
+BAD = [
+    ({"trainings": 3, "full_steps": {"a": 10}}, "full training is unknown for b"),
+    ({"trainings": 3}, r"full training is unknown for a, b.*full_steps=\{'a': 200\}"),
+    ({"trainings": 3, "full_steps": 0}, "full of 'a'=0, but full of 'a' must be an integer >= 1"),
+    ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
+    ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
+    ({"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}}, "full names c, but the learners"),
+    ({"trainings": 3, "budget": 10, "full_steps": 10}, "trainings=3 and budget=10, but trainings"),
+    ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
+    ({"trainings": 3, "seconds": 10, "full_steps": 10}, "seconds=10: give exactly one budget"),
+    ({"trainings": 0, "full_steps": 10}, "trainings=0, but trainings must be above 0"),
+    ({"trainings": "two", "full_steps": 10}, "trainings='two', but trainings must be a number"),
+    (
+        {"budget": 30, "pulls_per_training": 5},
+        "pulls_per_training=5 needs trainings=",
+    ),
+    ({"trainings": 3, "full_steps": 10, "pulls_per_training": 0}, "pulls_per_training=0"),
+    ({"budget": 30, "full_steps": 20, "horizon": 21}, "horizon must be at most 20"),
+]
+
+
+@pytest.mark.parametrize("settings, text", BAD)
 def test_bad_units_are_said_before_anything_is_made(tmp_path, settings, text):
     with pytest.raises(SettingError, match=text):
-        race({"a": rising(1), "b": rising(2)}, journal=tmp_path / "race.db", **settings)
+        quiet({"a": rising(1), "b": rising(2)}, journal=tmp_path / "race.db", **settings)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_budget_in_pulls_and_a_race_by_the_clock_can_have_shares_too():
     learners = {"a": rising(1), "b": rising(2)}
-    units = units_of(learners, 30, None, None, 20, None)
-    assert units == {
-        "budget": 30,
-        "horizon": 20,
-        "full_steps": dict.fromkeys(learners, 20),
-        "pulls_per_training": 20,
-    }
+    assert units_of(learners, 30, None, None, 20, None) == {
+        "budget": 30, "horizon": 20, "full_steps": {"a": 20, "b": 20}, "pulls_per_training": 20
+    }  # fmt: skip
     assert units_of(learners, None, None, None, 20, None)["horizon"] == 20
 
 
@@ -301,13 +258,8 @@ def test_foresight_neither_forecasts_an_arm_that_repeats_its_rewards_nor_is_shak
     """Smooth curves beside a staircase: belief is as without it, and the staircase gains none."""
 
     def believed(repeats_scores):
-        session = Session(
-            "foresight",
-            ["slow", "quick", "stairs"],
-            200,
-            horizon=100,
-            repeats_scores=repeats_scores,
-        )
+        names = ["slow", "quick", "stairs"]
+        session = Session("foresight", names, 200, horizon=100, repeats_scores=repeats_scores)
         while not session.over:
             arm = session.ask()
             n = session.pulls[arm] + 1
@@ -354,9 +306,8 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
     quiet(first, trainings=1, full_steps=full_steps, pulls_per_training=60, journal=path)
     with pytest.raises(SettingError, match="full training is unknown for late"):
         resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
-    more = resume(
-        path, first, trainings=3, add={"late": rising(2)}, full_steps={"late": 20}, progress=False
-    )
+    new = {"add": {"late": rising(2)}, "full_steps": {"late": 20}}
+    more = resume(path, first, trainings=3, **new, progress=False)
     assert more.budget == 180 and more.spent == sum(more.pulls.values()) <= 180
     share = Share(20, 60)
     assert more["late"].steps == share.steps_after(more.pulls["late"])
@@ -368,9 +319,7 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
 def test_a_race_in_pulls_has_no_full_trainings_to_be_extended_by(tmp_path):
     path, learners = tmp_path / "race.db", {"a": rising(1), "b": rising(2)}
     quiet(learners, budget=20, journal=path)
-    with pytest.raises(
-        SettingError, match=r"trainings=3 cannot extend this race, .* Give budget="
-    ):
+    with pytest.raises(SettingError, match=r"trainings=3 cannot extend this race, .* budget="):
         resume(path, learners, trainings=3, progress=False)
     with pytest.raises(SettingError, match="budget=30 and trainings=3: give only one of them"):
         resume(path, learners, trainings=3, budget=30, progress=False)

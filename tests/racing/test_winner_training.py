@@ -3,16 +3,15 @@
 import io
 import json
 import pickle
-import random
-import sqlite3
 from dataclasses import replace
 from decimal import Decimal
-from itertools import count
 
 import pytest
+import simple_races
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from simple_races import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import (
@@ -31,14 +30,8 @@ from latebloomer.racing.progress import Progress, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.pictures import page_data
-from latebloomer.session.events import (
-    FAILED,
-    FINISHED,
-    BudgetReplanned,
-    Created,
-    LearnerLeft,
-    WinnerSelected,
-)
+from latebloomer.session import events
+from latebloomer.session.events import WinnerSelected
 from latebloomer.session.session import Session
 from latebloomer.session.winner_training import set_aside
 
@@ -74,8 +67,7 @@ def named(policy, budget, share, horizon=None):
 
 @given(budget=st.integers(1, 10**7), thousandths=st.integers(0, 999))
 def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousandths):
-    share = thousandths / 1000
-    pulls = set_aside(budget, share)
+    pulls = set_aside(budget, thousandths / 1000)
     assert pulls == int(Decimal(thousandths) * budget / 1000)
     assert 1 <= budget - pulls <= budget
 
@@ -83,27 +75,22 @@ def test_what_is_kept_is_the_share_rounded_down_as_it_is_written(budget, thousan
 @pytest.mark.parametrize("share", [1, 1.5, -0.1, float("nan"), "half", True])
 def test_a_share_that_leaves_nothing_to_decide_with_is_refused(share):
     with pytest.raises(SettingError, match="winner_share"):
-        race(FIVE, 100, winner_share=share, journal=None)
+        quiet(100, winner_share=share)
 
 
 def test_a_budget_too_small_without_what_is_kept_says_so(tmp_path):
     text = r"winner_share=0.6 keeps 6 of budget=10 for the winner, .* budget=4 is too small for 5"
     with pytest.raises(BudgetError, match=text):
-        race(FIVE, 10, winner_share=0.6, journal=tmp_path / "race.db")
+        quiet(10, winner_share=0.6, journal=tmp_path / "race.db")
     assert not list(tmp_path.iterdir())
 
 
 # --- the session ---
 
 
-@given(
-    policy=st.sampled_from(ALL),
-    budget=st.integers(100, 200),
-    share=st.sampled_from([0.1, 0.29, 0.5, 0.7]),
-)
+@given(st.sampled_from(ALL), st.integers(100, 200), st.sampled_from([0.1, 0.29, 0.5, 0.7]))
 def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, budget, share):
-    session = Session(policy, ARMS, budget, winner_share=share)
-    play(session)
+    session = play(Session(policy, ARMS, budget, winner_share=share))
     before, verdict = session.pulls, session.recommend()
     assert session.spent <= session.deciding_budget == budget - set_aside(budget, share)
     assert session.selection_pending and session.horizon == budget
@@ -119,35 +106,31 @@ def test_the_policy_has_what_is_not_kept_and_the_winner_all_the_rest(policy, bud
 @pytest.mark.parametrize("policy", SPECS)
 def test_who_was_named_stays_named_by_the_same_numbers(policy):
     session = play(Session(policy, ARMS, 150, winner_share=0.4))
-    verdict, rows = session.recommend(), session.standings()
-    why = [session.explain(i) for i in range(ARMS)]
-    session.apply(WinnerSelected(verdict.arm, session.budget))
+
+    def known():
+        views = [session.explain(i) for i in range(ARMS)]
+        numbers = [(view.decision, view.estimate, view.forecast) for view in views]
+        ranks = [row.estimate for row in session.standings()]
+        return session.recommend().name, session.recommend().estimates, ranks, numbers
+
+    before = known()
+    session.apply(WinnerSelected(session.recommend().arm, session.budget))
     play(session)
-    after = session.recommend()
-    assert (after.name, after.estimates) == (verdict.name, verdict.estimates)
-    assert [row.estimate for row in session.standings()] == [row.estimate for row in rows]
-    for then, now in zip(why, [session.explain(i) for i in range(ARMS)], strict=True):
-        numbers = [(view.decision, view.estimate, view.forecast) for view in (now, then)]
-        assert numbers[0] == numbers[1]
+    assert known() == before
 
 
 @pytest.mark.parametrize("policy", SPECS)
 @pytest.mark.parametrize("share", [0.2, 0.6])
 def test_naming_is_that_of_a_race_with_the_smaller_budget(policy, share):
-    budget = 150 - set_aside(150, share)
-    alone = play(Session("auto" if policy == "auto" else policy, ARMS, budget, horizon=150))
+    alone = play(Session(policy, ARMS, 150 - set_aside(150, share), horizon=150))
     assert named(policy, 150, share).selection == alone.selection
 
 
-@given(
-    policy=st.sampled_from(ALL),
-    made=st.integers(0, 40),
-    kind=st.sampled_from([FAILED, FINISHED]),
-)
+@given(st.sampled_from(ALL), st.integers(0, 40), st.sampled_from(["failed", "finished"]))
 def test_a_winner_that_takes_no_more_pulls_ends_it_and_stays_the_winner(policy, made, kind):
     session = play(named(policy, 120, 0.4), made)
     verdict, spent = session.recommend(), session.spent
-    session.apply(LearnerLeft(verdict.arm, kind))
+    session.apply(events.LearnerLeft(verdict.arm, kind))
     assert session.over and session.recommend().arm == verdict.arm and not session.trainable
     assert session.recommend().estimates == verdict.estimates and session.spent == spent
     assert spent == 120 or "takes no more pulls" in session.reason
@@ -160,7 +143,7 @@ def test_it_is_the_same_again_from_a_pickle_and_with_another_budget(policy, made
     assert twin == session
     for one in (session, twin):
         budget = max(one.spent, one.budget + more)
-        one.apply(BudgetReplanned(budget, one.deciding_budget))
+        one.apply(events.BudgetReplanned(budget, one.deciding_budget))
     assert play(session) == play(twin) and session.spent == max(session.budget, session.spent)
 
 
@@ -180,49 +163,30 @@ def test_a_horizon_that_the_winner_reaches_ends_its_training():
 # --- races ---
 
 
-def curve(slow, best, noise=0.01, end=None, fail=None):
-    def scores(seed):
-        rng = random.Random(seed)
-        for n in count(1) if end is None else range(1, end + 1):
-            if n == fail:
-                raise RuntimeError("boom")
-            yield best * n / (n + slow) + rng.gauss(0, 1) * noise
-
-    return scores
-
-
-FIVE = {
-    "late": curve(37, 1.0),
-    "second": curve(10, 0.88),
-    "early": curve(1, 0.78),
-    "weak": curve(10, 0.7),
-    "slow": curve(20, 0.5),
-}
-
-
 def page(verdict):
     return race_html(page_data(verdict))
 
 
 def quiet(budget=600, learners=FIVE, **settings):
-    settings.setdefault("journal", None)
-    return race(learners, budget, progress=False, **settings)
+    return simple_races.quiet(learners, budget, **settings)
 
 
 def changes(path):
-    with sqlite3.connect(path) as db:
-        return db.execute("SELECT t, kind, arm, value FROM changes ORDER BY id").fetchall()
+    return rows(path, "SELECT t, kind, arm, value FROM changes ORDER BY id")
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe", "sh", "rest-sure"])
-def test_a_race_spends_its_budget_and_says_both(policy):
-    verdict = quiet(winner_share=0.4, policy=policy)
+def test_a_race_spends_its_budget_and_says_both(policy, tmp_path):
+    path = tmp_path / "race.db"
+    verdict = quiet(winner_share=0.4, policy=policy, journal=path)
     assert verdict.spent == sum(verdict.pulls.values()) == verdict.budget == 600
     assert verdict.selected.name == verdict.name and verdict.selected.estimate == verdict.estimate
     assert verdict.selected.at <= 360 and verdict.selected.final and verdict.trained.final
     assert verdict.trained.pulls == verdict.pulls[verdict.name]
     assert verdict.trained.pulls_after_selection == 600 - verdict.selected.at
     assert verdict.trained.score == verdict.score == verdict.curve(verdict.name)[-1]
+    arm = list(FIVE).index(verdict.name)  # in the journal before the first pull that follows
+    assert changes(path)[-1] == (verdict.selected.at, "WinnerSelected", arm, 600)
 
 
 def test_naming_half_time_and_hindsight_are_those_of_the_race_without_delivery():
@@ -231,6 +195,7 @@ def test_naming_half_time_and_hindsight_are_those_of_the_race_without_delivery()
     assert (long.half_time, long.hindsight) == (short.half_time, short.hindsight)
     assert (long.selected, short.trained.pulls_after_selection) == (short.selected, 0)
     assert long.score > short.score  # and it was trained on
+    assert [page(one).count('class="ring ') for one in (long, short)] == [1, 0]  # the selection
 
 
 @pytest.mark.parametrize("winner_share", [0.0, 0.3])
@@ -239,45 +204,25 @@ def test_both_are_in_everything_that_is_shown_or_kept(tmp_path, winner_share):
     verdict = quiet(winner_share=winner_share, journal=path)
     for line in (str(verdict.selected), str(verdict.trained)):
         assert line in verdict.details() and line in page(verdict)
-        assert line in read_verdict(path).details() and (line in str(verdict)) == (
-            winner_share > 0
-        )
-    with sqlite3.connect(path) as db:
-        kept_as = dict(db.execute("SELECT key, value FROM verdict"))
+        assert line in read_verdict(path).details()
+        assert (line in str(verdict)) == (winner_share > 0)
+    kept_as = dict(rows(path, "SELECT key, value FROM verdict"))
     assert json.loads(kept_as["selected"])["estimate"] == verdict.estimate
     assert json.loads(kept_as["trained"])["score"] == verdict.score
-
-
-def test_losses_are_named_and_delivered_as_they_are():
-    def loss(floor):
-        return lambda: (floor + 10 / n for n in count(1))
-
-    verdict = quiet(60, {"low": loss(0.1), "high": loss(3.0)}, maximize=False, winner_share=0.5)
-    assert verdict.name == "low" and verdict.spent == 60
-    assert verdict.trained.score == 0.1 + 10 / verdict.trained.pulls < verdict.selected.estimate
-
-
-def test_the_naming_is_in_the_journal_before_the_first_pull_that_follows(tmp_path):
-    path = tmp_path / "race.db"
-    verdict = quiet(winner_share=0.4, journal=path)
-    arm = list(FIVE).index(verdict.name)
-    assert changes(path) == [(verdict.selected.at, "WinnerSelected", arm, 600)]
 
 
 @pytest.mark.parametrize("at", [359, 360, 361, 480, 599])
 @pytest.mark.parametrize("policy", ["auto", "r-ucbe"])
 def test_a_race_cut_short_goes_on_to_the_same_end(tmp_path, cut, at, policy):
-    path = tmp_path / "race.db"
-    whole = quiet(winner_share=0.4, policy=policy, journal=tmp_path / "whole.db")
+    path, other = tmp_path / "race.db", tmp_path / "whole.db"
+    whole = quiet(winner_share=0.4, policy=policy, journal=other)
     cut(at, lambda: quiet(winner_share=0.4, policy=policy, journal=path))
     seen = read_verdict(path)
     assert not seen.over and seen.spent == at and seen.budget == 600
     if at > 360:
         assert seen.selected == whole.selected and "Score so far" in str(seen)
     assert resume(path, FIVE, progress=False).summary() == whole.summary()
-    assert read_verdict(path).summary() == whole.summary() and changes(path) == changes(
-        tmp_path / "whole.db"
-    )
+    assert read_verdict(path).summary() == whole.summary() and changes(path) == changes(other)
 
 
 def test_resume_trains_only_the_winner_again(tmp_path, cut):
@@ -295,29 +240,22 @@ def test_resume_trains_only_the_winner_again(tmp_path, cut):
     assert built == [verdict.name]
 
 
-def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is():
-    verdict = quiet(200, {"a": curve(3, 0.9, end=70), "b": curve(3, 0.5)}, winner_share=0.5)
-    assert verdict.name == "a" and verdict.pulls == {"a": 70, "b": 50} and verdict.over
-    assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
-    assert "finished after 70 pulls. Selected with" in verdict["a"].why
-
-
-def test_a_winner_that_ended_before_it_was_named_has_no_more_to_be_trained():
-    verdict = quiet(200, {"a": curve(3, 0.9, end=10), "b": curve(3, 0.5)}, winner_share=0.5)
-    assert verdict.name == "a" and verdict.pulls == {"a": 10, "b": 90}
-    assert verdict.trained.pulls_after_selection == 0 and verdict.over
+@pytest.mark.parametrize("end, pulls", [(70, {"a": 70, "b": 50}), (10, {"a": 10, "b": 90})])
+def test_a_winner_that_ends_by_itself_is_handed_out_as_it_is(end, pulls):
+    verdict = quiet(200, {"a": curve(3, 0.9, end=end), "b": curve(3, 0.5)}, winner_share=0.5)
+    assert verdict.name == "a" and verdict.pulls == pulls and verdict.over
+    assert verdict.trained.pulls_after_selection == max(0, end - 50)
+    assert f"finished after {end} pulls. Selected with" in verdict["a"].why
+    if end == 70:
+        assert "a takes no more pulls; 80 of 200 pulls are not spent" in verdict.reason
 
 
 def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
-    class Breaks:
-        def __init__(self):
-            self.n = 0
-
+    class Breaks(Counter):
         def pull(self):
             if self.n == 70:
                 raise RuntimeError("boom")
-            self.n += 1
-            return 0.9 * self.n / (self.n + 3)
+            return super().pull()
 
     path, learners = tmp_path / "race.db", {"a": Breaks, "b": curve(3, 0.5)}
     verdict = quiet(200, learners, winner_share=0.5, journal=path)
@@ -326,10 +264,8 @@ def test_a_winner_that_fails_is_handed_out_as_it_was(tmp_path):
     assert "a failed: pull 71 failed twice: RuntimeError: boom" in verdict.warnings
     assert verdict["a"].why.startswith("pull 71 failed twice: RuntimeError: boom. Selected")
     again = resume(path, learners, progress=False)
-    assert (
-        again.summary() == verdict.summary() == read_verdict(path).summary()
-        and again.learner.n == 70
-    )
+    assert again.summary() == verdict.summary() == read_verdict(path).summary()
+    assert again.learner.n == 70
     # In hindsight it had not failed: nobody but the winner was trained any more.
     assert [rule.pick for rule in verdict.hindsight] == ["a", "a"]
 
@@ -343,50 +279,34 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
             raise FileNotFoundError("data.csv")
         yield from curve(3, 0.9, fail=71)(seed)
 
+    learners, once_only = {"a": once, "b": curve(3, 0.5)}, LocalRunner(retries=0)
     with pytest.raises(LearnerError, match="Could not restore learner 'a' to its 70 pulls"):
-        quiet(
-            200,
-            {"a": once, "b": curve(3, 0.5)},
-            winner_share=0.5,
-            journal=path,
-            runner=LocalRunner(retries=0),
-        )
+        quiet(200, learners, winner_share=0.5, journal=path, runner=once_only)
     assert read_verdict(path).name == "a" and read_verdict(path).over
 
 
 def test_when_all_fail_there_is_nobody_to_train_on():
+    learners = {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}
     with pytest.raises(AllFailed):
-        quiet(
-            60,
-            {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)},
-            winner_share=0.5,
-            runner=LocalRunner(retries=0),
-        )
+        quiet(60, learners, winner_share=0.5, runner=LocalRunner(retries=0))
 
 
 def test_a_small_budget_is_judged_without_what_is_kept():
-    warnings = quiet(40, winner_share=0.5).warnings
-    assert any(
-        "the budget of 20 pulls of 40 to select the winner is small: 25 are" in w for w in warnings
-    )
-
-
-# --- journals ---
+    text = "the budget of 20 pulls of 40 to select the winner is small: 25 are"
+    assert any(text in warning for warning in quiet(40, winner_share=0.5).warnings)
 
 
 def test_a_naming_that_the_rule_would_not_make_is_refused(tmp_path):
     path = tmp_path / "race.db"
     quiet(winner_share=0.4, journal=path)
     opened = files.read(path)
-    events = [entry.event for entry in opened.read()]
+    first, *others = [entry.event for entry in opened.read()]
     opened.close()
-    forged = files.create(tmp_path / "forged.db", events[0])
-    for event in events[1:]:
+    forged = files.create(tmp_path / "forged.db", first)
+    for event in others:
         forged.append(replace(event, arm=4) if isinstance(event, WinnerSelected) else event)
     forged.close()
-    with pytest.raises(
-        JournalMismatch, match=r"Arm 4 cannot be selected: Foresight.* selects arm"
-    ):
+    with pytest.raises(JournalMismatch, match=r"Arm 4 cannot be selected: Foresight.* selects"):
         read_verdict(tmp_path / "forged.db")
 
 
@@ -406,10 +326,10 @@ def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
 
 def test_the_table_says_who_is_trained_on():
     settings = Settings(policy=make_policy("r-sr"), budget=100, winner_share=0.4)
-    race = RaceState(Created("race", settings.as_dict(), tuple("abcde")))
-    session = play(race.session)
-    race.apply(WinnerSelected(session.recommend().arm, session.budget))
-    progress = Progress(race, True)
+    state = RaceState(events.Created("race", settings.as_dict(), tuple("abcde")))
+    session = play(state.session)
+    state.apply(WinnerSelected(session.recommend().arm, session.budget))
+    progress = Progress(state, True)
     progress.mode = "live"
     with progress.shown(None):
         console = Console(file=io.StringIO(), width=100)
@@ -427,8 +347,3 @@ def test_looking_before_the_naming_tells_the_budgets_apart(tmp_path, cut):
     seen = read_verdict(path)
     assert seen.reason == "500 of 600 pulls left, 240 of them for the winner"
     assert "Leading: " in seen.details() and not seen.selected.final
-
-
-def test_the_report_marks_where_the_winner_was_named():
-    assert page(quiet(winner_share=0.4)).count('class="ring ') == 1
-    assert 'class="ring ' not in page(quiet())

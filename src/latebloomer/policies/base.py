@@ -156,20 +156,26 @@ class Policy(ABC):
         return None
 
     def settings(self, arms: int, budget: int, horizon: int) -> Any:
-        """Return the numbers that `self` is inside kernels, as a named tuple."""
-        return numbers_of(self)
+        """Return the numbers that `self` is inside kernels: its numeric fields as a named tuple.
+
+        An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then
+        the same type to a compiler, and are compiled once.
+        """
+        types = {field.name: field.type for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        values = ((getattr(self, name), types[name]) for name in self.Numbers._fields)
+        return self.Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
     def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
         """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
         return rule
 
     # Settings that tests run, each a policy; the defaults alone are enough for most.
-    example_settings: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     @classmethod
     def examples(cls) -> list[Self]:
         """Return the policies that tests run."""
-        return [cls(**settings) for settings in cls.example_settings]
+        return [cls(**settings) for settings in cls._examples]
 
     # --- what every policy gets ---
 
@@ -251,17 +257,6 @@ def open_arms(ledger: Ledger, held: Collection[int], horizon: int) -> list[int]:
     """Return the racing arms below the horizon whose pulls are not under way."""
     racing = ledger.racing[: ledger.cursor[RACERS]]
     return [i for i in racing if i not in held and ledger.n[i] < horizon]
-
-
-def numbers_of(policy: Policy) -> Any:
-    """Return the numeric fields of a policy as a named tuple.
-
-    An integer in a field of type float becomes a float: `power=1` and `power=1.0` are then the
-    same type to a compiler, and are compiled once.
-    """
-    types = {field.name: field.type for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    values = ((getattr(policy, name), types[name]) for name in type(policy).Numbers._fields)
-    return type(policy).Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
 
 def knockout(levels: Sequence[tuple[int, int]], horizon: int) -> Plan:

@@ -158,11 +158,7 @@ def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
 
 
 def _in_words(
-    race: RaceState,
-    after: Session,
-    back: Sequence[int],
-    new: Sequence[str],
-    seconds: float | None,
+    race: RaceState, after: Session, back: Sequence[int], new: Sequence[str], seconds: float | None
 ) -> str:
     """Return what the extension does, to be printed before it is done."""
     before, names = race.session, race.session.names

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.tables import html_table
 from latebloomer._util.text import (
     NAME,
+    html_table,
     one_line,
     printable,
     short_name,

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer._util.tables import html_table
-from latebloomer._util.text import brief
+from latebloomer._util.text import brief, html_table
 from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.errors import (
     ArmError,

@@ -36,7 +36,36 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PTRR(Policy):
+class TurnPolicy(Policy):
+    """A policy whose arms take turns, each while it stays above a power law."""
+
+    alpha: float = 1.0
+    best: float = 1.0
+
+    cites: ClassVar[tuple[str, ...]] = ("Blum25",)
+    _examples = ({}, {"alpha": 0.5, "best": 0.8})
+
+    def __post_init__(self) -> None:
+        need_in("alpha", self.alpha, "(0, 1]", "the threshold is a concave power law")
+        need_in("best", self.best, "(0, inf)", "the best learner is expected to end there")
+
+    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
+        tau = float(max(1, min(horizon, budget - arms)))
+        return Numbers(float(self.alpha), float(self.best), tau, budget // 2)
+
+    def pick_batch(
+        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
+    ) -> list[int]:
+        """Return the arms in turn and those that wait, by index."""
+        able = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] != ABANDONED]
+        more = able[: count - len(held)]
+        for i in more:
+            ledger.memo[i] = IN_TURN
+        return [*held, *more]
+
+
+@dataclass(frozen=True)
+class PTRR(TurnPolicy):
     r"""Pull arms one after the other, in random order, each while it stays above a power law.
 
     The current arm is pulled while its latest reward
@@ -66,24 +95,11 @@ class PTRR(Policy):
     Numbers(alpha=1.0, best=1.0, tau=96.0, half=50)
     """
 
-    alpha: float = 1.0
-    best: float = 1.0
-
     name: ClassVar[str] = "ptrr"
-    cites: ClassVar[tuple[str, ...]] = ("Blum25",)
     remember = staticmethod(remember_nothing)
-    example_settings = ({}, {"alpha": 0.5, "best": 0.8})
-
-    def __post_init__(self) -> None:
-        need_in("alpha", self.alpha, "(0, 1]", "the threshold is a concave power law")
-        need_in("best", self.best, "(0, inf)", "the best learner is expected to end there")
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
-
-    def settings(self, arms: int, budget: int, horizon: int) -> Numbers:
-        tau = float(max(1, min(horizon, budget - arms)))
-        return Numbers(float(self.alpha), float(self.best), tau, budget // 2)
 
     def running_window(self) -> tuple[float, bool]:
         return 0.0, False
@@ -96,16 +112,6 @@ class PTRR(Policy):
     @kernel
     def pick(self, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         return arm_in_turn(ledger, horizon, seed, run)
-
-    def pick_batch(
-        self, rule: Any, ledger: Ledger, held: list[int], count: int, game: Any
-    ) -> list[int]:
-        """Return the arms in turn and those that wait, by index."""
-        able = [i for i in open_arms(ledger, held, game.horizon) if ledger.memo[i] != ABANDONED]
-        more = able[: count - len(held)]
-        for i in more:
-            ledger.memo[i] = IN_TURN
-        return [*held, *more]
 
 
 @kernel
@@ -138,7 +144,7 @@ def arm_in_turn(ledger: Ledger, horizon: int, seed: int, run: int) -> int:
 
 
 @dataclass(frozen=True)
-class Hybrid(PTRR):
+class Hybrid(TurnPolicy):
     r"""Follow the highest straight line until one arm clearly wins; at half-time change to PTRR.
 
     On concave curves without noise an arm ends between its latest reward and the line through its
@@ -173,9 +179,6 @@ class Hybrid(PTRR):
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 2), (ANY, horizon)]
 
-    def running_window(self) -> None:  # type: ignore[override]
-        return None
-
     def smallest_budget(self, arms: int) -> tuple[int, str]:
         return 2 * arms, "two pulls of each learner, through which a line goes"
 
@@ -202,7 +205,7 @@ class Hybrid(PTRR):
     ) -> list[int]:
         """Return the arms with the next largest U; by turns after half of the budget."""
         turns = ledger.cursor[RACERS] > 1 and ledger.cursor[PULLS] >= rule.half
-        way = PTRR.pick_batch if turns else Policy.pick_batch
+        way = TurnPolicy.pick_batch if turns else Policy.pick_batch
         return way(self, rule, ledger, held, count, game)
 
     @kernel

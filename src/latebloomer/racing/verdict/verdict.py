@@ -16,9 +16,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from latebloomer._util import text as words
 from latebloomer._util.atomic_files import File, need_different, write_file
-from latebloomer._util.tables import data_frame
-from latebloomer._util.text import as_sentence, printable, reason_of, short_name, short_seconds
 from latebloomer.errors import LearnerError, UnknownName
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.settings import rule_in, varying_settings
@@ -255,7 +254,7 @@ class Verdict:
             data = pickle.dumps(self.learner)
         except (Exception, SystemExit) as error:  # whatever the learner's own pickling raises
             raise LearnerError(
-                f"the winner {self.name!r} cannot be pickled ({reason_of(error)}); "
+                f"the winner {self.name!r} cannot be pickled ({words.reason_of(error)}); "
                 "nothing is lost: it is verdict.learner, and its scores are in the journal. Give "
                 "it save(folder) and load(folder), or save what you need of it yourself"
             ) from error
@@ -282,7 +281,7 @@ class Verdict:
 
     def to_frame(self, index: str | Sequence[str] | None = None) -> Any:
         """Return the tidy table as a pandas data frame; `index` names columns to find rows by."""
-        return data_frame(self.rows(), index)
+        return words.data_frame(self.rows(), index)
 
     def plot(self, kind: str = "curves", ax: Any = None) -> Figure:
         """Draw the verdict with matplotlib and return the figure.
@@ -341,33 +340,35 @@ def brief(verdict: Verdict, table: bool = True) -> str:
     if verdict.trained.pulls_after_selection:
         lines.append(f"{verdict.selected}. {verdict.trained}.")
     lines += _table(by_rank(verdict)[:SHOWN]) if table else []
-    cost = short_seconds(sum(one.seconds for one in verdict.learners))
-    lines.append(f"{as_sentence(f'{verdict.reason} ({cost} s of training)')} {_policy(verdict)}")
-    lines.append(as_sentence(verdict.missing or verdict.certificate))
+    cost = words.short_seconds(sum(one.seconds for one in verdict.learners))
+    lines.append(
+        f"{words.as_sentence(f'{verdict.reason} ({cost} s of training)')} {_policy(verdict)}"
+    )
+    lines.append(words.as_sentence(verdict.missing or verdict.certificate))
     kept = [
         f"{rival.rule.partition(' (')[0]} ({rival.pulls:,} of {verdict.selected.at:,} pulls) "
-        f"keeps {short_name(rival.pick)}"
+        f"keeps {words.short_name(rival.pick)}"
         for rival in verdict.hindsight
         if rival.pick is not None
     ]
     lines += [f"Replayed on these curves: {'; '.join(kept)}."] if kept else []
     lines += _not_shown(verdict, len(verdict.learners) - SHOWN if table else 0)
-    return printable("\n".join(lines))
+    return words.printable("\n".join(lines))
 
 
 def details(verdict: Verdict) -> str:
     """Return all that is known, with every reason and every warning."""
     lines = [verdict.sentence, *explanation(verdict), f"{verdict.selected}. {verdict.trained}.",
-             f"{as_sentence(verdict.reason)} {_policy(verdict)}", ""]  # fmt: skip
+             f"{words.as_sentence(verdict.reason)} {_policy(verdict)}", ""]  # fmt: skip
     shown = by_rank(verdict)
     lines += [*_table(shown), ""]
     for one in shown:
         why = f"{one.why}. {one.remark}" if one.remark else one.why
         lines.append(f"{one.name}: {why}.")
-    lines += ["", as_sentence(verdict.certificate)]
+    lines += ["", words.as_sentence(verdict.certificate)]
     lines += [f"{rival}." for rival in verdict.hindsight]
     lines += [f"Warning: {warning}." for warning in verdict.warnings]
-    return printable("\n".join([*lines, *_journal(verdict)]))
+    return words.printable("\n".join([*lines, *_journal(verdict)]))
 
 
 def _policy(verdict: Verdict) -> str:
@@ -395,8 +396,8 @@ def _cells(one: LearnerView) -> tuple[str, ...]:
     forecast = ""
     if one.forecast is not None and one.forecast.trust:
         forecast = f"{one.forecast.score:.4g} ({100 * one.forecast.trust:.0f} %)"
-    time = f"{short_seconds(one.seconds)} s"
-    return short_name(one.name), one.trained, score, forecast, estimate, time, one.outcome
+    time = f"{words.short_seconds(one.seconds)} s"
+    return words.short_name(one.name), one.trained, score, forecast, estimate, time, one.outcome
 
 
 def _not_shown(verdict: Verdict, learners: int) -> list[str]:
