@@ -24,12 +24,12 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError
-from latebloomer.session.events import Event, ScoreReported
+from latebloomer.session.events import KINDS, Event, ScoreReported
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of a journal
 VERSION = 3  # format of the tables below, SQLite's user_version
@@ -86,7 +86,6 @@ CREATE VIEW verdict AS SELECT key, value FROM json_each((SELECT json_extract(dat
 """
 
 SCORE = ScoreReported.__name__
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 FIELDS: dict[type[Any], tuple[str, ...]] = {
     kind: kind._fields if kind is ScoreReported else tuple(field.name for field in fields(kind))
     for kind in KINDS.values()
