@@ -23,7 +23,7 @@ from latebloomer._util.text import (
 )
 from latebloomer.errors import require
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.verdict_text import brief
+from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
 from latebloomer.session.learner_view import WINNER, LearnerView
 
