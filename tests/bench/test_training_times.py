@@ -15,7 +15,7 @@ from latebloomer.bench.benchmark import (
     same_time,
     without_start,
 )
-from latebloomer.problems.paper_settings import DATA
+from latebloomer.problems.recorded import DATA
 
 LENGTH = 100
 

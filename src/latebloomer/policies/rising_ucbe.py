@@ -84,7 +84,7 @@ class RisingUCBE(Policy):
     name: ClassVar[str] = "r-ucbe"
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    example_settings = (
+    _examples = (
         {},
         {"exploration": 2.0, "noise": 0.02},
         {"exploration": 2.0, "noise": 0.02, "window": 0.1, "recommend": "bound"},
@@ -211,7 +211,7 @@ class UCBE(Policy):
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
     remember = staticmethod(remember_levels)
-    example_settings = ({"exploration": 0.5},)
+    _examples = ({"exploration": 0.5},)
 
     def __post_init__(self) -> None:
         if self.exploration is not None:
