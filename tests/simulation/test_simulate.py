@@ -73,15 +73,6 @@ def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path, every
     assert saved(back, tmp_path) == whole
 
 
-def test_ranges_of_runs_merge_to_the_whole(tmp_path):
-    def part(runs, first):
-        return quiet("paper-a:sigma=0.1", SOME, [80], runs, first_run=first)
-
-    whole = saved(part(30, 0), tmp_path)
-    first, second, third = part(11, 0), part(9, 11), part(10, 20)
-    assert saved(third + first + second, tmp_path) == whole
-
-
 @some_or_every
 @pytest.mark.parametrize("method", ["pulls", "sums"])
 def test_plain_python_gives_the_same_results(tmp_path, method, every):
