@@ -49,6 +49,7 @@ HELP = {
         "bench.policies": "Policies separated by commas. Default: all that need no settings.",
         "bench.baseline": "Policy that the others are compared with.",
         "horizon": "Pulls at which learners are compared. Default: the budget or a full training.",
+        "simulate.horizon": "Pulls per arm at which arms are compared. Default: each budget.",
         "resume.horizon": "New number of pulls at which learners are compared.",
         "min_pulls": "Pulls every learner gets before any can be dropped.",
         "stop": "Stop early. `certified`: once the winner is proved best (95 %).",

@@ -64,7 +64,7 @@ def simulate(
     policy: Annotated[str, o.policies("policies")] = "r-ucbe,r-sr,sh",
     runs: Annotated[int, o.count("runs")] = 1000,
     seed: Annotated[int, o.count("simulate.seed", 0)] = 0,
-    horizon: Annotated[int | None, o.count("horizon")] = None,
+    horizon: Annotated[int | None, o.count("simulate.horizon")] = None,
     target: Annotated[str, o.choice("target", "cpu", "gpu", "python")] = "cpu",
     method: Annotated[str, o.choice("method", "auto", "pulls", "sums")] = "auto",
     threads: Annotated[int | None, o.count("threads")] = None,
@@ -187,6 +187,8 @@ def reproduce(
         advice = f". Repeat the command to make what is missing in {out}."
         raise Interrupted("Stopped", None, advice) from None
     if failures:
+        if quiet:  # otherwise each was shown when it happened
+            say("\n".join(failures), err=True)
         raise typer.Exit(2)
 
 

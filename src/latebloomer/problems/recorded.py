@@ -205,10 +205,6 @@ READERS: dict[str, Callable[[Path], Columns]] = {
 
 DATA = "LATEBLOOMER_DATA"
 IMDB_FILE = Path("reference", "imdb_curves.npz")
-IMDB_PUBLIC = (
-    "https://github.com/albertometelli/stochastic-rising-bandits, commit 2b49e82, "
-    "'data/learning curves/npy' (MIT)"
-)
 # Of the 7 x 50,000 little-endian doubles, arm by arm in the file's own order.
 IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 # The paper's seven curves are in the repository of its predecessor, under the MIT license.
@@ -236,7 +232,7 @@ def load_imdb() -> Problem:
         missing = f"there is no {file}" if folder else f"{DATA} is not set"
         raise CurveError(
             f"the problem 'imdb' needs recorded curves, but {missing}: `latebloomer download imdb "
-            f"FOLDER` fetches them ({IMDB_PUBLIC}); then set {DATA} to the folder that holds "
+            f"FOLDER` fetches them ({IMDB_SOURCE}); then set {DATA} to the folder that holds "
             f"{IMDB_FILE}"
         )
     found = load(file)
