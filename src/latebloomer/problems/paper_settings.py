@@ -60,7 +60,8 @@ def imdb() -> Problem:
     step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
     are single outcomes, as a learner trained live would show.
     """
-    file = _imdb_file()
+    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_PUBLIC}) into {IMDB_FILE}"
+    file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
     found = load(file)
     digest = digest_of(found.curves)
     if digest != IMDB_SHA256:
@@ -73,20 +74,14 @@ def digest_of(curves: Floats) -> str:
     return hashlib.sha256(curves.astype("<f8").tobytes()).hexdigest()
 
 
-def _imdb_file() -> Path:
+def data_path(path: Path, purpose: str, advice: str) -> Path:
+    """Return a path in the folder that LATEBLOOMER_DATA names; an error says how to get it."""
     folder = os.environ.get(DATA)
-    advice = (
-        f"`latebloomer download imdb FOLDER` fetches them ({IMDB_PUBLIC}); then set {DATA} to the "
-        f"folder that holds {IMDB_FILE}"
-    )
-    if not folder:
-        raise CurveError(
-            f"the problem 'imdb' needs recorded curves, but {DATA} is not set: {advice}"
-        )
-    file = Path(folder) / IMDB_FILE
-    if not file.is_file():
-        raise CurveError(f"{DATA}={folder}, but there is no {file}: {advice}")
-    return file
+    found = Path(folder or "", path)
+    if folder and found.exists():
+        return found
+    missing = f"{DATA}={folder} and there is no {found}" if folder else f"{DATA} is not set"
+    raise CurveError(f"{purpose} needs {path} in the folder it names, but {missing}: {advice}")
 
 
 def lower_bound(
