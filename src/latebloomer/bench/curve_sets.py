@@ -31,8 +31,7 @@ from latebloomer.errors import CurveError, LatebloomerError, unknown
 from latebloomer.policies.plan_text import counted
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import data_path
-from latebloomer.problems.recorded import READERS, load_runs
+from latebloomer.problems.recorded import READERS, data_path, load_runs
 from latebloomer.racing.journal.files import read
 from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
 

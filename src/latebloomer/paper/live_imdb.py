@@ -21,7 +21,7 @@ from latebloomer.paper import drawing
 from latebloomer.paper.experiments import IMDB
 from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import data_path
+from latebloomer.problems.recorded import data_path
 from latebloomer.simulation.local_runs import progress_bar
 from latebloomer.simulation.plots import plain_ticks, side_legend
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from latebloomer._util.tables import html_table
+from latebloomer._util.text import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.tables import html_table
 from latebloomer._util.text import (
     NAME,
+    html_table,
     one_line,
     printable,
     short_name,
@@ -23,7 +23,7 @@ from latebloomer._util.text import (
 )
 from latebloomer.errors import require
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.verdict_text import brief
+from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
 from latebloomer.session.learner_view import WINNER, LearnerView
 
