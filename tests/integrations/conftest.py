@@ -1,6 +1,9 @@
-"""The first lines of a run say which versions of the libraries are tested."""
+"""The first lines of a run say which versions of the libraries are tested; one thread each."""
 
 from importlib import metadata
+
+import pytest
+from threadpoolctl import threadpool_limits
 
 LIBRARIES = (
     "xgboost", "lightgbm", "catboost", "torch", "lightning", "transformers", "peft", "trl",
@@ -16,3 +19,9 @@ def pytest_report_header():
     }
     found = [f"{name} {installed[name]}" for name in LIBRARIES if name in installed]
     return f"libraries: {', '.join(found)}"
+
+
+@pytest.fixture
+def one_thread():
+    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
+        yield

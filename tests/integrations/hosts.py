@@ -10,6 +10,7 @@ from latebloomer import race
 # The second is best at the end and not at the start; the fifth leads early.
 CURVES = ((8, 0.7), (12, 1.0), (10, 0.88), (10, 0.7), (1, 0.78), (20, 0.5))
 BUDGET, HORIZON = 150, 60
+NAMES = [f"trial {k}" for k in range(len(CURVES))]
 
 
 def value(b, c, n):
@@ -36,6 +37,11 @@ def same_verdict(ours, theirs, ordered=False):
             said.pop(key)
     assert one == other
     assert theirs.spent <= theirs.budget and theirs.unspent < len(theirs.learners)
+
+
+def trained(folder):
+    """What trials trained: a line for each pull."""
+    return (folder / "log").read_text().splitlines()
 
 
 def killed(file, *words, limit=120):

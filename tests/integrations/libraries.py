@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latebloomer import LocalRunner, race, resume
+from latebloomer import LocalRunner, check_learner, race, resume
 
 HERE = Path(__file__).parent
 BUDGET = 14  # pulls of a race that is killed
@@ -46,6 +46,18 @@ def two_classes(rows=300, columns=6):
     return (X[:cut], y[:cut]), (X[cut:], y[cut:])
 
 
+def refuses(error, said, make, *given, **more):
+    """A call raises this error, with these words."""
+    with pytest.raises(error, match=said):
+        make(*given, **more)
+
+
+def is_exact(build, pulls=2):
+    """A learner that is saved and restored is the same bit for bit."""
+    check = check_learner(build, pulls=pulls)
+    assert check.saves and check.exact, str(check)
+
+
 def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     """Race `learners(*words)`, kill the same race after 9 pulls, resume it, compare all of it."""
     whole = race(
@@ -74,14 +86,18 @@ def told(path):
         return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
 
 
-def victim(module, path, pulls, *words):
+def kill_after(pulls):
+    """A callback that ends the process after so many pulls."""
+
     def kill(event, view):
         if view.spent >= int(pulls):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    learners = import_module(module).learners(*words)
-    race(learners, BUDGET, journal=path, callbacks=[kill], runner=runner(), **SETTINGS)
+    return kill
 
 
 if __name__ == "__main__":
-    victim(*sys.argv[1:])
+    module, path, pulls, *words = sys.argv[1:]
+    learners = import_module(module).learners(*words)
+    callbacks = [kill_after(pulls)]
+    race(learners, BUDGET, journal=path, callbacks=callbacks, runner=runner(), **SETTINGS)

@@ -1,15 +1,14 @@
 """`XGBoostLearner`, `LightGBMLearner`, `CatBoostLearner`: one contract, three libraries."""
 
 import threading
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from libraries import ends_as_if_never_killed, library, two_classes
+from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 
-from latebloomer import check_learner, race
+from latebloomer import race
 from latebloomer.errors import LearnerError, SettingError, UnknownName
 from latebloomer.integrations.catboost import CatBoostLearner
 from latebloomer.integrations.lightgbm import LightGBMLearner
@@ -36,24 +35,15 @@ FULL = 40
 
 @pytest.fixture(params=list(KINDS))
 def name(request, tmp_path, monkeypatch):
-    library_of(request.param)
+    library(request.param)
     monkeypatch.chdir(tmp_path)  # none may leave anything behind
     yield request.param
     assert not [path for path in tmp_path.iterdir() if path.name == "catboost_info"]
 
 
-def library_of(name):
-    try:
-        return library(name)
-    except pytest.skip.Exception as skipped:
-        pytest.skip(skipped.msg)
-
-
 def learner(name, metric=..., train=TRAIN, valid=VALID, full_steps=FULL, maximize=None, **more):
-    return KINDS[name](
-        PARAMS[name] | more, train, valid, metric=LOSS[name] if metric is ... else metric,
-        full_steps=full_steps, maximize=maximize,
-    )  # fmt: skip
+    own = {"metric": LOSS[name] if metric is ... else metric, "maximize": maximize}
+    return KINDS[name](PARAMS[name] | more, train, valid, full_steps=full_steps, **own)
 
 
 def learners(name):
@@ -67,33 +57,31 @@ def learners(name):
 def trained(name, rounds, metric, objective=None, more=None, **settings):
     """Return the scores of the library's own training."""
     module, params, scores = import_module(name), PARAMS[name] | settings | (more or {}), {}
+    if name == "catboost":
+        own = {"eval_metric": metric, "iterations": FULL, "use_best_model": False}
+        quiet = {"logging_level": "Silent", "allow_writing_files": False}
+        model = module.CatBoost(params | own | quiet)
+        model.fit(module.Pool(*TRAIN), eval_set=module.Pool(*VALID))
+        return model.get_evals_result()["validation"][metric][:rounds]
     if name == "xgboost":
         rate = []
         if callable(own := params["eta"]):  # XGBoost's scheduler sets the rate of the next round
             params["eta"] = own(0)
             rate = [module.callback.LearningRateScheduler(lambda number: own(number + 1))]
-        rows = [module.DMatrix(X, label=y) for X, y in (TRAIN, VALID)]
-        module.train(params | {"eval_metric": metric}, rows[0], rounds, evals=[(rows[1], "v")],
-                     evals_result=scores, verbose_eval=0, obj=objective,
-                     callbacks=rate)  # fmt: skip
-        return scores["v"][metric]
-    if name == "lightgbm":
-        train, rate = module.Dataset(*TRAIN), params.get("learning_rate", 0.1)
-        params |= {"metric": metric, "verbosity": -1} | (
-            {"objective": objective} if objective else {}
+        train, valid = (module.DMatrix(X, label=y) for X, y in (TRAIN, VALID))
+        given = {"evals_result": scores, "verbose_eval": 0, "obj": objective, "callbacks": rate}
+        module.train(
+            params | {"eval_metric": metric}, train, rounds, evals=[(valid, "v")], **given
         )
-        callbacks = [module.record_evaluation(scores)]
-        if callable(rate):
+    else:
+        train, callbacks = module.Dataset(*TRAIN), [module.record_evaluation(scores)]
+        params |= {"metric": metric, "verbosity": -1}
+        params |= {"objective": objective} if objective else {}
+        if callable(params.get("learning_rate")):
             callbacks.append(module.reset_parameter(learning_rate=params.pop("learning_rate")))
-        module.train(params, train, rounds, valid_sets=[module.Dataset(*VALID, reference=train)],
-                     valid_names=["v"], callbacks=callbacks)  # fmt: skip
-        return scores["v"][metric]
-    model = module.CatBoost(
-        params | {"eval_metric": metric, "iterations": FULL, "use_best_model": False,
-                  "logging_level": "Silent", "allow_writing_files": False}
-    )  # fmt: skip
-    model.fit(module.Pool(*TRAIN), eval_set=module.Pool(*VALID))
-    return model.get_evals_result()["validation"][metric][:rounds]
+        valid = module.Dataset(*VALID, reference=train)
+        module.train(params, train, rounds, [valid], ["v"], callbacks=callbacks)
+    return scores["v"][metric]
 
 
 # --- the library's own training ---
@@ -110,22 +98,18 @@ def test_without_sampling_it_is_the_librarys_own_training_bit_for_bit(name):
 
 @pytest.mark.parametrize("more", [SAMPLED["catboost"], {"boosting_type": "Ordered"}], ids=str)
 def test_catboosts_sampling_is_that_of_its_own_training(more):
-    library_of("catboost")
+    library("catboost")
     one = learner("catboost", **more)
-    assert [one.pull() for _ in range(5)] == [
-        -value for value in trained("catboost", 5, "Logloss", **more)
-    ]
+    assert [-one.pull() for _ in range(5)] == trained("catboost", 5, "Logloss", **more)
 
 
 def test_a_learning_rate_may_be_a_function_of_the_round(name):
     rate = {RATE[name]: lambda number: 0.5 / (1 + number)}
     if name == "catboost":
-        with pytest.raises(SettingError, match="learning_rate is a function, but CatBoost's rate"):
-            learner(name, **rate)
-        return
+        return refuses(SettingError, "learning_rate is a function, but Cat", learner, name, **rate)
     one = learner(name, **rate)
     assert [-one.pull() for _ in range(6)] == trained(name, 6, LOSS[name], **rate)
-    assert check_learner(lambda: learner(name, **rate), pulls=3).exact
+    is_exact(lambda: learner(name, **rate), pulls=3)
 
 
 def gradients(predictions, rows):
@@ -155,7 +139,7 @@ def test_an_objective_may_be_a_function(name):
     else:  # XGBoost's own objective decides how it begins
         own["objective"] = "reg:squarederror" if name == "xgboost" else "none"
         assert scores == trained(name, 4, metric, gradients, own)
-    assert check_learner(lambda: learner(name, metric, **given), pulls=2).exact
+    is_exact(lambda: learner(name, metric, **given), pulls=2)
 
 
 # --- after a kill ---
@@ -181,7 +165,7 @@ WAYS = {
     ("name", "more"), [(name, more) for name in WAYS for more in WAYS[name]], ids=str
 )
 def test_a_restored_learner_is_the_same_bit_for_bit(name, more, tmp_path):
-    library_of(name)
+    library(name)
     alone = learner(name, **more)
     scores = [alone.pull() for _ in range(21)]
     one, other = learner(name, **more), learner(name, **SAMPLED[name])
@@ -201,7 +185,7 @@ def test_a_restored_learner_is_the_same_bit_for_bit(name, more, tmp_path):
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
 def test_every_round_draws_other_rows(name):
-    library_of(name)
+    library(name)
     one = learner(name, **SAMPLED[name])
     gains = np.diff([one.pull() for _ in range(20)])
     assert len({round(gain, 9) for gain in gains}) == 19
@@ -234,12 +218,10 @@ def test_a_checkpoint_is_refused_for_what_changes_the_model_and_nothing_else(nam
     other.load(tmp_path)
     assert other.steps == 1
     said = f"of another learner: settings: {DEPTH[name]} was 2, is 3"
-    with pytest.raises(LearnerError, match=said):
-        learner(name, **{DEPTH[name]: 3}).load(tmp_path)
+    refuses(LearnerError, said, learner(name, **{DEPTH[name]: 3}).load, tmp_path)
     different = "xgboost" if name != "xgboost" else "lightgbm"
     if find_spec(different):
-        with pytest.raises(LearnerError, match="of another learner: learner was '"):
-            learner(different).load(tmp_path)
+        refuses(LearnerError, "learner: learner was '", learner(different).load, tmp_path)
 
 
 # --- settings ---
@@ -248,16 +230,9 @@ def test_a_checkpoint_is_refused_for_what_changes_the_model_and_nothing_else(nam
 @pytest.mark.parametrize("setting", ["n_estimators", "num_boost_round", "iterations"])
 def test_the_rounds_of_params_are_the_full_training(name, setting):
     assert learner(name, full_steps=None, **{setting: 12}).full_steps == 12
-    with pytest.raises(SettingError, match=f"full_steps=9, but params has {setting}=12: give one"):
-        learner(name, full_steps=9, **{setting: 12})
-    default = 1000 if name == "catboost" else None
-    assert learner(name, full_steps=None).full_steps == default
-
-
-@pytest.mark.parametrize("setting", ["early_stopping_rounds", "od_wait"])
-def test_early_stopping_is_left_to_the_race(name, setting):
-    with pytest.raises(SettingError, match=f"params has {setting}=5, but in a race the policy"):
-        learner(name, **{setting: 5})
+    said = f"full_steps=9, but params has {setting}=12: give one"
+    refuses(SettingError, said, learner, name, full_steps=9, **{setting: 12})
+    assert learner(name, full_steps=None).full_steps == (1000 if name == "catboost" else None)
 
 
 def test_a_metric_may_be_a_function_that_gets_what_was_passed(name):
@@ -299,18 +274,18 @@ def test_categories_of_a_pandas_frame(name):
 
     def rows(part):
         X, y = part
-        words = pandas.Categorical(np.where(X[:, 0] > 0, "high", "low"), ["high", "low"])
+        words = pandas.Categorical(np.where(X[:, 0] > 0, "high", "low"))
         return pandas.DataFrame({"word": words, "x": X[:, 3]}), y
 
     def build():
         return learner(name, AUC[name], rows(TRAIN), rows(VALID))
 
     assert build().pull(steps=3) > 0.55  # the word says much, the number nothing
-    assert check_learner(build, pulls=2).exact
+    is_exact(build, pulls=2)
 
 
 def test_categorical_features_of_catboost_apply_to_rows():
-    library_of("catboost")
+    library("catboost")
     rows = [
         ([[float(x), "high" if z > 0 else "low"] for x, z in X[:, 3:5]], y)
         for X, y in (TRAIN, VALID)
@@ -321,14 +296,14 @@ def test_categorical_features_of_catboost_apply_to_rows():
 
 @pytest.mark.parametrize("metric", ["AUC:type=Mu", "AUC:type=Mu;hints=skip_train~true", "MCC"])
 def test_metrics_of_catboost_may_have_options(metric):
-    library_of("catboost")
+    library("catboost")
     three = [(X, y + (X[:, 3] > 0)) for X, y in (TRAIN, VALID)]
     one = learner("catboost", metric, *three, loss_function="MultiClass")
     assert 0 < one.pull() <= 1 and one.evaluate() == pytest.approx(one.pull(), abs=0.5)
 
 
 def test_catboosts_threads_end_with_their_learners():
-    library_of("catboost")
+    library("catboost")
 
     def waiting():
         return {thread for thread in threading.enumerate() if thread.name == "catboost"}
@@ -341,7 +316,7 @@ def test_catboosts_threads_end_with_their_learners():
 
 
 def test_a_dataset_of_lightgbm_may_be_shared_by_learners_with_other_settings():
-    lightgbm = library_of("lightgbm")
+    lightgbm = library("lightgbm")
     train = lightgbm.Dataset(*TRAIN, free_raw_data=False)
     valid = lightgbm.Dataset(*VALID, reference=train, free_raw_data=False)
     given = {
@@ -351,41 +326,26 @@ def test_a_dataset_of_lightgbm_may_be_shared_by_learners_with_other_settings():
     assert verdict.learner is given[verdict.name]
 
 
-def test_a_race_by_trainings_knows_the_rounds_of_a_partial(name):
-    given = {
-        f"{rounds}": partial(KINDS[name], PARAMS[name], TRAIN, VALID, metric=AUC[name],
-                             full_steps=rounds)
-        for rounds in (20, 60)
-    }  # fmt: skip
-    verdict = race(given, trainings=0.8, journal=None, progress=False)
-    share = verdict.pulls[verdict.name] / 20
-    assert verdict.learner.steps == share * int(verdict.name)
-
-
 def test_what_is_wrong_is_said_in_one_line(name):
-    kind, given = KINDS[name].__name__, {"metric": AUC[name]}
-    with pytest.raises(LearnerError, match=f"{kind} has no evaluation set"):
-        KINDS[name](PARAMS[name], TRAIN, **given)
-    with pytest.raises((UnknownName, SettingError), match="'acu'"):
-        learner(name, "acu")
-    with pytest.raises(SettingError, match="but params has eval_metric='other': give one of them"):
-        learner(name, eval_metric="other")
+    kind = KINDS[name]
+    refuses(LearnerError, "has no evaluation set", kind, PARAMS[name], TRAIN, metric=AUC[name])
+    refuses((UnknownName, SettingError), "'acu'", learner, name, "acu")
+    refuses(SettingError, "params has eval_metric='x': give one", learner, name, eval_metric="x")
     for wrong in (None, ["auc", "error"]):
-        with pytest.raises(SettingError, match="metric must be one name, or a function"):
-            learner(name, wrong)
+        refuses(SettingError, "metric must be one name, or a function", learner, name, wrong)
     for wrong in (3, np.zeros(3), (TRAIN[0],)):
-        with pytest.raises(LearnerError, match=r"train=.*, but train must be a \w+, \(X, y\) or"):
-            learner(name, train=wrong)
-    with pytest.raises(SettingError, match="full_steps=0, but full_steps must be at least 1"):
-        learner(name, full_steps=0)
+        said = r"train=.*, but train must be a \w+, \(X, y\) or"
+        refuses(LearnerError, said, learner, name, train=wrong)
+    refuses(SettingError, "full_steps must be at least 1", learner, name, full_steps=0)
+    for early in ("early_stopping_rounds", "od_wait"):
+        said = f"params has {early}=5, but in a race the policy"
+        refuses(SettingError, said, learner, name, **{early: 5})
 
 
 def test_what_lightgbm_cannot_do_is_said_in_one_line():
-    lightgbm = library_of("lightgbm")
-    with pytest.raises(SettingError, match="gives auc, binary_error, but a race has one score"):
-        learner("lightgbm", "auc,binary_error")
-    with pytest.raises(LearnerError, match="boosting='rf' cannot be trained further"):
-        learner("lightgbm", boosting="rf", **SAMPLED["lightgbm"])
+    lightgbm = library("lightgbm")
+    refuses(SettingError, "gives auc, binary_error, but", learner, "lightgbm", "auc,binary_error")
+    forest = {"boosting": "rf"} | SAMPLED["lightgbm"]
+    refuses(LearnerError, "cannot train boosting='rf' further", learner, "lightgbm", **forest)
     gone = lightgbm.Dataset(*TRAIN, params={"verbosity": -1}).construct()
-    with pytest.raises(LearnerError, match="train has released its rows"):
-        learner("lightgbm", "auc", gone)
+    refuses(LearnerError, "train has released its rows", learner, "lightgbm", "auc", gone)

@@ -3,14 +3,13 @@
 Run as a script it is the victim: a driver that is ended by SIGKILL.
 """
 
-import json
 import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
-from hosts import CURVES, killed, our_race, same_verdict, value
+from hosts import CURVES, NAMES, killed, our_race, same_verdict, trained, value
 from libraries import library
 
 from latebloomer import read_verdict
@@ -19,7 +18,6 @@ from latebloomer.integrations.ray_tune import RaceScheduler
 ray = library("ray")
 library("tensorboardX", "tune")  # what Ray Tune needs beyond Ray
 tune = library("ray.tune", "tune")
-NAMES = [f"trial {k}" for k in range(6)]
 ASKED = {"budget": 90, "horizon": 30, "policy": "sh"}  # few phases: a pause takes a second
 
 
@@ -36,33 +34,18 @@ class Curve(tune.Trainable):
         b, c = CURVES[self.config["curve"]]
         if self.config.get("fails") == (self.config["curve"], self.n):
             raise ZeroDivisionError("by nought")
-        return {"score": self.config["sign"] * value(b, c, self.n)}
+        score = self.config["sign"] * value(b, c, self.n)
+        return {"score": score, "epoch": self.n, "done": self.n == self.config.get("ends")}
 
     def reset_config(self, config):
         self.setup(config)
         return True
 
     def save_checkpoint(self, folder):
-        (Path(folder) / "n.json").write_text(json.dumps(self.n))
+        Path(folder, "n").write_text(str(self.n))
 
     def load_checkpoint(self, folder):
-        self.n = json.loads((Path(folder) / "n.json").read_text())
-
-
-def function(config):
-    """The same as a function, which reports its own counter."""
-    n, checkpoint = 0, tune.get_checkpoint()
-    if checkpoint:
-        with checkpoint.as_directory() as folder:
-            n = json.loads((Path(folder) / "n.json").read_text())
-    b, c = CURVES[config["curve"]]
-    while n < 20:  # shorter than the horizon: it ends by itself
-        n += 1
-        folder = Path(tune.get_context().get_trial_dir()) / "now"
-        folder.mkdir(exist_ok=True)
-        (folder / "n.json").write_text(json.dumps(n))
-        score = value(b, c, n)
-        tune.report({"score": score, "epoch": n}, checkpoint=tune.Checkpoint(folder))
+        self.n = int(Path(folder, "n").read_text())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,24 +63,16 @@ def begin():
     )  # fmt: skip
 
 
-def tuner(folder, trainable=Curve, mode="max", settings=ASKED, callbacks=(), **config):
+def tuner(folder, mode="max", settings=ASKED, callbacks=(), **config):
     scheduler = RaceScheduler(6, folder / "race.db", **settings)
     space = {"curve": tune.grid_search(list(range(6))), "log": str(folder / "log"),
              "sign": 1.0 if mode == "max" else -1.0, **config}  # fmt: skip
+    own = {"scheduler": scheduler, "metric": "score", "mode": mode, "reuse_actors": True}
+    run = {"storage_path": str(folder), "name": "run", "verbose": 0, "callbacks": [*callbacks]}
     return scheduler, tune.Tuner(
-        trainable,
-        param_space=space,
-        tune_config=tune.TuneConfig(
-            scheduler=scheduler, metric="score", mode=mode, reuse_actors=True
-        ),
-        run_config=tune.RunConfig(
-            storage_path=str(folder), name="run", verbose=0, callbacks=list(callbacks)
-        ),
-    )
-
-
-def trained(folder):
-    return (folder / "log").read_text().splitlines()
+        Curve, param_space=space, tune_config=tune.TuneConfig(**own),
+        run_config=tune.RunConfig(**run),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -113,9 +88,8 @@ def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, 
     assert best.metrics["training_iteration"] == verdict.trained.pulls
 
 
-def test_functions_report_a_counter_of_their_own_and_may_end(tmp_path):
-    settings = {**ASKED, "time_attr": "epoch"}
-    scheduler, run = tuner(tmp_path, function, settings=settings)
+def test_trials_may_have_a_counter_of_their_own_and_may_end(tmp_path):
+    scheduler, run = tuner(tmp_path, settings={**ASKED, "time_attr": "epoch"}, ends=20)
     run.fit()
     verdict = scheduler.verdict()
     assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
@@ -163,10 +137,11 @@ class Controller:
     def run(self, results=1000):
         choose = self.scheduler.choose_trial_to_run  # asked again and again, as Ray does
         while results and (trial := choose(self) or choose(self)):
-            trial.status, said = trial.RUNNING, "CONTINUE"
+            said = "CONTINUE"
             while said == "CONTINUE" and results:
                 trial.n, results = trial.n + 1, results - 1
-                result = {"score": trial.score(), "training_iteration": trial.n}
+                score = value(*CURVES[trial.config["curve"]], trial.n)
+                result = {"score": score, "training_iteration": trial.n}
                 said = self.scheduler.on_trial_result(self, trial, result)
             if said == "STOP":
                 self.scheduler.on_trial_complete(self, trial, result)
@@ -176,14 +151,10 @@ class Controller:
 class Trial:
     """What a scheduler sees of a trial."""
 
-    PENDING, RUNNING, PAUSED = "PENDING", "RUNNING", "PAUSED"
-    TERMINATED, ERROR = "TERMINATED", "ERROR"
+    PENDING, PAUSED, TERMINATED, ERROR = "PENDING", "PAUSED", "TERMINATED", "ERROR"
 
     def __init__(self, name, config):
         self.trial_id, self.config, self.n, self.status = name, config, 0, self.PENDING
-
-    def score(self):
-        return value(*CURVES[self.config["curve"]], self.n)
 
     def set_status(self, status):
         self.status = status

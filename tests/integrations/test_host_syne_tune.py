@@ -3,7 +3,6 @@
 Run as a script with a configuration it is a trial; with a folder, the victim.
 """
 
-import json
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hosts import BUDGET, CURVES, HORIZON, killed, our_race, same_verdict, value
+from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, trained, value
 from libraries import library
 
 from latebloomer import read_verdict
@@ -20,7 +19,6 @@ from latebloomer.errors import SettingError
 from latebloomer.integrations.syne_tune import RaceCallback, RaceScheduler
 
 syne_tune = library("syne_tune", "syne-tune")
-NAMES = [f"trial {k}" for k in range(6)]
 ASKED = {"budget": BUDGET, "horizon": HORIZON}
 SHORT = {"budget": 60, "horizon": 20, "policy": "sh"}  # few phases: a process for each start
 
@@ -115,10 +113,6 @@ def local(scheduler, workers=2, kill=None):
     tuner.run()
 
 
-def trained(folder):
-    return (folder / "log").read_text().splitlines()
-
-
 def test_real_scripts_pause_and_resume_and_no_pull_is_overspent(tmp_path):
     scheduler = make(tmp_path, SHORT)
     local(scheduler)
@@ -143,22 +137,18 @@ def trial(words):
     from syne_tune import Reporter
 
     parser = ArgumentParser()
-    for name, kind in (
-        ("curve", int),
-        ("kind", int),
-        ("epochs", int),
-        ("st_checkpoint_dir", Path),
-    ):
-        parser.add_argument(f"--{name}", type=kind)
+    for name in ("curve", "kind", "epochs"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--st_checkpoint_dir", type=Path)
     given = parser.parse_args(words)
-    saved, report = given.st_checkpoint_dir / "n.json", Reporter()
-    n = json.loads(saved.read_text()) if saved.exists() else 0
+    saved, report = given.st_checkpoint_dir / "n", Reporter()
+    n = int(saved.read_text()) if saved.exists() else 0
     given.st_checkpoint_dir.mkdir(parents=True, exist_ok=True)
     while n < given.epochs:
         n += 1
         with open(os.environ["HOST_LOG"], "a") as log:
             log.write(f"{given.curve} {n}\n")
-        saved.write_text(json.dumps(n))
+        saved.write_text(str(n))
         report(epoch=n, score=value(*CURVES[given.curve], n))
 
 

@@ -3,9 +3,8 @@
 import os
 
 import pytest
-from libraries import ends_as_if_never_killed, library, two_classes
+from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 
-from latebloomer import check_learner
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.keras import KerasLearner
 
@@ -23,9 +22,8 @@ def net(width=4, dropout=0.0, schedule=0.02, seed=1):
     layers = [keras.layers.Dense(width, "relu"), keras.layers.BatchNormalization()]
     layers += [keras.layers.Dropout(dropout)] if dropout else []
     model = keras.Sequential([keras.Input((6,)), *layers, keras.layers.Dense(2, "softmax")])
-    model.compile(
-        keras.optimizers.Adam(schedule), "sparse_categorical_crossentropy", metrics=["accuracy"]
-    )
+    loss = "sparse_categorical_crossentropy"
+    model.compile(keras.optimizers.Adam(schedule), loss, metrics=["accuracy"])
     return model
 
 
@@ -40,47 +38,28 @@ def learners():
     }
 
 
-def trained(epochs, **more):
-    """What one long `fit` gives."""
-    said = net(**more).fit(*TRAIN, epochs=epochs, validation_data=VALID, verbose=0, **FITTING)
-    return said.history
-
-
 def test_many_pulls_are_one_long_fit_bit_for_bit():
-    whole = trained(3, dropout=0.3)
-    one = learner("val_accuracy", dropout=0.3)
+    data = {"validation_data": VALID, "verbose": 0, **FITTING}
+    whole = net(dropout=0.3).fit(*TRAIN, epochs=3, **data).history
+    one = learner("val_accuracy", 3, dropout=0.3)
     assert [one.pull() for _ in range(3)] == whole["val_accuracy"]
-    assert learner(dropout=0.3).pull(steps=3) == -whole["val_loss"][-1]
+    with pytest.raises(StopIteration):
+        one.pull()
+    assert learner(full_steps=3, dropout=0.3).pull(steps=4) == -whole["val_loss"][-1]
 
 
 def cosine():
     return keras.optimizers.schedules.CosineDecay(0.05, decay_steps=30)
 
 
-WAYS = {
-    "plain": lambda: learner(),
-    "dropout": lambda: learner(dropout=0.4),
-    "cosine": lambda: learner(schedule=cosine()),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_resumed_learner_is_the_same_bit_for_bit(way):
-    check = check_learner(WAYS[way], pulls=2)
-    assert check.saves and check.exact, str(check)
+@pytest.mark.parametrize("more", [dict, lambda: {"dropout": 0.4}, lambda: {"schedule": cosine()}])
+def test_a_resumed_learner_is_the_same_bit_for_bit(more):
+    is_exact(lambda: learner(**more()))
 
 
 def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
     verdict = ends_as_if_never_killed(__file__, learners, tmp_path)
     assert verdict.learner.model.predict(VALID[0], verbose=0).shape == (len(VALID[1]), 2)
-
-
-def test_a_full_training_ends():
-    one = learner(full_steps=2)
-    one.pull(steps=3)
-    assert one.steps == 2
-    with pytest.raises(StopIteration):
-        one.pull()
 
 
 def test_a_callback_that_stops_ends_the_learner():
@@ -92,15 +71,11 @@ def test_a_callback_that_stops_ends_the_learner():
 
 
 def test_what_is_wrong_is_said_in_one_line():
-    with pytest.raises(LearnerError, match="KerasLearner has no evaluation set"):
-        KerasLearner(net(), TRAIN)
-    with pytest.raises(LearnerError, match=r"model=3, but model must be a keras\.Model"):
-        KerasLearner(3, TRAIN, VALID)
-    with pytest.raises(LearnerError, match="not compiled or not built"):
-        KerasLearner(keras.Sequential([keras.layers.Dense(2)]), TRAIN, VALID)
-    with pytest.raises(SettingError, match="'val_speed' does not say whether higher is better"):
-        learner("val_speed")
-    with pytest.raises(LearnerError, match=r"'val_auc' is not reported. Reported are: accuracy, "):
-        learner("val_auc").pull()
-    with pytest.raises(SettingError, match="epochs is given to fit by the learner itself"):
-        KerasLearner(net(), TRAIN, VALID, epochs=3)
+    made, bare = KerasLearner, keras.Sequential([keras.layers.Dense(2)])
+    refuses(LearnerError, "KerasLearner has no evaluation set", made, net(), TRAIN)
+    refuses(LearnerError, r"model=3, but model must be a keras\.Model", made, 3, TRAIN, VALID)
+    refuses(LearnerError, "not compiled or built", made, bare, TRAIN, VALID)
+    refuses(SettingError, "'val_speed' does not say whether higher is", learner, "val_speed")
+    said = r"'val_auc' is not reported. Reported are: accuracy, "
+    refuses(LearnerError, said, learner("val_auc").pull)
+    refuses(SettingError, "epochs is given to fit by", made, net(), TRAIN, VALID, epochs=3)

@@ -1,7 +1,6 @@
 """Loggers: a race as MLflow, Weights & Biases, TensorBoard and `logging` show it."""
 
 import logging
-import os
 from itertools import count
 
 import pytest
@@ -16,67 +15,40 @@ from latebloomer.integrations.loggers import (
 )
 
 
-class Counting:
-    """A learner that can be resumed."""
-
-    def __init__(self, slow, best):
-        self.slow, self.best, self.n = slow, best, 0
-
-    def pull(self):
-        self.n += 1
-        return self.best * self.n / (self.n + self.slow)
-
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n))
-
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
-
-
 def moody():
     yield 0.1
     raise RuntimeError("no second pull")
 
 
+LATE = "late / bloomer"
 LEARNERS = {
-    "late / bloomer": lambda: Counting(9, 1.0),
-    "early": lambda: Counting(1, 0.5),
+    LATE: lambda: (n / (n + 9) for n in count(1)),
+    "early": lambda: (0.5 * n / (n + 1) for n in count(1)),
     "moody": moody,
 }
 BUDGET = 30
 
 
-def raced(logger, path, **settings):
+class Kill(BaseException):
+    pass
+
+
+def kill(event, view):
+    if view.spent >= 13:
+        raise Kill
+
+
+def raced(path, *callbacks):
+    runner = LocalRunner(retries=0)
     return race(
-        LEARNERS,
-        BUDGET,
-        journal=path,
-        progress=False,
-        callbacks=[logger],
-        runner=LocalRunner(retries=0),
-        **settings,
+        LEARNERS, BUDGET, journal=path, progress=False, callbacks=list(callbacks), runner=runner
     )
 
 
 def stopped_and_resumed(make, path):
     """A race that is ended in the middle and goes on with another logger, as in a new process."""
-
-    class Kill(BaseException):
-        pass
-
-    def kill(event, view):
-        if view.spent >= 13:
-            raise Kill
-
     with pytest.raises(Kill):
-        race(
-            LEARNERS,
-            BUDGET,
-            journal=path,
-            progress=False,
-            callbacks=[make(), kill],
-            runner=LocalRunner(retries=0),
-        )
+        raced(path, make(), kill)
     return resume(path, LEARNERS, progress=False, callbacks=[make()])
 
 
@@ -87,19 +59,14 @@ def scores(path, arm):
 # --- logging ---
 
 
-def test_logging_has_a_line_for_each_pull_and_the_verdict(tmp_path, caplog):
+@pytest.mark.parametrize("logger", ["mine", logging.getLogger("mine")], ids=type)
+def test_logging_has_a_line_for_each_pull_and_the_verdict(tmp_path, caplog, logger):
     caplog.set_level(logging.DEBUG, "mine")
-    verdict = raced(LoggingLogger("mine"), tmp_path / "race.db")
+    verdict = raced(tmp_path / "race.db", LoggingLogger(logger))
     lines = [record.getMessage() for record in caplog.records if record.name == "mine"]
     assert len([line for line in lines if " scored " in line]) == verdict.spent
     assert lines[-1].endswith(f"keeps {verdict.name}")
     assert any("moody: failed: " in line and "no second pull" in line for line in lines)
-
-
-def test_a_logger_may_be_given_as_an_object(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    raced(LoggingLogger(logging.getLogger("other"), logging.INFO), tmp_path / "race.db")
-    assert {record.name for record in caplog.records} == {"other"}
 
 
 # --- TensorBoard ---
@@ -110,23 +77,17 @@ def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
     path = tmp_path / "race.db"
     verdict = stopped_and_resumed(lambda: TensorBoardLogger(tmp_path / "runs"), path)
     (place,) = (tmp_path / "runs").iterdir()
-    assert sorted(folder.name for folder in place.iterdir()) == [
-        "early", "late %2F bloomer", "moody",
-    ]  # fmt: skip
-    found, kept = curves(place / "late %2F bloomer")
-    assert found == pytest.approx(dict(scores(path, 0)))
-    assert kept == float(verdict.name == "late / bloomer")
-
-
-def curves(folder):
+    folders = sorted(folder.name for folder in place.iterdir())
+    assert folders == ["early", "late %2F bloomer", "moody"]
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    read = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()
-    points = {
-        tag: {event.step: event.tensor_proto.float_val[0] for event in read.Tensors(tag)}
-        for tag in read.Tags()["tensors"]
-    }
-    return points["score"], next(iter(points["kept"].values()))
+    read = EventAccumulator(str(place / "late %2F bloomer"), size_guidance={"tensors": 0}).Reload()
+    found, kept = (
+        {event.step: event.tensor_proto.float_val[0] for event in read.Tensors(tag)}
+        for tag in ("score", "kept")
+    )
+    assert found == pytest.approx(dict(scores(path, 0)))
+    assert list(kept.values()) == [float(verdict.name == LATE)]
 
 
 # --- MLflow ---
@@ -157,10 +118,10 @@ def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
 def test_a_server_that_is_gone_does_not_end_the_race(tmp_path, monkeypatch):
     pytest.importorskip("mlflow", reason="mlflow is not installed")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    verdict = raced(MLflowLogger(tracking_uri="http://127.0.0.1:9"), tmp_path / "race.db")
+    verdict = raced(tmp_path / "race.db", MLflowLogger(tracking_uri="http://127.0.0.1:9"))
     assert verdict.spent >= BUDGET - 1
-    notes = [note for note in verdict.warnings if "callback MLflowLogger failed" in note]
-    assert len(notes) == 1 and "the race went on" in notes[0]
+    (note,) = (note for note in verdict.warnings if "callback MLflowLogger failed" in note)
+    assert "the race went on" in note
 
 
 # --- Weights & Biases ---
@@ -169,9 +130,8 @@ def test_a_server_that_is_gone_does_not_end_the_race(tmp_path, monkeypatch):
 def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
     pytest.importorskip("wandb", reason="wandb is not installed")
     monkeypatch.setenv("WANDB_SILENT", "true")
-    logger = WandbLogger("mine", mode="offline", dir=tmp_path)
     path = tmp_path / "race.db"
-    raced(logger, path)
+    raced(path, WandbLogger("mine", mode="offline", dir=tmp_path))
     files = sorted(tmp_path.glob("wandb/offline-run-*/run-*.wandb"), key=lambda file: file.name)
     assert len(files) == len(LEARNERS)
     groups = {file.stem.split("-")[1] for file in files}
@@ -187,19 +147,14 @@ def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
 
 
 def test_a_logger_that_fails_is_mentioned_once_and_not_called_again(tmp_path):
-    logger = LoggingLogger()
-    calls = count()
+    logger, calls = LoggingLogger(), count()
 
     def fail(*args):
         next(calls)
         raise OSError("no space left")
 
     logger.score = fail
-    verdict = raced(logger, tmp_path / "race.db")
+    verdict = raced(tmp_path / "race.db", logger)
     assert next(calls) == 1
     (note,) = (note for note in verdict.warnings if "LoggingLogger" in note)
-    assert note == (
-        "the callback LoggingLogger failed on ScoreReported (OSError: no space left); the race "
-        "went on"
-    )
-    assert os.path.exists(tmp_path / "race.db")
+    assert note.startswith("the callback LoggingLogger failed on ScoreReported (OSError: no space")

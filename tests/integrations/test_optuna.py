@@ -3,25 +3,23 @@
 Run as a script it is the victim: it races a study of a file and is ended by SIGKILL.
 """
 
-import os
 import re
 import runpy
-import signal
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from hosts import BUDGET, CURVES, HORIZON, killed, our_race, same_verdict, value
-from libraries import library
+from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, value
+from libraries import is_exact, kill_after, library, refuses
 
-from latebloomer import check_learner, race
 from latebloomer.errors import BudgetError, JournalMismatch, SettingError
 from latebloomer.integrations.optuna import LatebloomerPruner, TunerLearner, race_study
 from latebloomer.policies.registry import make_policy
 
 optuna = library("optuna")
-HUB = Path(__file__).parents[2] / "contrib" / "optunahub"
+HUB = Path(__file__).parents[2] / "contrib" / "optunahub" / "package" / "pruners"
 ASKED = {"budget": BUDGET, "horizon": HORIZON, "progress": False}
 ORDER, TRIALS = [1, 0, 2, 3, 4, 5], 12  # of the pruner's study
 TOTAL = 240  # reports that its plan is made for
@@ -40,10 +38,6 @@ def hill(trial):
     return -((trial.suggest_float("x", -10, 10) - 2) ** 2)
 
 
-def bowl(trial):
-    return -hill(trial)
-
-
 def test_a_pull_is_a_trial_and_the_score_is_the_best_so_far():
     values = []
     learner = TunerLearner(lambda trial: values.append(hill(trial)) or values[-1], seed=0)
@@ -54,7 +48,7 @@ def test_a_pull_is_a_trial_and_the_score_is_the_best_so_far():
 
 
 def test_smaller_is_better_when_minimizing():
-    down = TunerLearner(bowl, direction="minimize", seed=0)
+    down = TunerLearner(lambda trial: -hill(trial), direction="minimize", seed=0)
     up = TunerLearner(hill, seed=0)
     assert [down.pull() for _ in range(12)] == [up.pull() for _ in range(12)]
 
@@ -64,8 +58,7 @@ def test_a_resumed_tuner_is_the_same_bit_for_bit(sampler):
     def build():
         return TunerLearner(hill, sampler=getattr(optuna.samplers, sampler)(seed=3))
 
-    check = check_learner(build, pulls=15)
-    assert check.saves and check.exact, str(check)
+    is_exact(build, pulls=15)
 
 
 def test_a_study_with_a_storage_keeps_its_trials_there(tmp_path):
@@ -84,7 +77,8 @@ def test_a_study_with_a_storage_keeps_its_trials_there(tmp_path):
 
 
 def test_trials_may_be_pruned_or_fail():
-    ends = iter([None, optuna.TrialPruned(), ZeroDivisionError("by nought")])
+    pruned = optuna.TrialPruned()
+    ends = iter([pruned, None, pruned, ZeroDivisionError("by nought")])
 
     def objective(trial):
         if (end := next(ends)) is not None:
@@ -92,48 +86,20 @@ def test_trials_may_be_pruned_or_fail():
         return hill(trial)
 
     learner = TunerLearner(objective, seed=0)
+    refuses(ValueError, "No trials are completed yet", learner.pull)
     assert learner.pull() == learner.pull()  # the second is pruned, and is a pull
-    with pytest.raises(ZeroDivisionError):
-        learner.pull()
+    refuses(ZeroDivisionError, "by nought", learner.pull)
     states = [trial.state.name for trial in learner.study.trials]
-    assert states == ["COMPLETE", "PRUNED", "FAIL"]
+    assert states == ["PRUNED", "COMPLETE", "PRUNED", "FAIL"]
 
 
-def test_without_a_complete_trial_there_is_no_score():
-    def objective(trial):
-        raise optuna.TrialPruned
-
-    with pytest.raises(ValueError, match="No trials are completed yet"):
-        TunerLearner(objective).pull()
-
-
-def test_tuners_race():
-    tuners = {
-        "high": lambda seed: TunerLearner(hill, seed=seed),
-        "low": lambda seed: TunerLearner(lambda trial: hill(trial) - 5, seed=seed),
-    }
-    verdict = race(tuners, budget=40, journal=None, progress=False)
-    assert verdict.name == "high" and abs(verdict.learner.model["x"] - 2) < 3
-
-
-WRONG = [
-    (lambda: {"direction": "up"}, "direction='up'"),
-    (lambda: {"objective": 3}, "objective=3, but objective must be a function"),
-    (
-        lambda: {"study": optuna.create_study(), "sampler": optuna.samplers.RandomSampler()},
-        "study and sampler are both given",
-    ),
-    (
-        lambda: {"study": optuna.create_study(directions=["minimize", "maximize"])},
-        "the study has 2 directions",
-    ),
-]
-
-
-@pytest.mark.parametrize(("given", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_wrong_settings_of_a_tuner_are_named(given, said):
-    with pytest.raises(SettingError, match=said):
-        TunerLearner(**{"objective": hill} | given())
+def test_wrong_settings_of_a_tuner_are_named():
+    own, random = optuna.create_study(), optuna.samplers.RandomSampler()
+    two = optuna.create_study(directions=["minimize", "maximize"])
+    refuses(ValueError, ".minimize. or .maximize.", TunerLearner, hill, direction="up")
+    refuses(SettingError, "objective=3, but objective must be a function", TunerLearner, 3)
+    refuses(SettingError, "study and sampler", TunerLearner, hill, study=own, sampler=random)
+    refuses(SettingError, "the study has 2 directions", TunerLearner, hill, study=two)
 
 
 # --- a race inside a study ---
@@ -158,15 +124,11 @@ def make_study(file=None, direction="maximize", curves=tuple(range(6))):
     return study
 
 
-def names(study):
-    return [f"trial {trial.number}" for trial in study.trials]
-
-
 @pytest.mark.parametrize(("direction", "sign"), [("maximize", 1.0), ("minimize", -1.0)])
 def test_the_verdict_is_that_of_our_own_race(direction, sign):
     study = make_study(direction=direction)
     verdict = race_study(study, lambda trial: objective(trial, sign), 6, journal=None, **ASKED)
-    same_verdict(our_race(names(study), sign=sign), verdict, ordered=True)
+    same_verdict(our_race(NAMES, sign=sign), verdict, ordered=True)
     assert verdict.name == "trial 1"
     assert study.best_trial.number == 1 and study.best_value == verdict.score
 
@@ -210,10 +172,9 @@ def test_a_race_that_was_killed_goes_on_to_the_same_verdict(tmp_path, lost):
     study = make_study(tmp_path / "study.log")
     assert {trial.state.name for trial in study.trials} == {"RUNNING", "PRUNED"}
     if lost:  # another machine, that has the storage alone
-        for file in (tmp_path / "races").iterdir():
-            file.unlink()
+        shutil.rmtree(tmp_path / "races")
     verdict = race_study(study, objective, 6, **ASKED)
-    same_verdict(our_race(names(study)), verdict, ordered=True)
+    same_verdict(our_race(NAMES), verdict, ordered=True)
     told = [len(trial.intermediate_values) for trial in study.trials]
     assert told == [arm.pulls for arm in verdict.learners] and study.best_trial.number == 1
     again = race_study(study, objective, 6, **ASKED)  # a race that is over says the same again
@@ -231,8 +192,7 @@ def test_a_trial_that_fails_is_out_and_the_others_have_its_pulls(tmp_path):
     verdict = race_study(study, fails, 6, **ASKED)
     assert study.trials[4].state.name == "FAIL" and verdict.unspent == 0
     assert verdict.learners[4].state == "failed" and verdict.spent == BUDGET
-    for file in (tmp_path / "races").iterdir():
-        file.unlink()
+    shutil.rmtree(tmp_path / "races")
     rebuilt = race_study(study, fails, 6, **ASKED)
     assert rebuilt.pulls == verdict.pulls and rebuilt.name == verdict.name
 
@@ -253,40 +213,36 @@ def test_several_races_of_one_study():
     assert second.score == first.score
 
 
-MISTAKES = [
-    ({"n_configs": 1}, "n_configs=1, but n_configs must be at least 2"),
-    ({"objective": 3}, "objective=3, but objective must be a function"),
-    ({"maximize": True}, "maximize is given, but it follows from the study"),
-    ({"runner": "ray"}, "runner is given, but trials must run in this process"),
-    ({"objective": lambda trial: 0.5}, r"returned 0\.5, but race_study needs .* `yield value`"),
-]
-
-
-@pytest.mark.parametrize(("given", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
-def test_what_cannot_race_is_said_in_words(given, said):
-    study = make_study()
-    with pytest.raises(SettingError, match=said):
-        race_study(study, **{"objective": objective, "n_configs": 6} | ASKED | given)
-    done = [trial.state.name for trial in study.trials if trial.state.is_finished()]
-    assert done == (["FAIL"] if "returned" in said else [])
+def test_what_cannot_race_is_said_in_words():
+    for given, said in [
+        ({"n_configs": 1}, "n_configs=1, but n_configs must be at least 2"),
+        ({"objective": 3}, "objective=3, but objective must be a function"),
+        ({"maximize": True}, "maximize is given, but it follows from the study"),
+        ({"runner": "ray"}, "runner is given, but trials must run in this process"),
+        ({"objective": lambda trial: 0.5}, r"returned 0\.5, but race_study .* `yield value`"),
+    ]:
+        study, asked = make_study(), {"objective": objective, "n_configs": 6} | ASKED | given
+        refuses(SettingError, said, race_study, study, **asked)
+        done = [trial.state.name for trial in study.trials if trial.state.is_finished()]
+        assert done == (["FAIL"] if "returned" in said else [])
 
 
 def test_a_race_goes_on_only_as_it_was(tmp_path):
+    a, b = {"journal": tmp_path / "a.db"} | ASKED, {"journal": tmp_path / "b.db"} | ASKED
     study, other = make_study(), make_study()
-    race_study(study, objective, 6, journal=tmp_path / "a.db", **ASKED)
-    race_study(other, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(SettingError, match="n_configs=5, but 'race' of this study has 6 trials"):
-        race_study(study, objective, 5, **ASKED)
-    with pytest.raises(SettingError, match="journal=None, but the study has a race"):
-        race_study(study, objective, 6, journal=None, **ASKED)
-    with pytest.raises(JournalMismatch, match=r"b\.db holds another race: race was '"):
-        race_study(study, objective, 6, journal=tmp_path / "b.db", **ASKED)
-    with pytest.raises(JournalMismatch, match="budget was 150, is 151"):
-        race_study(other, objective, 6, journal=tmp_path / "b.db", **{**ASKED, "budget": 151})
+    race_study(study, objective, 6, **a)
+    race_study(other, objective, 6, **b)
+    for error, said, one, n, given in [
+        (SettingError, "n_configs=5, but this race of the study has 6", study, 5, a),
+        (SettingError, "journal=None, but the study's race", study, 6, a | {"journal": None}),
+        (JournalMismatch, r"b\.db holds another race: race was '", study, 6, b),
+        (JournalMismatch, "budget was 150, is 151", other, 6, b | {"budget": 151}),
+    ]:
+        refuses(error, said, race_study, one, objective, n, **given)
 
 
 def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch, capsys):
-    package = HUB / "package" / "pruners" / "latebloomer"
+    package = HUB / "latebloomer"
     files = {path.name for path in package.glob("*.*")}
     assert files == {"README.md", "__init__.py", "example.py"}
     assert (package / "LICENSE").read_text().startswith("MIT License")
@@ -295,9 +251,8 @@ def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch,
     assert keys == ["author", "title", "description", "tags", "optuna_versions", "license"]
     assert "tags: [pruner, " in front
     hub = ModuleType("optunahub")  # the registry itself is elsewhere
-    hub.load_module = lambda name: SimpleNamespace(
-        **runpy.run_path(str(HUB / "package" / name / "__init__.py"))
-    )
+    made = runpy.run_path(str(package / "__init__.py"))
+    hub.load_module = lambda name: SimpleNamespace(**made)
     monkeypatch.setitem(sys.modules, "optunahub", hub)
     runpy.run_path(str(package / "example.py"), run_name="__main__")
     assert capsys.readouterr().out.startswith("Keep trial")
@@ -362,19 +317,11 @@ def test_a_value_that_is_not_a_number_prunes_the_trial():
 
 
 def test_what_a_pruner_cannot_do_is_said_in_words():
-    with pytest.raises(SettingError, match="policy='asha' decides after every pull or sweep"):
-        LatebloomerPruner(TOTAL, TRIALS, HORIZON, "asha")
-    with pytest.raises(BudgetError):
-        LatebloomerPruner(3, TRIALS, HORIZON)
-
-
-def victim(file, pulls):
-    def kill(event, view):
-        if view.spent >= int(pulls):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    race_study(make_study(file), objective, 6, callbacks=[kill], **ASKED)
+    said, asked = "policy='asha' decides after every pull or sweep", (TRIALS, HORIZON)
+    refuses(SettingError, said, LatebloomerPruner, TOTAL, *asked, "asha")
+    refuses(BudgetError, "budget=3", LatebloomerPruner, 3, *asked)
 
 
 if __name__ == "__main__":
-    victim(*sys.argv[1:])
+    file, pulls = sys.argv[1:]
+    race_study(make_study(file), objective, 6, callbacks=[kill_after(pulls)], **ASKED)

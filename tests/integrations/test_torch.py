@@ -4,9 +4,9 @@ import copy
 
 import numpy as np
 import pytest
-from libraries import ends_as_if_never_killed, library, two_classes
+from libraries import ends_as_if_never_killed, is_exact, library, refuses, two_classes
 
-from latebloomer import check_learner, race
+from latebloomer import check_learner
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.torch import TorchLearner
 
@@ -31,18 +31,20 @@ def loss_of(model):
 
 
 def net(width=8):
-    return torch.nn.Sequential(
-        torch.nn.Linear(6, width),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(0.3),
-        torch.nn.Linear(width, 2),
-    )
+    layers = torch.nn.Linear(6, width), torch.nn.ReLU(), torch.nn.Dropout(0.3)
+    return torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
 
 
 def loader(**more):
-    return torch.utils.data.DataLoader(
-        torch.utils.data.TensorDataset(*TRAIN), batch_size=32, shuffle=True, **more
-    )
+    rows = torch.utils.data.TensorDataset(*TRAIN)
+    return torch.utils.data.DataLoader(rows, batch_size=32, shuffle=True, **more)
+
+
+def parts():
+    """A model and its optimizer, always the same."""
+    torch.manual_seed(1)
+    model = net()
+    return model, torch.optim.AdamW(model.parameters(), lr=0.02)
 
 
 def learner(width=8, seed=1, loading=loader, schedule=None, optimizer=torch.optim.AdamW, **more):
@@ -73,9 +75,7 @@ def one_cycle(optimizer):
 
 def test_a_step_is_an_epoch_of_a_plain_loop_bit_for_bit():
     one = learner(schedule=cosine)
-    torch.manual_seed(1)
-    model = net()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    model, optimizer = parts()
     scheduler = cosine(optimizer)
     batches, losses = loader(), []
     for _ in range(3):
@@ -85,8 +85,7 @@ def test_a_step_is_an_epoch_of_a_plain_loop_bit_for_bit():
             LOSS(model(X), y).backward()
             optimizer.step()
         scheduler.step()
-        model.eval()
-        losses.append(-loss_of(model))
+        losses.append(-loss_of(model.eval()))
     assert [one.pull() for _ in range(3)] == losses
     again = learner(schedule=cosine)
     assert again.pull(steps=3) == losses[-1] and again.steps == 3
@@ -110,36 +109,45 @@ WAYS = {
         "scaler": torch.amp.GradScaler("cpu", init_scale=8.0),
     },
     "workers": {"loading": lambda: loader(num_workers=1)},
+    "a group of gradients": {"accumulate": 4, "batches": 3},
+    "a group and a schedule": {
+        "accumulate": 4, "batches": 3, "schedule": one_cycle, "schedule_by": "batch",
+    },
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_resumed_learner_is_the_same_bit_for_bit(way):
-    settings = WAYS[way]
-
     def build():
-        own = {k: copy.deepcopy(v) if k == "scaler" else v for k, v in settings.items()}
+        own = {k: copy.deepcopy(v) if k == "scaler" else v for k, v in WAYS[way].items()}
         return learner(**own)
 
-    check = check_learner(build, pulls=4)
-    assert check.saves and check.exact, str(check)
+    is_exact(build, pulls=4)
 
 
 def test_another_learner_in_between_changes_nothing():
     scores = [one.pull() for one in [learner()] * 3]
     one, other = learner(), learner(16)
     assert [(one.pull(), other.pull(), torch.rand(9))[0] for _ in range(3)] == scores
+    drawn = []
+    for pulls in (0, 1):  # nor does a learner change the numbers of others
+        torch.manual_seed(5)
+        np.random.seed(5)
+        assert len([one.pull() for _ in range(pulls)]) == pulls
+        drawn.append((torch.rand(1), np.random.rand()))
+    assert drawn[0] == drawn[1]
 
 
-def test_the_random_numbers_of_others_stay_as_they_are():
-    one = learner()
-    torch.manual_seed(5)
-    np.random.seed(5)
-    expected = torch.rand(1), np.random.rand()
-    torch.manual_seed(5)
-    np.random.seed(5)
-    one.pull()
-    assert (torch.rand(1), np.random.rand()) == expected
+def test_learners_may_share_a_loader_with_its_own_generator():
+    def build(shared):
+        return learner(loading=lambda: shared)
+
+    def own():
+        return loader(generator=torch.Generator().manual_seed(7))
+
+    alone, shared = build(own()), own()
+    scores, (one, other) = [alone.pull() for _ in range(3)], [build(shared) for _ in range(2)]
+    assert [(one.pull(), other.pull()) for _ in range(3)] == [(score, score) for score in scores]
 
 
 def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
@@ -147,72 +155,39 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
     assert isinstance(verdict.learner.model, torch.nn.Module)
 
 
-def test_a_full_training_ends_with_its_schedule():
-    one = learner(
-        schedule=lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=4), full_steps=4
-    )
-    one.pull(steps=3)
-    one.pull(steps=3)
-    assert one.steps == 4
-    with pytest.raises(StopIteration):
-        one.pull()
-
-
 def test_a_function_of_the_users_own_trains_a_batch():
-    torch.manual_seed(1)
-    model = net()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    model, optimizer = parts()
 
     def train(batch):
-        X, y = batch
         optimizer.zero_grad()
-        LOSS(model(X), y).backward()
+        LOSS(model(batch[0]), batch[1]).backward()
         optimizer.step()
 
-    one = TorchLearner(
-        model, optimizer, loader(), None, loss_of, train_batch=train, maximize=False
+    own = {"train_batch": train, "maximize": False}
+    assert (
+        TorchLearner(model, optimizer, loader(), None, loss_of, **own).pull() == learner().pull()
     )
-    assert one.pull() == learner().pull()
-
-
-def plain_accumulation(groups, every=4):
-    """Return the losses of a loop that averages gradients over `every` batches."""
-    torch.manual_seed(1)
-    model, count, losses = net(), 0, []
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
-    batches = loader()
-    while len(losses) < groups:
-        model.train()
-        for X, y in batches:  # a group may reach into the next epoch
-            (LOSS(model(X), y) / every).backward()
-            count += 1
-            if count % every == 0:
-                optimizer.step()
-                optimizer.zero_grad()
-                losses.append(-loss_of(model.eval()))
-                model.train()
-    return losses[:groups]
 
 
 def test_gradients_are_averaged_over_several_batches():
+    model, optimizer = parts()
+    batches, count, losses = loader(), 0, []
+    while len(losses) < 3:
+        for X, y in batches:  # a group may reach into the next epoch
+            (LOSS(model.train()(X), y) / 4).backward()
+            count += 1
+            if count % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+                losses.append(-loss_of(model.eval()))
     one = learner(accumulate=4, batches=4)
-    assert [one.pull() for _ in range(3)] == pytest.approx(plain_accumulation(3), abs=1e-6)
-
-
-def test_gradient_accumulation_is_exact_after_a_kill_inside_a_group():
-    for scheduled in (None, one_cycle):
-        check = check_learner(
-            lambda: learner(accumulate=4, batches=3, schedule=scheduled, schedule_by="batch"),  # noqa: B023
-            pulls=3,
-        )
-        assert check.saves and check.exact, str(check)
+    assert [one.pull() for _ in range(3)] == pytest.approx(losses[:3], abs=1e-6)
 
 
 class Counter:
     """State of a function that trains a batch."""
 
-    def __init__(self):
-        self.batches = 0
+    batches = 0
 
     def state_dict(self):
         return {"batches": self.batches}
@@ -224,9 +199,7 @@ class Counter:
 @pytest.mark.parametrize("registered", [True, False])
 def test_the_state_of_a_function_that_trains_a_batch_can_be_registered(registered):
     def build():
-        torch.manual_seed(1)
-        model, counter = net(), Counter()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+        (model, optimizer), counter = parts(), Counter()
 
         def train(batch):
             LOSS(model(batch[0]), batch[1]).backward()
@@ -235,10 +208,8 @@ def test_the_state_of_a_function_that_trains_a_batch_can_be_registered(registere
                 optimizer.step()
                 optimizer.zero_grad()
 
-        more = {"state": counter} if registered else {}
-        return TorchLearner(
-            model, optimizer, loader(), None, loss_of, train_batch=train, batches=3, **more
-        )
+        own = {"train_batch": train, "batches": 3, "state": counter if registered else None}
+        return TorchLearner(model, optimizer, loader(), None, loss_of, **own)
 
     assert check_learner(build).exact == registered
 
@@ -258,13 +229,12 @@ def averaged(norm=False, **more):
 def test_the_score_is_that_of_an_exponential_moving_average_of_the_weights():
     one, plain = averaged(), averaged(ema=None, batches=1)
     decay = 1 - 1 / (0.02 * 50 * EPOCH)  # a memory of 2 % of the optimizer's steps
-    expected = None
+    expected = {}
     for _ in range(3 * EPOCH):  # the same training, batch by batch
         plain.pull()
-        now = {name: part.clone() for name, part in plain.model.state_dict().items()}
-        expected = now if expected is None else {
-            name: decay * expected[name] + (1 - decay) * now[name] for name in now
-        }  # fmt: skip
+        for name, part in plain.model.state_dict().items():
+            before = expected.get(name, part)
+            expected[name] = decay * before + (1 - decay) * part
     score = one.pull(steps=3)
     for name, part in one.averaged_model.state_dict().items():
         assert torch.allclose(part, expected[name], atol=1e-5), name
@@ -275,8 +245,7 @@ def test_the_score_is_that_of_an_exponential_moving_average_of_the_weights():
 
 @pytest.mark.parametrize("more", [{}, {"norm": True}, {"norm": True, "batches": 3}], ids=str)
 def test_an_average_is_exact_after_a_kill_and_does_not_change_the_training(more):
-    check = check_learner(lambda: averaged(**more), pulls=3)
-    assert check.saves and check.exact, str(check)
+    is_exact(lambda: averaged(**more), pulls=3)
     one, plain = averaged(**more), averaged(ema=None, **more)
     one.pull(steps=3), plain.pull(steps=3)
     for mine, its in zip(one.model.parameters(), plain.model.parameters(), strict=True):
@@ -293,48 +262,33 @@ def test_the_statistics_of_batch_norm_are_those_of_the_averaged_weights():
     assert not torch.allclose(norm.running_mean, one.model[1].running_mean, atol=1e-4)
 
 
-def test_an_average_needs_the_length_of_the_full_training():
-    with pytest.raises(SettingError, match=r"ema=0\.02 is a fraction of the full training, whose"):
-        averaged(full_steps=None)
-    with pytest.raises(SettingError, match=r"ema=2, but ema must be in \(0, 1\)"):
-        averaged(ema=2)
-
-
-def test_it_races_as_an_object_too():
-    given = {"narrow": learner(2), "wide": learner(16)}
-    verdict = race(given, budget=8, journal=None, progress=False)
-    assert verdict.learner is given[verdict.name]
-
-
 def test_a_checkpoint_of_another_learner_is_refused(tmp_path):
     learner(schedule=cosine).save(tmp_path)
-    with pytest.raises(LearnerError, match=r"settings: parts was \[.*'scheduler'\], is"):
-        learner().load(tmp_path)
+    refuses(LearnerError, r"settings: parts was \[.*'scheduler'\], is", learner().load, tmp_path)
 
 
-def test_what_is_wrong_is_said_in_one_line():
-    model, batches = net(), loader()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for wrong, said in [
-        ((3, optimizer, batches, LOSS, loss_of), r"model=3, but model must be a torch.nn.Module"),
-        ((torch.nn.ReLU(), optimizer, batches, LOSS, loss_of), "has no parameters"),
-        ((model, "adam", batches, LOSS, loss_of), "optimizer='adam', but optimizer must be one"),
-        ((model, optimizer, iter(batches), LOSS, loss_of), "but loader must be a DataLoader"),
-        ((model, optimizer, batches, LOSS, "accuracy"), "but metric must be a function"),
-    ]:
-        with pytest.raises(LearnerError, match=said):
-            TorchLearner(*wrong)
-    with pytest.raises(LearnerError, match=r"loader=\[\] returned no batch"):
-        TorchLearner(model, optimizer, [], LOSS, loss_of, batches=3).pull()
-    with pytest.raises(SettingError, match="give loss, or loss=None and train_batch"):
-        TorchLearner(model, optimizer, batches, None, loss_of)
-    with pytest.raises(SettingError, match="schedule_by='step', but schedule_by must be 'epoch'"):
-        TorchLearner(model, optimizer, batches, LOSS, loss_of, schedule_by="step")
-    with pytest.raises(SettingError, match="accumulate=2 has no effect on train_batch"):
-        TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, accumulate=2)
-    with pytest.raises(
-        LearnerError, match=r"state=3, but state must be an object with state_dict\(\)"
-    ):
-        TorchLearner(model, optimizer, batches, None, loss_of, train_batch=print, state=3)
-    with pytest.raises(SettingError, match="batches=0, but batches must be at least 1"):
-        TorchLearner(model, optimizer, batches, LOSS, loss_of, batches=0)
+WRONG = [  # positions of the arguments that are replaced, others by name, and what is said
+    ({0: 3}, {}, r"model=3, but model must be a torch.nn.Module"),
+    ({0: torch.nn.ReLU()}, {}, "has no parameters"),
+    ({1: "adam"}, {}, "optimizer='adam', but optimizer must be one"),
+    ({2: iter([])}, {}, "but loader must be a DataLoader"),
+    ({4: "accuracy"}, {}, "but metric must be a function"),
+    ({3: None}, {"train_batch": print, "state": 3}, r"state=3, but state must be an object with"),
+    ({3: None}, {}, "give loss, or loss=None and train_batch"),
+    ({3: None}, {"train_batch": print, "accumulate": 2}, "accumulate=2 has no effect on train_"),
+    ({}, {"schedule_by": "step"}, "schedule_by='step', but schedule_by must be 'epoch'"),
+    ({}, {"batches": 0}, "batches=0, but batches must be at least 1"),
+    ({}, {"ema": 0.02}, r"ema=0\.02 needs the length of the full training"),
+    ({}, {"ema": 2, "full_steps": 50}, r"ema=2, but ema must be in \(0, 1\)"),
+]
+
+
+@pytest.mark.parametrize(("places", "more", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_what_is_wrong_is_said_in_one_line(places, more, said):
+    given = dict(enumerate([*parts(), loader(), LOSS, loss_of])) | places
+    refuses((LearnerError, SettingError), said, TorchLearner, *given.values(), **more)
+
+
+def test_a_loader_without_batches_is_refused_when_it_is_used():
+    empty = TorchLearner(*parts(), [], LOSS, loss_of, batches=3)
+    refuses(LearnerError, r"loader=\[\] returned no batch", empty.pull)

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from libraries import ends_as_if_never_killed, library
+from libraries import ends_as_if_never_killed, is_exact, library, refuses
 
-from latebloomer import check_learner
+from latebloomer import check_learner, full_training, race
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.integrations.transformers import HuggingFaceLearner
 
@@ -78,8 +78,7 @@ def test_many_pulls_are_one_long_training_bit_for_bit(tmp_path):
 
 @pytest.mark.parametrize("every", [None, 3])
 def test_a_resumed_learner_is_the_same_bit_for_bit(every):
-    check = check_learner(lambda: learner(every=every), pulls=2)
-    assert check.saves and check.exact, str(check)
+    is_exact(lambda: learner(every=every), pulls=2)
 
 
 def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
@@ -87,23 +86,13 @@ def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
     assert verdict.learner.steps == verdict.pulls[verdict.name]
 
 
-def test_what_is_loaded_has_its_weights_at_once_and_no_pickle(tmp_path):
-    one, other = learner(seed=1), learner(seed=2)
-    one.pull()
-    one.save(tmp_path)
-    assert not list(tmp_path.rglob("training_args.bin"))
-    other.load(tmp_path)
-    for mine, its in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert torch.equal(mine, its)
-
-
 def test_a_pull_writes_no_checkpoint_and_prints_nothing(tmp_path, capfd):
     mine, other = tmp_path / "mine", tmp_path / "other"
     one = learner(every=2, folder=str(mine))
     capfd.readouterr()
-    one.pull()
-    one.pull()
+    one.pull(), one.pull()
     one.save(tmp_path)
+    assert not list(tmp_path.rglob("training_args.bin"))  # a pickle
     assert capfd.readouterr() == ("", "")
     assert one.trainer.args.output_dir == str(mine) and not list(mine.glob("*"))
     saves = learner(every=2, folder=str(other), save_strategy="steps", save_steps=3)
@@ -129,26 +118,100 @@ def test_a_callback_that_stops_ends_the_learner():
     assert one.steps == 1
 
 
+def changed(part, name, value):
+    found = trainer()
+    setattr(getattr(found, part, found), name, value)
+    return HuggingFaceLearner(found)
+
+
 def test_what_is_wrong_is_said_in_one_line():
-    with pytest.raises(
-        LearnerError, match=r"trainer=3, but trainer must be a transformers\.Trainer"
-    ):
-        HuggingFaceLearner(3)
-    blind = trainer()
-    blind.eval_dataset = None
-    with pytest.raises(LearnerError, match="HuggingFaceLearner has no evaluation set"):
-        HuggingFaceLearner(blind)
-    with pytest.raises(SettingError, match=r"The trainer counts max_steps. Say how many"):
-        learner(max_steps=10)
-    with pytest.raises(SettingError, match="every=0, but every must be at least 1"):
-        learner(every=0)
-    with pytest.raises(SettingError, match="load_best_model_at_end is set, but a pull"):
-        best = trainer(eval_strategy="epoch", save_strategy="epoch")
-        best.args.load_best_model_at_end = True
-        HuggingFaceLearner(best)
-    remade = trainer()
-    remade.model_init = trainer
-    with pytest.raises(LearnerError, match="The trainer has model_init"):
-        HuggingFaceLearner(remade)
-    with pytest.raises(LearnerError, match=r"'eval_auc' is not reported. Reported are: epoch, "):
-        learner("auc").pull()
+    refuses(LearnerError, r"trainer must be a transformers\.Trainer", HuggingFaceLearner, 3)
+    refuses(LearnerError, "has no evaluation set", changed, "", "eval_dataset", None)
+    refuses(LearnerError, "makes a model for each pull", changed, "", "model_init", trainer)
+    best = "load_best_model_at_end"
+    refuses(SettingError, f"remove {best}", changed, "args", best, True)
+    refuses(SettingError, r"The trainer counts max_steps. Say how many", learner, max_steps=10)
+    refuses(SettingError, "every=0, but every must be at least 1", learner, every=0)
+    said = r"'eval_auc' is not reported. Reported are: epoch, "
+    refuses(LearnerError, said, learner("auc").pull)
+
+
+# --- adapters: PEFT writes other files than a whole model does ---
+
+
+def sentences(rows, seed):
+    """Sequences that count upwards from a random number, modulo 20."""
+    generator = torch.Generator().manual_seed(seed)
+    starts = torch.randint(0, 20, (rows, 1), generator=generator)
+    return [{"input_ids": ids, "labels": ids} for ids in (starts + torch.arange(8)) % 20]
+
+
+def adapted(rate, by_trl=False):
+    """A tiny model with LoRA, trained by a `Trainer` or by TRL."""
+    peft, data = library("peft", "integrations"), [sentences(64, 0), sentences(32, 1)]
+    lora = peft.LoraConfig(
+        r=2, target_modules=["c_attn"], fan_in_fan_out=True, lora_dropout=0.1,
+        task_type="CAUSAL_LM",
+    )  # fmt: skip
+    size = {"vocab_size": 20, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 8}
+    own = {
+        "output_dir": "unused", "num_train_epochs": 4, "learning_rate": rate, "use_cpu": True,
+        "report_to": "none", "save_strategy": "no", "logging_strategy": "no",
+        "per_device_train_batch_size": 16,
+    }  # fmt: skip
+
+    @full_training(4)
+    def build(seed):
+        torch.set_num_threads(1)
+        transformers.logging.set_verbosity_error()
+        transformers.set_seed(0)
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**size))
+        if by_trl:
+            made = by_trl_trainer(model, {**own, "seed": seed % 2**31}, data, lora)
+        else:
+            arguments = transformers.TrainingArguments(**own, seed=seed % 2**31)
+            model = peft.get_peft_model(model, lora)
+            made = transformers.Trainer(
+                model, arguments, train_dataset=data[0], eval_dataset=data[1]
+            )
+        return HuggingFaceLearner(made, metric="loss")
+
+    return build
+
+
+def by_trl_trainer(model, arguments, data, lora):
+    trl, datasets, tokenizers = map(library, ("trl", "datasets", "tokenizers"))
+    train, valid = (
+        datasets.Dataset.from_list([{"input_ids": row["input_ids"].tolist()} for row in part])
+        for part in data
+    )
+    words = tokenizers.models.WordLevel({str(k): k for k in range(20)}, unk_token="0")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(words), eos_token="19", pad_token="19"
+    )
+    return trl.SFTTrainer(
+        model, trl.SFTConfig(**arguments, max_length=8, bf16=False), train_dataset=train,
+        eval_dataset=valid, processing_class=tokenizer, peft_config=lora,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("by_trl", [False, True])
+def test_a_restored_adapter_is_the_same_bit_for_bit(by_trl):
+    is_exact(adapted(3e-2, by_trl))
+
+
+def test_a_winner_that_was_restored_is_the_trained_adapter():
+    learners = {"slow": adapted(1e-3), "quick": adapted(3e-2)}
+    verdict = race(learners, trainings=1.5, journal=None, runner="isolated", progress=False)
+    assert verdict.learner.evaluate() == pytest.approx(verdict.score, abs=1e-6)
+    parameters = verdict.learner.model.named_parameters()
+    assert all(part.norm() > 0 for name, part in parameters if "lora_B" in name)
+
+
+def test_a_load_that_leaves_the_adapter_out_is_found():
+    def build(seed):
+        learner = adapted(3e-2)(seed)
+        learner._load_model = lambda folder: None
+        return learner
+
+    assert "of parameters are not those that were saved" in str(check_learner(build, pulls=1))

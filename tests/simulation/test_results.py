@@ -17,8 +17,7 @@ import latebloomer
 from latebloomer import UCBE, Results, RisingSR, RisingUCBE, SuccessiveHalving, SuccessiveRejects
 from latebloomer.errors import MissingExtra, OutputError, ResultsError, SettingError, UnknownName
 from latebloomer.policies.registry import REGISTRY, label_of, make_policy, title
-from latebloomer.problems import Problem
-from latebloomer.problems.paper_settings import paper_a
+from latebloomer.problems import Problem, paper_a
 
 POLICIES = {"sh": SuccessiveHalving(), "r-sr": RisingSR(), "sr": SuccessiveRejects()}
 BUDGETS = (100, 400)

@@ -149,7 +149,7 @@ def download(
     ],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
-    from latebloomer.problems.downloads import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
+    from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])

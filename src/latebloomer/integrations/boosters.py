@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from latebloomer._util.text import brief
-from latebloomer.errors import SettingError
+from latebloomer.errors import SettingError, require
 from latebloomer.integrations.library_learner import LibraryLearner, checked_full, need_kind
 
 Metric: TypeAlias = str | Callable[[Any, Any], float]  # a name, or a function (model, valid)
@@ -48,19 +48,14 @@ class BoosterLearner(LibraryLearner):
     ) -> None:
         self._library = self._import()
         self._need_valid(valid)
-        early = next((name for name in STOPPING if params.get(name) is not None), None)
-        if early is not None:
-            raise SettingError(
-                f"params has {early}={brief(params[early])}, but in a race the policy decides "
-                f"when a learner stops. Remove {early}."
-            )
+        for early in [name for name in STOPPING if params.get(name) is not None]:
+            why = "but in a race the policy decides when a learner stops: remove it"
+            raise SettingError(f"params has {early}={brief(params[early])}, {why}")
         self.full_steps = checked_full(said_once("full_steps", full_steps, params, ROUNDS))
         self._metric = said_once("metric", metric, params, METRIC)
-        if not (callable(self._metric) or (isinstance(self._metric, str) and self._metric)):
-            raise SettingError(
-                f"metric={brief(self._metric)}, but metric must be one name, or a function of "
-                "(model, valid) that returns a number: a race has one score"
-            )
+        one = callable(self._metric) or (isinstance(self._metric, str) and bool(self._metric))
+        needed = "one name, or a function of (model, valid) that returns a number"
+        require(one, "metric", self._metric, needed, "a race has one score")
         self._params = {k: params[k] for k in params if k not in (*ROUNDS, *METRIC)}
         rate = next((name for name in RATE if callable(params.get(name))), "")
         self._rate = self._params.pop(rate, None)
@@ -68,7 +63,7 @@ class BoosterLearner(LibraryLearner):
         self._given_valid = valid
         self._train_rows, self._valid_rows = self._rows("train", train), self._rows("valid", valid)
         self._start()
-        self._rank_by(self._metric, maximize, self._higher_is_better)
+        self._rank_by(self._metric, maximize)
 
     def _train(self, last: int) -> float:
         for number in range(self.steps, last):
@@ -105,10 +100,6 @@ class BoosterLearner(LibraryLearner):
     def _named_value(self) -> float:
         """Return the value of the library's own metric."""
 
-    @abstractmethod
-    def _higher_is_better(self, metric: str) -> bool:
-        """Return whether higher values of the library's own metric are better."""
-
 
 def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     """Return a setting, from its own argument or from the library's settings.
@@ -117,10 +108,9 @@ def said_once(name: str, value: Any, params: Mapping[str, Any], names: tuple[str
     40
     """
     own = next((one for one in names if params.get(one) is not None), None)
-    if own is None or value is None:
-        return value if own is None else params[own]
-    if value != params[own]:
-        raise SettingError(
-            f"{name}={brief(value)}, but params has {own}={brief(params[own])}: give one of them"
-        )
-    return value
+    if own is None:
+        return value
+    if value not in (None, params[own]):
+        said = f"{name}={brief(value)}, but params has {own}={brief(params[own])}"
+        raise SettingError(f"{said}: give one of them")
+    return params[own]

@@ -8,8 +8,10 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from latebloomer.errors import SettingError
@@ -90,10 +92,8 @@ class CatBoostLearner(BoosterLearner):
 
     def _start(self) -> None:
         if self._rate is not None:
-            raise SettingError(
-                "learning_rate is a function, but CatBoost's rate is one number for the whole "
-                "training. Give a number, or none for CatBoost's own choice."
-            )
+            why = "CatBoost's rate is one number for the whole training: give a number, or none"
+            raise SettingError(f"learning_rate is a function, but {why}")
         self.full_steps = self.full_steps or MOST
         self._settings = self._settings | {"iterations": self.full_steps}
         self._folder = own_folder(self)
@@ -124,29 +124,24 @@ class CatBoostLearner(BoosterLearner):
             )  # fmt: skip
             self._training = PausedTraining(fit, self)
         try:
-            self._values = self._training.advance(number + 1)
+            self._values = self._training.advance()
         except KeyboardInterrupt:
             self.steps = self.model.tree_count_
             raise
 
     def _named_value(self) -> float:
-        values = self._values or self.model.eval_metrics(
-            self._valid_rows, [self._metric], eval_period=self.steps
-        )
+        every = {"metrics": [self._metric], "eval_period": self.steps}
+        values = self._values or self.model.eval_metrics(self._valid_rows, **every)
         name = re.sub(r"[:;]hints=[^;]*", "", str(self._metric))  # which CatBoost leaves out
         same = (key for key in values if key.partition(":")[0] == name.partition(":")[0])
         return float(values[name if name in values else next(same)][-1])
 
     def _higher_is_better(self, metric: str) -> bool:
         for name in (metric, metric.partition(":")[0]):  # an option may not fit one class
-            try:
+            with suppress(self._library.CatBoostError):
                 return bool(self._library.core.is_maximizable_metric(name))
-            except self._library.CatBoostError as error:
-                failed = error
-        raise SettingError(
-            f"metric={metric!r} is not known to CatBoost. Its names are like 'AUC', 'Accuracy', "
-            "'Logloss', 'RMSE'."
-        ) from failed
+        names = "'AUC', 'Accuracy', 'Logloss', 'RMSE', ..."
+        raise SettingError(f"metric={metric!r}, but CatBoost's are {names}")
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         features = {k: self._params[k] for k in FEATURES if k in self._params}
@@ -170,7 +165,7 @@ class CatBoostLearner(BoosterLearner):
 
 
 class PausedTraining:
-    """A training of CatBoost's in a thread, which waits after the rounds that were requested.
+    """A training of CatBoost's in a thread, which waits after each round.
 
     `fit` can stop and continue only by a snapshot, and then it also reads all rows again: a pull
     on 100,000 rows would take 350 ms in place of 50. Of the two threads only one runs at a time.
@@ -179,23 +174,20 @@ class PausedTraining:
     def __init__(self, fit: Callable[..., Any], learner: Any) -> None:
         self._fit = fit  # without a reference to the learner, whose end also ends the thread
         self._finalizer = weakref.finalize(learner, self._stop)
-        self._upto = 0  # rounds to pause after
-        self._ending = False
-        self._go, self._paused = threading.Semaphore(0), threading.Semaphore(0)
-        self._values: Mapping[str, Any] = {}
+        self._go: SimpleQueue[bool] = SimpleQueue()  # whether to train another round
+        self._paused: SimpleQueue[Any] = SimpleQueue()  # values after a round; None at the end
         self._model: Future[Any] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="catboost")
         self._thread.start()
 
-    def advance(self, upto: int) -> Mapping[str, Any]:
-        """Train until `upto` rounds are done and return the values of all metrics."""
-        self._upto = upto
-        self._go.release()
-        self._paused.acquire()
-        if self._model.done():
+    def advance(self) -> Mapping[str, Any]:
+        """Train one more round and return the values of all metrics."""
+        self._go.put(True)
+        values: Mapping[str, Any] | None = self._paused.get()
+        if values is None:
             self._model.result()  # raises what `fit` raised
             raise StopIteration  # CatBoost found nothing more to train
-        return self._values
+        return values
 
     def end(self) -> Any:
         """Have CatBoost write its snapshot and return the model."""
@@ -204,25 +196,21 @@ class PausedTraining:
         return self._model.result()
 
     def _stop(self) -> None:
-        self._upto, self._ending = 0, True
-        self._go.release()
+        self._go.put(False)
         self._thread.join()
 
     def _run(self) -> None:
-        self._go.acquire()
+        self._go.get()
         try:
             self._model.set_result(self._fit(callbacks=[self]))
         except BaseException as error:
             self._model.set_exception(error)
-        self._paused.release()
+        self._paused.put(None)
 
     def after_iteration(self, info: Any) -> bool:
         """Return whether CatBoost is to continue; CatBoost calls this after each round."""
-        if info.iteration >= self._upto:
-            self._values = info.metrics.get("validation", {})
-            self._paused.release()
-            self._go.acquire()
-        return not self._ending
+        self._paused.put(info.metrics.get("validation", {}))
+        return self._go.get()
 
 
 def talks(params: Mapping[str, Any]) -> bool:

@@ -66,18 +66,15 @@ class HostedRace:
         seed: int = 0,
         maximize: bool = True,
     ) -> None:
-        require(need_whole("n_trials", n_trials) >= 2, "n_trials", n_trials, "at least 2",
-                "with one there is nothing to choose")  # fmt: skip
+        need_several("n_trials", n_trials)
         if trainings is not None and full_steps is None:
-            raise SettingError(
-                f"trainings={trainings} also needs full_steps=, the number of results that a "
-                "trial reports in a full training"
-            )
-        self.place = _file(journal)
+            raise SettingError(f"trainings={trainings} also needs full_steps=, in results")
+        named = isinstance(journal, str | os.PathLike) and not names_folder(journal)
+        require(named, "journal", journal, "a file", "after a kill the race continues from it")
+        self.place = Path(journal).absolute()
         self.names = tuple(f"trial {k}" for k in range(n_trials))
-        units = units_of(
-            dict.fromkeys(self.names), budget, horizon, trainings, full_steps, full_steps
-        )
+        arms = dict.fromkeys(self.names)
+        units = units_of(arms, budget, horizon, trainings, full_steps, full_steps)
         own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
         self.settings = settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
@@ -85,8 +82,7 @@ class HostedRace:
         self._journal: EventLog | None = None
         self._clock = Stopwatch()
         self._seen: set[int] = set()  # arms whose trials were met in this process
-        self._crowded = False  # whether there were more trials than arms
-        self._doubted: set[int] = set()  # arms whose repeated pulls scored otherwise
+        self._warned: set[int | None] = set()  # arms, and None for the race
         need_phases(fresh_session(self.settings, self.names))
 
     # --- the journal ---
@@ -106,11 +102,8 @@ class HostedRace:
     def _taken_up(self) -> RaceState:
         if holds_race(self.place):
             need_same_settings(self.place, self.settings, self._policy)
-            known, now = (
-                {"n_trials": len(race_in(self.place).names)},
-                {"n_trials": len(self.names)},
-            )
-            need_same(self.place, known, now, "Give the same to resume it, or another journal=.")
+            known, advice = race_in(self.place).names, "Give the same, or another journal=."
+            need_same(self.place, {"n_trials": len(known)}, {"n_trials": len(self.names)}, advice)
             self._journal = files.reopen(self.place)
         else:
             make_folder(self.place.parent)
@@ -122,14 +115,13 @@ class HostedRace:
     def session(self) -> Session:
         return self.state.session
 
-    def record(self, *happened: events.Event) -> None:
-        """Write events to the journal, then apply them to the race."""
+    def record(self, event: events.Event) -> None:
+        """Write an event to the journal, then apply it to the race."""
         state = self.state
-        if self._journal is not None:
-            self._journal.append(*happened, elapsed=self._clock.elapsed)
         state.elapsed = self._clock.elapsed
-        for event in happened:
-            state.apply(event)
+        if self._journal is not None:
+            self._journal.append(event, elapsed=state.elapsed)
+        state.apply(event)
 
     def close(self) -> None:
         """Close the journal; what is known stays."""
@@ -139,7 +131,7 @@ class HostedRace:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the race, which is in the journal."""
-        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_doubted": set()}
+        return vars(self) | {"_state": None, "_journal": None, "_seen": set(), "_warned": set()}
 
     # --- trials ---
 
@@ -154,11 +146,14 @@ class HostedRace:
             self._seen.add(arm)
             if arm not in known:
                 self.record(events.Assigned(arm, trial, plain))
-        elif not self._crowded and not self.over:
-            self._crowded = True
-            text = f"{trial} and other trials beyond n_trials did not race"
-            self.record(events.WarningNoted(None, text))
+        else:
+            self._warn_once(None, f"{trial} and other trials beyond n_trials did not race")
         return arm
+
+    def _warn_once(self, arm: int | None, text: str) -> None:
+        if arm not in self._warned and not self.session.over:
+            self._warned.add(arm)
+            self.record(events.WarningNoted(arm, text))
 
     def on_result(
         self, arm: int, result: Mapping[str, Any], counter: str, metric: str, seconds: float
@@ -176,25 +171,18 @@ class HostedRace:
             self.leave(arm, events.FAILED, f"pull {n}: {error}")
             return END
         if n <= known:  # trained again after a kill
-            self._compare(arm, n, value)
-            now = self.next_of(arm)
+            before, now = self.session.scores(arm)[n - 1], self.next_of(arm)
+            if value != before:
+                text = f"pull {n} scored {value:.6g} when it was made again, {before:.6g} before"
+                self._warn_once(arm, text)
             return GO_ON if n < known and now != END else now
         if n > known + 1:
-            raise LearnerError(
-                f"{self.names[arm]} reports its result {n} after {known}, but a race counts each: "
-                "report 1, 2, 3, ... and continue from the checkpoint after a pause"
-            )
+            said = f"{self.names[arm]} reports its result {n} after {known}: report 1, 2, 3, ..."
+            raise LearnerError(f"{said} and continue from the checkpoint after a pause")
         if self.session.accepts(arm):
             self.record(events.ScoreReported(arm, value, seconds))
             self._end_if_over()
         return self.next_of(arm)
-
-    def _compare(self, arm: int, n: int, score: float) -> None:
-        before = self.session.scores(arm)[n - 1]
-        if score != before and arm not in self._doubted and not self.session.over:
-            self._doubted.add(arm)
-            text = f"pull {n} scored {score:.6g} when it was made again, {before:.6g} before"
-            self.record(events.WarningNoted(arm, text))
 
     def next_of(self, arm: int) -> str:
         """Return what a trial does next: continue, wait for others of its phase, or end."""
@@ -217,13 +205,8 @@ class HostedRace:
 
     # --- the end ---
 
-    @property
-    def over(self) -> bool:
-        """True if no trial trains any more."""
-        return self.session.over
-
     def _end_if_over(self) -> None:
-        if self.over and self.state.verdict is None:
+        if self.session.over and self.state.verdict is None:
             if any(map(self.session.pulls_of, self.session.racing)):
                 self.record(events.Decided(self.verdict().summary()))
             self.record(events.Ended())
@@ -233,20 +216,18 @@ class HostedRace:
         """Return which trial to keep and why, or the standings so far."""
         return build_verdict(self.state, self.place)
 
-    def __str__(self) -> str:
-        session, settings = self.session, self.settings
-        left = f"{len(session.racing)} of {len(self.names)} trials race"
-        return f"latebloomer, {settings.rule}: {left}; {session.reason}"
+
+def need_several(name: str, number: Any) -> None:
+    """Raise a `SettingError` if there are fewer than two trials."""
+    why = "with one there is nothing to choose"
+    require(need_whole(name, number) >= 2, name, number, "at least 2", why)
 
 
 def need_phases(session: Session) -> None:
     """Raise a `SettingError` if a policy has no levels at which trials could wait."""
     if session.decides_every_pull or session.policy.decides_after_sweeps():
-        raise SettingError(
-            f"policy={session.policy.name!r} decides after every pull or sweep, but another "
-            "tool's trials can only wait at the levels of phases: choose 'auto', 'r-sr' or 'sh', "
-            "or race(...) with it"
-        )
+        said = f"policy={session.policy.name!r} decides after every pull or sweep, but another"
+        raise SettingError(f"{said} tool's trials wait at phases: choose 'auto', 'r-sr' or 'sh'")
 
 
 def need_count(value: Any, name: str) -> int:
@@ -269,12 +250,3 @@ def _text(value: Any) -> Any:
     if getattr(value, "ndim", 1) == 0:  # NumPy's numbers
         return value.item()
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _file(journal: Any) -> Path:
-    if not isinstance(journal, str | os.PathLike) or not str(journal) or names_folder(journal):
-        raise SettingError(
-            f"journal={journal!r}, but journal must name a file: after a kill the race continues "
-            "from it"
-        )
-    return Path(journal).absolute()

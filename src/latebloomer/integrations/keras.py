@@ -96,7 +96,11 @@ class KerasLearner(base.LibraryLearner):
         **fitting: Any,
     ) -> None:
         keras = self._import()
-        _check(keras, model, fitting)
+        base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
+        if not model.compiled or not model.built:
+            raise LearnerError("The model is not compiled or built: use keras.Input and compile")
+        for name in fitting.keys() & set(OWN):
+            raise SettingError(f"{name} is given to fit by the learner itself: remove it")
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
         self._settings = {"metric": metric}
@@ -111,12 +115,14 @@ class KerasLearner(base.LibraryLearner):
             said = self.model.fit(initial_epoch=self.steps, epochs=last, **self._fitting)
         if len(said.epoch) < last - self.steps:  # a callback of the user's has ended it
             raise StopIteration
-        return self._logged(said.history)[-1]
+        return base.need_reported(self._metric, said.history)[-1]
 
     def _value(self) -> Any:
         size = self._fitting.get("batch_size")
         found = self.model.evaluate(**self._valid, batch_size=size, verbose=0, return_dict=True)
-        return self._logged({f"val_{name}": value for name, value in found.items()})
+        return base.need_reported(
+            self._metric, {f"val_{name}": value for name, value in found.items()}
+        )
 
     def _write(self, folder: Path) -> None:
         self.model.save_weights(folder / WEIGHTS)
@@ -142,15 +148,3 @@ def _named(data: Any) -> dict[str, Any]:
     """Return rows by the names that `fit` and `evaluate` have for them."""
     names = ("x", "y", "sample_weight")
     return dict(zip(names, data, strict=False)) if isinstance(data, tuple) else {"x": data}
-
-
-def _check(keras: Any, model: Any, fitting: dict[str, Any]) -> None:
-    """Raise a `LearnerError` or a `SettingError` for what cannot be trained."""
-    base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
-    if not model.compiled or not model.built:
-        raise LearnerError(
-            "The model is not compiled or not built. Start it with keras.Input, and compile it "
-            "with an optimizer and a loss."
-        )
-    for name in fitting.keys() & set(OWN):
-        raise SettingError(f"{name} is given to fit by the learner itself: remove it")

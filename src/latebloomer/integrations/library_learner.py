@@ -9,9 +9,9 @@ import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,32 +47,24 @@ class LibraryLearner(ABC):
         """Import the library, or another that it needs."""
         return library(module or self.package, f"{self.title} learners", self.package)
 
-    def _rank_by(
-        self, metric: Any, maximize: bool | None, known: Callable[[str], bool] | None = None
-    ) -> None:
-        """Set the metric and whether it is negated; `known` decides by the metric's name."""
+    def _rank_by(self, metric: Any, maximize: bool | None) -> None:
+        """Set the metric, and negate it if lower is better."""
         if maximize is None:
-            maximize = callable(metric) or (known or direction_of)(metric)
+            maximize = callable(metric) or self._higher_is_better(metric)
         self._metric, self._sign = metric, 1.0 if maximize else -1.0
+
+    def _higher_is_better(self, metric: str) -> bool:
+        return direction_of(metric)
 
     def _need_valid(self, valid: Any) -> None:
         """Raise a `LearnerError` if there is nothing to score on."""
         if valid is None:
-            name = type(self).__name__
-            raise LearnerError(
-                f"{name} has no evaluation set, but a race compares scores on held-out rows: "
-                f"{name}(..., train, valid, metric=...)"
-            )
-
-    def _logged(self, values: Mapping[str, Any]) -> Any:
-        """Return the metric among reported values."""
-        return need_reported(self._metric, values)
+            raise LearnerError(f"{type(self).__name__} has no evaluation set: give rows to score")
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score: the metric, negated for a loss."""
         last = self.steps + at_least_1("steps", steps, "each pull must train something")
-        if self.full_steps is not None:
-            last = min(last, self.full_steps)
+        last = min(last, self.full_steps or last)
         if last <= self.steps:
             raise StopIteration
         value = self._train(last)
@@ -97,10 +89,7 @@ class LibraryLearner(ABC):
         label = json.loads((Path(folder) / LABEL).read_text(encoding="utf-8"))
         other = differences(label, self._label())
         if other:
-            raise LearnerError(
-                f"The checkpoint is of another learner: {'; '.join(other)}. Build the learner "
-                "that was saved, or remove the checkpoint."
-            )
+            raise LearnerError(f"The checkpoint is of another learner: {'; '.join(other)}")
         if self._random is not None:
             self._random.state = label["random"]
         self._read(Path(folder), label["steps"])
@@ -151,8 +140,9 @@ class RandomStates:
     True
     """
 
-    def __init__(self, torch: Any = None, generator: Any = None) -> None:
-        self._torch, self._generator = torch, generator  # a loader's own, which learners may share
+    def __init__(self, torch: Any = None, own: Any = None) -> None:
+        self._torch = torch
+        self._own = [] if own is None else [own]  # a loader's, which learners may share
         self.state = self.now()
 
     @contextmanager
@@ -169,28 +159,25 @@ class RandomStates:
     def now(self) -> list[Any]:
         """Return the generators' present states."""
         numpy: Any = np.random.get_state(legacy=True)
-        found, torch = [], self._torch
-        if torch is not None:
-            cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-            own = [] if self._generator is None else [self._generator.get_state()]
-            found = [one.numpy().tobytes().hex() for one in (torch.get_rng_state(), *own, *cards)]
-        return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], found]
+        torch = [one.get_state().numpy().tobytes().hex() for one in self._torchs()]
+        return [random.getstate(), [numpy[0], numpy[1].tolist(), *numpy[2:]], torch]
 
     def apply(self, state: list[Any]) -> None:
         """Set the generators to a state."""
-        (version, numbers, gauss), numpy, found = state
+        (version, numbers, gauss), numpy, texts = state
         random.setstate((version, tuple(numbers), gauss))
         np.random.set_state(tuple(numpy))
-        if self._torch is not None:
-            torch = self._torch
-            first, *cards = (
-                torch.frombuffer(bytearray.fromhex(one), dtype=torch.uint8) for one in found
-            )
-            torch.set_rng_state(first)
-            if self._generator is not None:
-                self._generator.set_state(cards.pop(0))
-            if cards and torch.cuda.is_available():
-                torch.cuda.set_rng_state_all(cards)
+        for one, text in zip(self._torchs(), texts, strict=False):
+            kind = self._torch.uint8
+            one.set_state(self._torch.frombuffer(bytearray.fromhex(text), dtype=kind))
+
+    def _torchs(self) -> list[Any]:
+        """Return PyTorch's generators: of the CPU, of a loader, and of the GPUs in use."""
+        if self._torch is None:
+            return []
+        cuda = self._torch.cuda
+        cards = cuda.default_generators if cuda.is_initialized() else ()
+        return [self._torch.default_generator, *self._own, *cards]
 
 
 # --- a library ---
@@ -207,10 +194,8 @@ def library(module: str, purpose: str, name: str) -> Any:
     bound = re.compile(package.replace("_", "[-_]") + r"(?:\[.*\])?>=([\d.]+)")
     least = next((one[1] for line in asked if (one := bound.match(line))), has)
     if _numbers(has) < _numbers(least):
-        raise MissingExtra(
-            f"{purpose} need {package} {least} or newer, but {has} is installed: "
-            f"pip install --upgrade 'latebloomer[{name}]'"
-        )
+        cure = f"pip install --upgrade 'latebloomer[{name}]'"
+        raise MissingExtra(f"{purpose} need {package} {least} or newer, not {has}: {cure}")
     return found
 
 
@@ -221,6 +206,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     True
     """
     return tuple(map(int, re.findall(r"\d+", version.partition("+")[0])[:3]))
+
+
+def base_class(module: str, name: str) -> Any:
+    """Return a class of a library to derive from; without it, the first object made says so."""
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return object
 
 
 def own_folder(learner: Any) -> Path:
@@ -263,9 +256,7 @@ def direction_of(metric: str) -> bool:
     for words, higher in ((LOWER, False), (HIGHER, True)):
         if any(word in metric.lower() for word in words):
             return higher
-    raise SettingError(
-        f"metric={metric!r} does not say whether higher is better: give maximize=True or False"
-    )
+    raise SettingError(f"metric={metric!r} does not say whether higher is better: give maximize=")
 
 
 def need_reported(name: str, values: Mapping[str, Any]) -> Any:

@@ -93,9 +93,7 @@ class LightGBMLearner(BoosterLearner):
         self._begin()
         self._known = settings_of(self.model)
         if self._known["boosting"] == "rf":
-            raise LearnerError(
-                "boosting='rf' cannot be trained further by LightGBM: use gbdt or dart"
-            )
+            raise LearnerError("LightGBM cannot train boosting='rf' further: use gbdt or dart")
         self._freq = max(1, int(self._known["bagging_freq"]))
 
     def _begin(self) -> tuple[Any, Any]:
@@ -131,17 +129,11 @@ class LightGBMLearner(BoosterLearner):
 
     def _result(self) -> Any:
         found = self.model.eval_valid()
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise SettingError(
-                f"metric={self._metric!r} is not known to LightGBM. Its names are like 'auc', "
-                "'binary_logloss', 'l2', 'multi_error'."
-            )
-        raise SettingError(
-            f"metric={self._metric!r} gives {', '.join(str(one[1]) for one in found)}, but a race "
-            "has one score: set eval_at to one number, or give a function as metric"
-        )
+        if len(found) != 1:
+            names = ", ".join(str(one[1]) for one in found) or "nothing"
+            said = f"metric={self._metric!r} gives {names}, but a race has one score"
+            raise SettingError(f"{said}: use one of LightGBM's metrics, with one eval_at")
+        return found[0]
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.Dataset(X, y, weight=weight, free_raw_data=False)
@@ -149,10 +141,8 @@ class LightGBMLearner(BoosterLearner):
     def _own_rows(self, name: str, rows: Any, reference: Any = None) -> Any:
         """Return the learner's own copy of rows, which it can read again after a restore."""
         if rows.data is None or rows.init_score is not None:
-            raise LearnerError(
-                f"{name} has released its rows, or has an init_score, but a restore needs both "
-                "places: use Dataset(X, y, free_raw_data=False), or (X, y)"
-            )
+            why = "has released its rows, or has an init_score, and cannot be restored"
+            raise LearnerError(f"{name} {why}: use Dataset(X, y, free_raw_data=False), or (X, y)")
         own = {field: getattr(rows, field) for field in FIELDS}
         own |= {"params": (rows.params or {}) | self._params, "reference": reference}
         return self._library.Dataset(rows.data, rows.label, free_raw_data=False, **own)

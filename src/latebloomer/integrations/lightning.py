@@ -123,12 +123,11 @@ class LightningLearner(base.LibraryLearner):
         self.model, self.full_steps = module, base.at_least_1("full_steps", full_steps, why)
         self._rank_by(metric, maximize)
         self._settings = {"metric": metric, "full_steps": self.full_steps}
-        self._fit_data: dict[str, Any] = {"train_dataloaders": train, "val_dataloaders": valid}
-        self._valid_data: dict[str, Any] = {"dataloaders": valid}
-        if isinstance(train, self._lightning.LightningDataModule):
-            self._fit_data = self._valid_data = {"datamodule": train}
-        else:
-            self._need_valid(valid)
+        both = isinstance(train, self._lightning.LightningDataModule)
+        self._need_valid(train if both else valid)
+        loaders = {"train_dataloaders": train, "val_dataloaders": valid}
+        self._fit_data = {"datamodule": train} if both else loaders
+        self._valid_data = {"datamodule": train} if both else {"dataloaders": valid}
         self._given, self._weights_only = QUIET | trainer, weights_only
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)
@@ -162,7 +161,7 @@ class LightningLearner(base.LibraryLearner):
         self._restart, self._states = None, [part.state_dict() for part in _parts(trainer)]
         if trainer.current_epoch < last:  # a callback of the user's has ended it
             raise StopIteration
-        return self._logged(trainer.callback_metrics)
+        return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _stop(self, trainer: Any) -> None:
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
@@ -175,7 +174,7 @@ class LightningLearner(base.LibraryLearner):
     def _value(self) -> Any:
         trainer = self._new_trainer()
         trainer.validate(self.model, **self._valid_data, verbose=False)
-        return self._logged(trainer.callback_metrics)
+        return base.need_reported(self._metric, trainer.callback_metrics)
 
     def _write(self, folder: Path) -> None:
         if self.steps:

@@ -15,23 +15,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from importlib import import_module
 from math import ceil, isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
-from latebloomer.errors import SettingError, need_whole, require
-from latebloomer.integrations.hosted_race import need_phases
-from latebloomer.integrations.library_learner import library
+from latebloomer.errors import SettingError, require
+from latebloomer.integrations.hosted_race import need_phases, need_several
+from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.policies.base import Policy
 from latebloomer.racing.api import race
 from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
 from latebloomer.racing.journal import RACES, RESUME, Place, files
-from latebloomer.racing.journal.listing import check_journal_options, names_folder
+from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.runners.contract import make_runner
 from latebloomer.racing.runners.local import LocalRunner
 from latebloomer.racing.settings import holds_race, need_same, race_in
 from latebloomer.racing.training_share import declared
@@ -42,13 +40,8 @@ from latebloomer.session.session import Session
 
 __all__ = ["LatebloomerPruner", "TunerLearner", "race_study"]
 
-try:
-    Pruner: Any = import_module("optuna.pruners").BasePruner
-except ImportError:  # the first pruner that is made raises the error
-    Pruner = object
-
+Pruner: Any = base_class("optuna.pruners", "BasePruner")
 FILE = "optuna.pickle"
-DIRECTIONS = ("maximize", "minimize")
 KEY = "latebloomer"  # prefix of attributes that a race keeps in a study and its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
 
@@ -109,8 +102,6 @@ class TunerLearner:
     ) -> None:
         self._optuna = library("optuna", "tuners", "optuna")
         need_function(objective, "it returns the trial's value")
-        require(direction in DIRECTIONS, "direction", direction, "'maximize' or 'minimize'",
-                "it says which values are better")  # fmt: skip
         if study is None:
             sampler = sampler or self._optuna.samplers.TPESampler(seed=seed)
             storage = self._optuna.storages.InMemoryStorage()
@@ -156,10 +147,7 @@ class TunerLearner:
 def need_one_direction(study: Any) -> None:
     """Raise a `SettingError` if a study has several objectives."""
     if len(study.directions) > 1:
-        raise SettingError(
-            f"the study has {len(study.directions)} directions, but a race needs 1: its scores "
-            "must have an order"
-        )
+        raise SettingError(f"the study has {len(study.directions)} directions, but a race needs 1")
 
 
 def need_function(objective: Any, why: str) -> None:
@@ -243,7 +231,6 @@ def race_study(
     key = f"{KEY}:{name}"
     builders = _trials_of_race(optuna, study, objective, key, n_configs)
     trials = [builder.trial for builder in builders]
-    check_journal_options(journal, RESUME)
     place = _file_of(journal, study, name)
     known = study.user_attrs.get(key)
     if known is not None:
@@ -260,16 +247,13 @@ def race_study(
 def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, Any]) -> None:
     need_one_direction(study)
     need_function(objective, "it yields a value for each step of its training")
-    require(need_whole("n_configs", n_configs) >= 2, "n_configs", n_configs, "at least 2",
-            "with one there is nothing to choose")  # fmt: skip
+    need_several("n_configs", n_configs)
     for given in settings.keys() & {"maximize", "if_exists"}:
         raise SettingError(f"{given} is given, but it follows from the study: remove it")
-    runner = make_runner(settings.get("runner", "local"))
-    if not isinstance(runner, LocalRunner) or runner.isolate:
-        raise SettingError(
-            "runner is given, but trials must run in this process, where their settings reach the "
-            "study: omit it, or use LocalRunner(...) without isolate"
-        )
+    runner = settings.get("runner", "local")
+    if runner != "local" and (not isinstance(runner, LocalRunner) or runner.isolate):
+        why = "trials must run in this process, where their settings reach the study"
+        raise SettingError(f"runner is given, but {why}: omit it, or use LocalRunner(...)")
 
 
 class TrialBuilder:
@@ -291,10 +275,8 @@ def _trials_of_race(
     """Return the trials that a killed process asked for, and new ones for the rest."""
     frozen = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
     if len(frozen) > n_configs or (key in study.user_attrs and len(frozen) < n_configs):
-        raise SettingError(
-            f"n_configs={n_configs}, but {key.partition(':')[2]!r} of this study has "
-            f"{len(frozen)} trials: give that number to resume it, or another name="
-        )
+        said = f"n_configs={n_configs}, but this race of the study has {len(frozen)} trials"
+        raise SettingError(f"{said}: give that number to resume it, or another name=")
     # Optuna has no public way to continue a trial that another process asked for.
     trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
     builders = [TrialBuilder(objective, trial) for trial in trials]
@@ -303,11 +285,8 @@ def _trials_of_race(
         built = None if builders else objective(trial)
         if isinstance(built, Real):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
-            raise SettingError(
-                f"The objective returned {built}, but race_study needs one that can pause after "
-                "each step. In the training loop, write `yield value` in place of "
-                "`trial.report(value, step)`, and remove should_prune() and the return."
-            )
+            said = f"The objective returned {built}, but race_study needs one that pauses: write"
+            raise SettingError(f"{said} `yield value` for `trial.report(...)`, and no return")
         trial.set_user_attr(KEY, key)
         builders.append(TrialBuilder(objective, trial, built))
     return builders
@@ -374,23 +353,20 @@ def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
 # --- after a kill ---
 
 
-def _file_of(journal: Place | None, study: Any, name: str) -> Path | None:
+def _file_of(journal: Place | None, study: Any, name: str) -> Place | None:
     """Return the journal's file; in a folder it is named after the study and the race."""
     if journal is None or not names_folder(journal):
-        return None if journal is None else Path(journal)
+        return journal
     words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
     return make_folder(Path(journal)) / f"{words}.db"
 
 
 def _need_journal(
-    study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Path | None, policy: Any
+    study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Place | None, policy: Any
 ) -> None:
     """Rebuild the journal from the values in the storage, if it is gone."""
     if place is None:
-        raise SettingError(
-            "journal=None, but the study has a race that has started: name a file to resume it, "
-            "or give another name="
-        )
+        raise SettingError("journal=None, but the study's race has started: name its file")
     if holds_race(place):
         own, studys = {"race": race_in(place).race}, {"race": known["race"]}
         need_same(place, own, studys, "The study's race needs its own journal: give another.")
@@ -497,12 +473,11 @@ class LatebloomerPruner(Pruner):  # type: ignore[misc]
         """Return how many curves have a better estimate than the first."""
         count, level = len(curves), len(curves[0])
         # A race that ends at this level, where the policy rates all that are in it.
-        session = Session(
-            self._policy, count, count * level, self._full, maximize=maximize, min_pulls=level
-        )
+        own: dict[str, Any] = {"maximize": maximize, "min_pulls": level}
+        session = Session(self._policy, count, count * level, self._full, **own)
         for step in range(level):
-            for arm in range(count):
-                session.tell(arm, curves[arm][step])
+            for arm, curve in enumerate(curves):
+                session.tell(arm, curve[step])
         return [row.arm for row in session.standings()].index(0)
 
 

@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from latebloomer.errors import SettingError, require
 from latebloomer.integrations.hosted_race import END, WAIT, HostedRace
-from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
 
 __all__ = ["RaceScheduler"]
 
-try:
-    Base: Any = import_module("ray.tune.schedulers").FIFOScheduler
-except ImportError:  # the first scheduler that is made raises the error
-    Base = object
-
-COUNTER = "training_iteration"
-GONE = "its trial is gone"
+Base: Any = base_class("ray.tune.schedulers", "FIFOScheduler")
 
 
 class RaceScheduler(Base):  # type: ignore[misc]
@@ -103,7 +96,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
         *,
         metric: str | None = None,
         mode: str | None = None,
-        time_attr: str = COUNTER,
+        time_attr: str = "training_iteration",
         **settings: Any,
     ) -> None:
         library("ray.tune", "trials of Ray Tune", "tune")
@@ -202,11 +195,14 @@ class RaceScheduler(Base):  # type: ignore[misc]
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
                 came = arm in self.race.state.trials
-                self.race.leave(arm, FAILED, GONE if came else "no trial came for it")
+                self.race.leave(
+                    arm, FAILED, "its trial is gone" if came else "no trial came for it"
+                )
 
     def debug_string(self) -> str:
         """Return the progress of the race in one line."""
-        return str(self.race)
+        racing, names = self.race.session.racing, self.race.names
+        return f"latebloomer: {len(racing)} of {len(names)} trials; {self.race.session.reason}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the trials, which are in the journal."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from latebloomer.errors import SettingError
 from latebloomer.integrations.hosted_race import END, GO_ON, WAIT, HostedRace
-from latebloomer.integrations.library_learner import library
+from latebloomer.integrations.library_learner import base_class, library
 from latebloomer.racing.journal import Place
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import FAILED, FINISHED
@@ -21,16 +21,9 @@ from latebloomer.session.events import FAILED, FINISHED
 __all__ = ["RaceCallback", "RaceScheduler"]
 
 
-def _base(module: str, name: str) -> Any:
-    try:
-        return getattr(import_module(f"syne_tune.{module}"), name)
-    except ImportError:  # the first scheduler that is made raises the error
-        return object
-
-
-Scheduler: Any = _base("optimizer.scheduler", "TrialScheduler")
-Suggestion: Any = _base("optimizer.scheduler", "TrialSuggestion")
-Callback: Any = _base("tuner_callback", "TunerCallback")
+Scheduler: Any = base_class("syne_tune.optimizer.scheduler", "TrialScheduler")
+Suggestion: Any = base_class("syne_tune.optimizer.scheduler", "TrialSuggestion")
+Callback: Any = base_class("syne_tune.tuner_callback", "TunerCallback")
 STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
 WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
 
@@ -132,19 +125,19 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def is_over(self, status: Any = None) -> bool:
         """Return whether the race has finished: a tuner's `stop_criterion`."""
-        return self.race.over
+        return self.race.session.over
 
     # --- what Syne Tune asks ---
 
     def suggest(self) -> Any:
         """Start the next trial, or resume one that may train; None if the race has finished."""
-        while not self.race.over:
+        while not self.race.session.over:
             arm = self._started
             if arm == len(self.race.names):
-                return Suggestion.resume_suggestion(*self._capped(self._next_paused()))
+                return self._resume(self._wanted())
             self._started += 1
             if self._has_config(arm):
-                return Suggestion.start_suggestion(self._capped(arm)[1])
+                return Suggestion.start_suggestion(self._capped(arm))
             self.race.leave(arm, FAILED, "the searcher has no configuration for it")
         return None
 
@@ -159,7 +152,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
             self.race.assign(str(arm), spaces.postprocess_config(config, self.config_space))
         return config is not None
 
-    def _capped(self, arm: int) -> tuple[int, dict[str, Any]]:
+    def _capped(self, arm: int) -> dict[str, Any]:
         """Return a configuration with the result at which its trial ends.
 
         A trial that may not train repeats its results.
@@ -168,19 +161,16 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         cap = max(1, self.race.session.pulls_of(arm)) if waits else self.race.level(arm)
         self._caps[arm] = cap
         self._paused.discard(arm)
-        return arm, {**self.race.state.trials[arm].config, self.max_resource_attr: cap}
+        return {**self.race.state.trials[arm].config, self.max_resource_attr: cap}
 
     def _wanted(self) -> list[int]:
         return [arm for arm in sorted(self._paused) if self.race.next_of(arm) == GO_ON]
 
-    def _next_paused(self) -> int:
-        wanted = self._wanted()
+    def _resume(self, wanted: list[int]) -> Any:
         if not wanted:
-            raise SettingError(
-                "a worker is free, but its trials wait for others at the level of this phase: "
-                "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
-            )
-        return wanted[0]
+            cure = "Tuner(n_workers=1), or callbacks=[RaceCallback(), StoreResultsCallback()]"
+            raise SettingError(f"a worker is free, but its trials wait for others: {cure}")
+        return Suggestion.resume_suggestion(wanted[0], self._capped(wanted[0]))
 
     def on_trial_result(self, trial: Any, result: Mapping[str, Any]) -> str:
         """Count a result; a trial is paused at its level, and stopped if it was dropped."""
@@ -221,12 +211,9 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
 
     def metadata(self) -> dict[str, Any]:
         """Return what Syne Tune keeps with the results."""
-        return {
-            "scheduler_name": type(self).__name__,
-            "scheduler_kwargs": {"policy": repr(self.race.settings.policy),
-                                 "journal": str(self.race.place)},
-            "metric_names": self.metric_names(), "metric_mode": self.metric_mode(),
-        }  # fmt: skip
+        own = {"policy": repr(self.race.settings.policy), "journal": str(self.race.place)}
+        metric = {"metric_names": self.metric_names(), "metric_mode": self.metric_mode()}
+        return {"scheduler_name": type(self).__name__, "scheduler_kwargs": own, **metric}
 
     # --- several workers ---
 

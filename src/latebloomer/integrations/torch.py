@@ -180,10 +180,8 @@ class TorchLearner(base.LibraryLearner):
         require(0 < ema < 1, "ema", ema, "in (0, 1)", "it is a fraction of the full training")
         each = self._batches or (len(self._loader) if hasattr(self._loader, "__len__") else None)
         if self.full_steps is None or each is None:
-            raise SettingError(
-                f"ema={ema} is a fraction of the full training, whose length is unknown: give "
-                "full_steps=, and batches= if the loader has no length"
-            )
+            why = "the length of the full training: full_steps, and batches for an endless loader"
+            raise SettingError(f"ema={ema} needs {why}")
         memory = ema * self.full_steps * each / self._accumulate  # in steps of the optimizer
         tools = self._torch.optim.swa_utils
         average = tools.get_ema_multi_avg_fn(max(0.0, 1 - 1 / memory))
@@ -195,16 +193,11 @@ class TorchLearner(base.LibraryLearner):
             while self.steps < last:
                 self._step()
                 self.steps += 1
-            if self._average is not None:
-                self._refresh_statistics()
+            if self._average is not None:  # its BatchNorm statistics, without what training draws
+                before, batches = self._random.now(), islice(self._loader, STATISTICS)
+                self._torch.optim.swa_utils.update_bn(batches, self._average, self._device)
+                self._random.apply(before)
             return self._value()
-
-    def _refresh_statistics(self) -> None:
-        """Compute the average's BatchNorm statistics, without numbers that training draws."""
-        before = self._random.now()
-        batches = islice(self._loader, STATISTICS)
-        self._torch.optim.swa_utils.update_bn(batches, self._average, self._device)
-        self._random.apply(before)
 
     @property
     def _device(self) -> Any:
@@ -286,13 +279,13 @@ class Epoch:
     def next(self) -> Any:
         """Return the next batch; None once at the end of each epoch."""
         if self._left is None:
-            self._began = self._random.now()
-            self._left, self._had = iter(self._loader), 0
+            self._began, self._left, self._had = self._random.now(), iter(self._loader), 0
         batch = next(self._left, None)
-        if batch is None and self._had == 0:
+        if batch is not None:
+            self._had += 1
+        elif self._had == 0:
             raise LearnerError(f"loader={brief(self._loader)} returned no batch to train on")
-        self._had += 1
-        if batch is None:
+        else:
             self._left = None
         return batch
 
@@ -334,7 +327,5 @@ def _check_training(loss: Any, train_batch: Any, accumulate: Any) -> None:
         raise SettingError("give loss, or loss=None and train_batch: one of them trains a batch")
     base.at_least_1("accumulate", accumulate, "the optimizer steps after that many batches")
     if train_batch is not None and accumulate > 1:
-        raise SettingError(
-            f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer "
-            "itself: count batches there, and give the counter as state="
-        )
+        said = f"accumulate={accumulate} has no effect on train_batch, which steps the optimizer"
+        raise SettingError(f"{said}: count batches there, and give the counter as state=")

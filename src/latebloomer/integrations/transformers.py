@@ -100,12 +100,12 @@ class HuggingFaceLearner(base.LibraryLearner):
     ) -> None:
         self._library, self._torch = self._import(), self._import("torch")
         _check(self._library, trainer, every)
+        self._need_valid(trainer.eval_dataset)
         self.trainer = trainer
         named = metric or trainer.args.metric_for_best_model or "loss"
-        better = trainer.args.greater_is_better if metric is None else None
-        self._rank_by(
-            f"eval_{named.removeprefix('eval_')}", better if maximize is None else maximize
-        )
+        if metric is None and maximize is None:
+            maximize = trainer.args.greater_is_better
+        self._rank_by(f"eval_{named.removeprefix('eval_')}", maximize)
         self.full_steps = _full_training(trainer, every)
         self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
         self._random = base.RandomStates(self._torch)
@@ -141,7 +141,7 @@ class HuggingFaceLearner(base.LibraryLearner):
         return self._value()
 
     def _value(self) -> Any:
-        return self._logged(self.trainer.evaluate())
+        return base.need_reported(self._metric, self.trainer.evaluate())
 
     def _write(self, folder: Path) -> None:
         if not self.steps:
@@ -224,18 +224,11 @@ def _check(transformers: Any, trainer: Any, every: Any) -> None:
     """Raise a `LearnerError` or a `SettingError` for what cannot race."""
     kind = transformers.Trainer
     base.need_kind(isinstance(trainer, kind), "trainer", trainer, "a transformers.Trainer")
-    if trainer.eval_dataset is None:
-        raise LearnerError("HuggingFaceLearner has no evaluation set: Trainer(eval_dataset=...)")
     if trainer.model_init is not None:
-        raise LearnerError(
-            "The trainer has model_init, which makes a new model for each pull: build the model "
-            "yourself, Trainer(model=...)"
-        )
+        raise LearnerError("The trainer makes a model for each pull: give model, not model_init")
     if every is not None:
         base.at_least_1("every", every, "it is the number of optimizer steps in a step")
     elif trainer.args.max_steps > 0:
         raise SettingError("The trainer counts max_steps. Say how many a step has: every=50.")
     if trainer.args.load_best_model_at_end:
-        raise SettingError(
-            "load_best_model_at_end is set, but a pull continues from the latest model: remove it"
-        )
+        raise SettingError("remove load_best_model_at_end: a pull continues from the latest model")

@@ -73,7 +73,7 @@ class AdaptiveRejects(Policy):
 
     name: ClassVar[str] = "adaptive-rejects"
     remember = staticmethod(remember_rises)
-    example_settings = ({}, {"power": 1.0, "shortest": 0.25})
+    _examples = ({}, {"power": 1.0, "shortest": 0.25})
 
     def __post_init__(self) -> None:
         need_in("power", self.power, "[0, 10]", STEEP)

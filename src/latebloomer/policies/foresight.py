@@ -88,7 +88,7 @@ class Foresight(Policy):
 
     name: ClassVar[str] = "foresight"
     remember = staticmethod(remember_rises)
-    example_settings = ({}, {"power": 1.5})
+    _examples = ({}, {"power": 1.5})
 
     def __post_init__(self) -> None:
         if self.power is not None:

@@ -12,10 +12,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from latebloomer._util import text as words
-from latebloomer._util.tables import html_table
 from latebloomer.errors import require
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.verdict_text import brief
+from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
 from latebloomer.session.learner_view import WINNER, LearnerView
 
@@ -400,6 +399,6 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
 def html(progress: Progress, lines: Sequence[str]) -> str:
     """Return the same for a notebook, with the latest lines below the table."""
     if not progress.rows:
-        return html_table("latebloomer", [], [], lines)
+        return words.html_table("latebloomer", [], [], lines)
     rows = list(_rows(progress, progress.rows[: MOST // 2], WIDTH, seconds=True))
-    return html_table(_title(progress), _head(progress, seconds=True), rows, lines)
+    return words.html_table(_title(progress), _head(progress, seconds=True), rows, lines)
