@@ -224,17 +224,20 @@ IMDB_FILES = {
 SECONDS = 60  # to wait for an answer
 
 
+def data_path(path: Path, purpose: str, advice: str) -> Path:
+    """Return a path in the folder that LATEBLOOMER_DATA names; an error says how to get it."""
+    folder = os.environ.get(DATA)
+    found = Path(folder or "", path)
+    if folder and found.exists():
+        return found
+    missing = f"there is no {found}" if folder else f"{DATA} is not set"
+    raise CurveError(f"{purpose} needs {path} in the folder of {DATA}, but {missing}: {advice}")
+
+
 def load_imdb() -> Problem:
     """Return the curves of the problem `imdb`, or raise an error that says how to get them."""
-    folder = os.environ.get(DATA)
-    file = Path(folder or "", IMDB_FILE)
-    if not folder or not file.is_file():
-        missing = f"there is no {file}" if folder else f"{DATA} is not set"
-        raise CurveError(
-            f"the problem 'imdb' needs recorded curves, but {missing}: `latebloomer download imdb "
-            f"FOLDER` fetches them ({IMDB_SOURCE}); then set {DATA} to the folder that holds "
-            f"{IMDB_FILE}"
-        )
+    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_SOURCE}) into {IMDB_FILE}"
+    file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
     found = load(file)
     if digest_of(found.curves) != IMDB_SHA256:
         raise CurveError(f"{file}: these are not the paper's curves, by the sha256 of the values")
