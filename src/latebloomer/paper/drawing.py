@@ -52,10 +52,8 @@ def curves(
     for place, series in enumerate(names):
         own = select(rows, algorithm=series)
         look = (styles or {}).get(series, style(series))
-        budgets = [row.T for row in own]
-        middle, low, high = (
-            [getattr(row, name) for row in own] for name in (what, f"{what}_low", f"{what}_high")
-        )
+        columns = ("T", what, f"{what}_low", f"{what}_high")
+        budgets, middle, low, high = ([getattr(row, one) for row in own] for one in columns)
         ax.plot(budgets, middle, label=series, **look.line(place, len(names), len(own)))
         ax.fill_between(budgets, low, high, color=look.color, alpha=band, linewidth=0)
     ax.set_xscale("log")
@@ -86,9 +84,7 @@ def grid(ax: Any, axis: str = "both") -> None:
 def mark_change(ax: Any, budget: int | None) -> None:
     """Draw a dashed vertical line at the last budget where the best arm changes."""
     if budget is not None:
-        ax.axvline(
-            budget, color=ARM_STYLES[0].color, linestyle="--", linewidth=1.0, alpha=0.5, zorder=0
-        )
+        ax.axvline(budget, color=ARM_STYLES[0].color, ls="--", lw=1.0, alpha=0.5, zorder=0)
 
 
 def last_change(setting: Setting, mode: str, upto: int = 3200) -> int | None:

@@ -129,12 +129,9 @@ def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
 
     Runs at different budgets share their random draws, so independence must not be assumed.
     """
-    return Quantity(
-        weight * sum(one.value for one in quantities),
-        weight * sum(one.low for one in quantities),
-        weight * sum(one.high for one in quantities),
-        _rows_of(quantities),
-    )
+    columns = ("value", "low", "high")
+    sums = (weight * sum(getattr(one, name) for one in quantities) for name in columns)
+    return Quantity(*sums, _rows_of(quantities))
 
 
 def mean(quantities: Sequence[Quantity]) -> Quantity:
@@ -159,23 +156,16 @@ def over(rows: Rows, algorithm: str, first: float = 0, last: float = inf) -> lis
 
 def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quantity]:
     """Return the mean of each algorithm over budgets, the smallest first."""
-    found = {
-        name: mean([measured(row, what) for row in over(rows, name, last=last)])
-        for name in ALGORITHMS
-    }
+    own = {name: over(rows, name, last=last) for name in ALGORITHMS}
+    found = {name: mean([measured(row, what) for row in part]) for name, part in own.items()}
     return dict(sorted(found.items(), key=lambda item: item[1].value))
 
 
 def successes(rows: Rows, first: int = 0) -> dict[str, Quantity]:
     """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
-    right = {
-        name: [
-            Quantity(1 - row.error, 1 - row.error_high, 1 - row.error_low, (row,))
-            for row in over(rows, name, first)
-        ]
-        for name in ALGORITHMS
-    }
-    found = {name: total(parts) for name, parts in right.items()}
+    one, found = Quantity(1.0, 1.0, 1.0, ()), {}
+    for name in ALGORITHMS:
+        found[name] = total([one - measured(row) for row in over(rows, name, first)])
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
 
