@@ -224,7 +224,7 @@ def _nearly_always(rows: Rows) -> Evidence:
 def _unreliable(rows: Rows) -> Evidence:
     late = ev.over(rows, "Rest-Sure", 1000)
     wrong = {row.T: measured(row) > SMALL for row in late}
-    largest = ev.any_of(wrong[budget] for budget in wrong if budget >= 2000)
+    largest = ev.at_least(1, (wrong[budget] for budget in wrong if budget >= 2000))
     where = ", ".join(str(row.T) for row in late if row.error > SMALL) or "none"
     said = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
     several = ev.at_least(2, wrong.values())
@@ -238,7 +238,7 @@ def _later(rows: Rows) -> Evidence:
         {first: ev.errors_below(SMALL, ev.over(rows, name, first)) for first in BUDGETS}
         for name in ev.OURS
     )
-    before = ev.any_of(fast[first] & ~slow[first] for first in BUDGETS)
+    before = ev.at_least(1, (fast[first] & ~slow[first] for first in BUDGETS))
     theirs, ours = (ev.settles(rows, name, SMALL) for name in ev.OURS)
     said = f"below .05 from T = {ours} on, R-UCBE from T = {theirs} on"
     return Evidence(ev.all_of((slow[1200], ~slow[700], before)), said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from latebloomer.page.figures import TEXT
 from latebloomer.page.svg import spread
@@ -12,6 +12,7 @@ from latebloomer.paper.experiments import Setting
 from latebloomer.paper.workbench import Row, select
 from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, Style, plain_ticks
 
+Looks: TypeAlias = Mapping[str, Style] | None
 ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
 LABEL_HEIGHT = 12.5  # points: a line of text with its distance to the next
@@ -41,11 +42,7 @@ def budget_panels(
 
 
 def curves(
-    ax: Any,
-    rows: Sequence[Row],
-    what: str = "error",
-    styles: Mapping[str, Style] | None = None,
-    band: float = BAND,
+    ax: Any, rows: Sequence[Row], what: str = "error", styles: Looks = None, band: float = BAND
 ) -> None:
     """Draw a line with its band for each series, in the order of the rows."""
     names = list(dict.fromkeys(row.algorithm for row in rows))

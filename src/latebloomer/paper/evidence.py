@@ -2,7 +2,7 @@
 
 A check takes the rows of a figure and returns whether a sentence of the paper holds in them. It
 compares quantities, which have 95 % intervals: `measured(row) < 0.05` is a finding, which is open
-if the interval contains the boundary. Findings combine with `&` and `~`, `all_of`, `any_of` and
+if the interval contains the boundary. Findings combine with `&` and `~`, `all_of` and
 `at_least`. An open finding names the rows that leave it open; more runs of them may decide it.
 
 The sentences are in `claims.py`, each next to its check; `reproduction.py` decides them.
@@ -90,11 +90,6 @@ def all_of(findings: Iterable[Finding]) -> Finding:
     return at_least(len(found), found)
 
 
-def any_of(findings: Iterable[Finding]) -> Finding:
-    """Return whether one of them holds."""
-    return at_least(1, findings)
-
-
 def at_least(count: int, findings: Iterable[Finding]) -> Finding:
     """Return whether at least `count` hold, whichever way the open ones turn out.
 
@@ -130,8 +125,8 @@ def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
     Runs at different budgets share their random draws, so independence must not be assumed.
     """
     columns = ("value", "low", "high")
-    sums = (weight * sum(getattr(one, name) for one in quantities) for name in columns)
-    return Quantity(*sums, _rows_of(quantities))
+    sums = [weight * sum(getattr(one, name) for one in quantities) for name in columns]
+    return Quantity(sums[0], sums[1], sums[2], _rows_of(quantities))
 
 
 def mean(quantities: Sequence[Quantity]) -> Quantity:
