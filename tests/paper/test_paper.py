@@ -139,10 +139,11 @@ def test_ctrl_c_within_a_simulation_ends_the_reproduction(monkeypatch):
 def test_missing_imdb_data_says_what_to_do_and_the_rest_still_runs(run, tmp_path, monkeypatch):
     monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
     experiments._recorded.cache_clear()
-    result = run("imdb", "setting-a-arms", "--runs", 2, "--out", tmp_path)
-    assert result.exit_code == 2
-    said = result.output + (result.stderr if result.stderr_bytes else "")
-    assert "imdb_curves.npz" in said and "LATEBLOOMER_DATA" in said and "https://" in said
+    for quiet in ([], ["--quiet"]):
+        result = run("imdb", "setting-a-arms", "--runs", 2, "--out", tmp_path, *quiet)
+        assert result.exit_code == 2
+        said = result.output + (result.stderr if result.stderr_bytes else "")
+        assert "imdb_curves.npz" in said and "LATEBLOOMER_DATA" in said and "https://" in said
     assert (tmp_path / "setting-a-arms.png").is_file()
 
 

@@ -205,10 +205,6 @@ READERS: dict[str, Callable[[Path], Columns]] = {
 
 DATA = "LATEBLOOMER_DATA"
 IMDB_FILE = Path("reference", "imdb_curves.npz")
-IMDB_PUBLIC = (
-    "https://github.com/albertometelli/stochastic-rising-bandits, commit 2b49e82, "
-    "'data/learning curves/npy' (MIT)"
-)
 # Of the 7 x 50,000 little-endian doubles, arm by arm in the file's own order.
 IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 # The paper's seven curves are in the repository of its predecessor, under the MIT license.
@@ -240,7 +236,7 @@ def data_path(path: Path, purpose: str, advice: str) -> Path:
 
 def load_imdb() -> Problem:
     """Return the curves of the problem `imdb`, or raise an error that says how to get them."""
-    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_PUBLIC}) into {IMDB_FILE}"
+    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_SOURCE}) into {IMDB_FILE}"
     file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
     found = load(file)
     if digest_of(found.curves) != IMDB_SHA256:
