@@ -23,12 +23,12 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError
-from latebloomer.session.events import Event, ScoreReported
+from latebloomer.session.events import KINDS, Event, ScoreReported
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of a journal
 VERSION = 3  # format of the tables below, SQLite's user_version
@@ -85,7 +85,6 @@ CREATE VIEW verdict AS SELECT key, value FROM json_each((SELECT json_extract(dat
 """
 
 SCORE = ScoreReported.__name__
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 FIELDS: dict[type[Any], tuple[str, ...]] = {
     kind: kind._fields if kind is ScoreReported else tuple(field.name for field in fields(kind))
     for kind in KINDS.values()
@@ -98,7 +97,6 @@ INSERT_SCORE = (
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
-BATCH = 256  # maximum number of pulls that are read together: few enough to stay in the cache
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
@@ -113,30 +111,6 @@ class Entry(NamedTuple):
     at: float  # seconds since 1970
     elapsed: float  # seconds of the race so far
     event: Event
-
-
-class PullEntries(NamedTuple):
-    """Entries of counted pulls that follow each other, as columns."""
-
-    first: int  # the number of the first one
-    arms: list[int]
-    scores: list[float]
-    seconds: list[float]
-    steps: list[int | None]
-    at: list[float]
-    elapsed: list[float]
-
-    @classmethod
-    def of(cls, rows: list[Row]) -> PullEntries:
-        """Return rows of scores in the order of `COLUMNS` as columns."""
-        columns = list(map(list, zip(*rows, strict=True)))
-        return cls(rows[0][0], *columns[2:6], *columns[7:9])
-
-    def entries(self) -> Iterator[Entry]:
-        """Return each as a separate entry."""
-        columns = zip(*self[1:], strict=True)
-        for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
-            yield Entry(number, at, elapsed, ScoreReported(arm, score, seconds, steps))
 
 
 def score_checksum(
@@ -168,6 +142,8 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return the entry of a row in the order of `COLUMNS`."""
     number, kind, *own, data, at, elapsed, _ = row
+    if kind == SCORE:  # most are
+        return Entry(number, at, elapsed, ScoreReported(*own))
     made = KINDS[kind]
     values = {name: cell for name, cell in zip(OWN, own, strict=True) if name in FIELDS[made]}
     for name, value in json.loads(data or "{}").items():
@@ -201,8 +177,6 @@ class MemoryLog:
     def read(self, after: int = 0) -> Iterator[Entry]:
         entries = enumerate(self._entries[after:], start=after + 1)
         return (Entry(number, *entry) for number, entry in entries)
-
-    read_in_batches = read
 
     def is_in_place(self) -> bool:
         return True
@@ -275,20 +249,11 @@ class SqliteLog:
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return the entries beyond number `after`, in order."""
-        for entry in self.read_in_batches(after):
-            if isinstance(entry, PullEntries):
-                yield from entry.entries()
-            else:
-                yield entry
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """Return the same, with pulls that follow each other together.
+        """Return the entries beyond number `after`, in order.
 
         It is a snapshot, because it is one statement, also while another process writes.
         """
         number, pulls = after, 0
-        scores: list[Row] = []
         try:
             # Before the events: a race that continues meanwhile has more of them, never fewer.
             (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
@@ -297,25 +262,15 @@ class SqliteLog:
                 mark = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != mark:
                     raise ValueError("its checksum differs")
-                number += 1
-                if row[1] == SCORE:
-                    scores.append(row)
-                    pulls += 1
-                if scores and (row[1] != SCORE or len(scores) == BATCH):
-                    yield PullEntries.of(scores)
-                    scores = []
-                if row[1] != SCORE:
-                    yield entry_of(row)
+                entry = entry_of(row)
+                number, pulls = number + 1, pulls + (row[1] == SCORE)
+                yield entry
             if number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            if scores:
-                yield PullEntries.of(scores)
             # A reader that continues after an event has already read the intact part before it.
             cause = one_line(str(error))
             raise damage_error(self.path, number, pulls or after, cause) from error
-        if scores:
-            yield PullEntries.of(scores)
 
     def is_in_place(self) -> bool:
         """Return whether the file under its name is still the one that is written."""

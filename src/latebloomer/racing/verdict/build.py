@@ -21,8 +21,7 @@ from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.racing.settings import Settings, versions
 from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict import history
-from latebloomer.racing.verdict.verdict import Selection, Training, Verdict
-from latebloomer.racing.verdict.verdict_text import highest
+from latebloomer.racing.verdict.verdict import Selection, Training, Verdict, highest
 from latebloomer.session import events
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
