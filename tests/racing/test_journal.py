@@ -17,10 +17,8 @@ from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, Sett
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.journal.journal import COLUMNS, KINDS, PullEntries
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.journal.journal import COLUMNS, KINDS
 from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.session.events import Began, Created, Ended, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
@@ -59,24 +57,6 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
         assert [pull[2] for pull in mine] == list(range(1, verdict.pulls[name] + 1))
         assert [pull[3] for pull in mine] == verdict.curve(name)
     assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
-
-
-@pytest.mark.parametrize("settings", [{}, {"policy": "r-ucbe"}, {"winner_share": 0.3}])
-def test_batches_have_the_same_entries_and_make_the_same_race(tmp_path, settings):
-    path = tmp_path / "race.db"
-    learners = LEARNERS | {"short": lambda: iter([0.3] * 40)}
-    race(learners, 1000, journal=path, progress=False, **settings)
-    with closing(journals.read(path)) as journal:
-        entries, batches = list(journal.read()), list(journal.read_in_batches())
-    apart = [one.entries() if isinstance(one, PullEntries) else [one] for one in batches]
-    assert [entry for some in apart for entry in some] == entries
-    assert len(batches) < len(entries) / 10
-    one_by_one, at_once = RaceState.replayed(entries), RaceState.replayed(batches)
-    for name in ("seconds", "steps", "longest_pull", "elapsed", "trained_until"):
-        assert getattr(at_once, name) == getattr(one_by_one, name)
-    assert [at_once.pace(arm) for arm in range(4)] == [one_by_one.pace(arm) for arm in range(4)]
-    assert at_once.session.history == one_by_one.session.history
-    assert build_verdict(at_once, path).summary() == build_verdict(one_by_one, path).summary()
 
 
 def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):

@@ -15,7 +15,6 @@ Files that cannot be used are skipped and reported.
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ from latebloomer.errors import CurveError, LatebloomerError, unknown
 from latebloomer.policies.plan_text import counted
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.recorded import DATA, READERS, load_runs
+from latebloomer.problems.recorded import READERS, data_path, load_runs
 from latebloomer.racing.journal.files import read
 from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
 
@@ -244,14 +243,8 @@ def archive(folder: str) -> dict[str, Any]:
 
 def data_folder() -> Path:
     """Return the folder with recorded curves."""
-    root = os.environ.get(DATA)
-    if root and Path(root, "data").is_dir():
-        return Path(root, "data")
-    said = f"{DATA}={root}, but there is no folder data in it" if root else f"{DATA} is not set"
-    raise CurveError(
-        f"recorded curves are needed, but {said}: it names the folder that holds data/; "
-        "`latebloomer download lcdb FOLDER` makes one with the set lcdb10 in it"
-    )
+    advice = "`latebloomer download lcdb FOLDER` makes one with the set lcdb10 in it"
+    return data_path(Path("data"), "a set of recorded curves", advice)
 
 
 # --- synthetic sets: six random families, the paper's settings, and its IMDB race ---
@@ -417,9 +410,8 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
             why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
     if not found:
-        shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5]) or "it is empty"
-        more = f"; and {len(skipped) - 5} more" if len(skipped) > 5 else ""
-        raise CurveError(f"{folder}: no curves in it that can be used: {shown}{more}")
+        shown = "; ".join(f"{what}: {why}" for what, why in skipped) or "it is empty"
+        raise CurveError(f"{folder}: no curves in it that can be used: {shown}")
     return found, skipped
 
 

@@ -160,7 +160,7 @@ def repair(
 
 def watch(
     place: Annotated[Path | None, typer.Argument(metavar="[PLACE]", help=PLACE_HELP)] = None,
-    port: Annotated[int, o.count("port", 0, 65535)] = 0,
+    port: Annotated[int, o.count("Port to listen on; 0 picks a free one.", 0, 65535)] = 0,
     exit_after_idle: Annotated[float | None, o.number("exit_after_idle")] = None,
 ) -> None:
     """Watch races in a browser while they run.

@@ -90,12 +90,10 @@ class Description:
 
     def to_json(self) -> str:
         """Return the description as one JSON object."""
+        names = ("arms", "budget", "horizon", "unspent", "advised_budget", "why", "outlook")
         phases = [asdict(phase) for phase in self.phases]
-        return json.dumps({
-            "policy": repr(self.policy), "arms": self.arms, "budget": self.budget,
-            "horizon": self.horizon, "phases": phases, "unspent": self.unspent,
-            "advised_budget": self.advised_budget, "why": self.why, "outlook": self.outlook,
-        })  # fmt: skip
+        values = {name: getattr(self, name) for name in names}
+        return json.dumps({"policy": repr(self.policy)} | values | {"phases": phases})
 
     def _repr_html_(self) -> str:
         """Return the phases for a notebook."""

@@ -131,9 +131,7 @@ class RisingUCBE(Policy):
         ledger.rating[i] = upper_bound(self, ledger, i, noise, horizon)
 
     @kernel
-    def pick(  # type: ignore[misc]
-        self: Numbers, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int
-    ) -> int:
+    def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         if pulled == ANY and self.noise < 0:  # the warm-up has ended, or the pulls have doubled
             for i in range(len(ledger.n)):
                 ledger.rating[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)

@@ -205,10 +205,6 @@ READERS: dict[str, Callable[[Path], Columns]] = {
 
 DATA = "LATEBLOOMER_DATA"
 IMDB_FILE = Path("reference", "imdb_curves.npz")
-IMDB_PUBLIC = (
-    "https://github.com/albertometelli/stochastic-rising-bandits, commit 2b49e82, "
-    "'data/learning curves/npy' (MIT)"
-)
 # Of the 7 x 50,000 little-endian doubles, arm by arm in the file's own order.
 IMDB_SHA256 = "c5297b9bff416bbdb68b9846818b4bba42e52956aec378078fd0f6ce4480b2a8"
 # The paper's seven curves are in the repository of its predecessor, under the MIT license.
@@ -228,17 +224,20 @@ IMDB_FILES = {
 SECONDS = 60  # to wait for an answer
 
 
+def data_path(path: Path, purpose: str, advice: str) -> Path:
+    """Return a path in the folder that LATEBLOOMER_DATA names; an error says how to get it."""
+    folder = os.environ.get(DATA)
+    found = Path(folder or "", path)
+    if folder and found.exists():
+        return found
+    missing = f"there is no {found}" if folder else f"{DATA} is not set"
+    raise CurveError(f"{purpose} needs {path} in the folder of {DATA}, but {missing}: {advice}")
+
+
 def load_imdb() -> Problem:
     """Return the curves of the problem `imdb`, or raise an error that says how to get them."""
-    folder = os.environ.get(DATA)
-    file = Path(folder or "", IMDB_FILE)
-    if not folder or not file.is_file():
-        missing = f"there is no {file}" if folder else f"{DATA} is not set"
-        raise CurveError(
-            f"the problem 'imdb' needs recorded curves, but {missing}: `latebloomer download imdb "
-            f"FOLDER` fetches them ({IMDB_PUBLIC}); then set {DATA} to the folder that holds "
-            f"{IMDB_FILE}"
-        )
+    advice = f"`latebloomer download imdb FOLDER` fetches it ({IMDB_SOURCE}) into {IMDB_FILE}"
+    file = data_path(IMDB_FILE, "the problem 'imdb'", advice)
     found = load(file)
     if digest_of(found.curves) != IMDB_SHA256:
         raise CurveError(f"{file}: these are not the paper's curves, by the sha256 of the values")

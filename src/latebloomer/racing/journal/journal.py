@@ -98,7 +98,6 @@ INSERT_SCORE = (
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
-BATCH = 256  # maximum number of pulls that are read together: few enough to stay in the cache
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
@@ -113,30 +112,6 @@ class Entry(NamedTuple):
     at: float  # seconds since 1970
     elapsed: float  # seconds of the race so far
     event: Event
-
-
-class PullEntries(NamedTuple):
-    """Entries of counted pulls that follow each other, as columns."""
-
-    first: int  # the number of the first one
-    arms: list[int]
-    scores: list[float]
-    seconds: list[float]
-    steps: list[int | None]
-    at: list[float]
-    elapsed: list[float]
-
-    @classmethod
-    def of(cls, rows: list[Row]) -> PullEntries:
-        """Return rows of scores in the order of `COLUMNS` as columns."""
-        columns = list(map(list, zip(*rows, strict=True)))
-        return cls(rows[0][0], *columns[2:6], *columns[7:9])
-
-    def entries(self) -> Iterator[Entry]:
-        """Return each as a separate entry."""
-        columns = zip(*self[1:], strict=True)
-        for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
-            yield Entry(number, at, elapsed, ScoreReported(arm, score, seconds, steps))
 
 
 def score_checksum(
@@ -168,6 +143,8 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return the entry of a row in the order of `COLUMNS`."""
     number, kind, *own, data, at, elapsed, _ = row
+    if kind == SCORE:  # most are
+        return Entry(number, at, elapsed, ScoreReported(*own))
     made = KINDS[kind]
     values = {name: cell for name, cell in zip(OWN, own, strict=True) if name in FIELDS[made]}
     for name, value in json.loads(data or "{}").items():
@@ -197,10 +174,6 @@ class EventLog(ABC):
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
         """Return the entries beyond number `after`, in order."""
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """Return the same, with pulls that follow each other together where that is faster."""
-        return self.read(after)
 
     def is_in_place(self) -> bool:
         """Return whether what was written can still be found where it was put."""
@@ -289,16 +262,8 @@ class SqliteLog(EventLog):
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        for entry in self.read_in_batches(after):
-            if isinstance(entry, PullEntries):
-                yield from entry.entries()
-            else:
-                yield entry
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
         """Return a snapshot, because it is one statement, also while another process writes."""
         number, pulls = after, 0
-        scores: list[Row] = []
         try:
             # Before the events: a race that continues meanwhile has more of them, never fewer.
             (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
@@ -307,25 +272,15 @@ class SqliteLog(EventLog):
                 mark = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != mark:
                     raise ValueError("its checksum differs")
-                number += 1
-                if row[1] == SCORE:
-                    scores.append(row)
-                    pulls += 1
-                if scores and (row[1] != SCORE or len(scores) == BATCH):
-                    yield PullEntries.of(scores)
-                    scores = []
-                if row[1] != SCORE:
-                    yield entry_of(row)
+                entry = entry_of(row)
+                number, pulls = number + 1, pulls + (row[1] == SCORE)
+                yield entry
             if number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            if scores:
-                yield PullEntries.of(scores)
             # A reader that continues after an event has already read the intact part before it.
             cause = one_line(str(error))
             raise damage_error(self.path, number, pulls or after, cause) from error
-        if scores:
-            yield PullEntries.of(scores)
 
     def is_in_place(self) -> bool:
         """Return whether the file under its name is still the one that is written."""
