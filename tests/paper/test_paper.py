@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from latebloomer import RoundRobin
 from latebloomer.cli import app
-from latebloomer.errors import CurveError
 from latebloomer.page.svg import spread
 from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
 from latebloomer.paper import reproduction as made
@@ -60,9 +59,6 @@ def in_python(monkeypatch):
 def test_list_names_every_figure_and_table_of_the_paper(run):
     listed = {line.split()[0] for line in run("--list").output.splitlines()}
     assert listed == {figure.name for figure in FIGURES} and listed >= NAMES
-
-
-def test_all_is_everything_but_live_training():
     assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
 
 
@@ -321,12 +317,6 @@ def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(nam
     differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
     windows = [part.mean() for part in np.array_split(differences, 4)]
     assert np.abs(windows).max() <= 0.01
-
-
-def test_live_training_without_reviews_says_where_they_are_looked_for(monkeypatch, tmp_path):
-    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
-    with pytest.raises(CurveError, match=r"imdb_bow10k.npz.*LATEBLOOMER_DATA.*https://"):
-        live_imdb.load_reviews()
 
 
 @pytest.mark.parametrize("name", live_imdb.HIDDEN)

@@ -31,13 +31,7 @@ from latebloomer.theory import (
 )
 from latebloomer.theory.complexity import need
 
-SETTING_A = [
-    (37, 1.0),
-    (10, 0.88),
-    (1, 0.78),
-    (10, 0.7),
-    (20, 0.5),
-]  # (b, c), psi = 1 [Mussi24, App. G]
+SETTING_A = [(37, 1.0), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]  # (b, c) [Mussi24, App. G]
 
 some_gaps = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(lambda g: [0.0, *g])
 
