@@ -20,7 +20,11 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -34,17 +38,17 @@ import test_kill as kill  # noqa: E402
 import test_kill_extended as extended  # noqa: E402
 
 from latebloomer import LocalRunner, RaceSearchCV, race, read_verdict, resume  # noqa: E402
+from latebloomer.errors import JournalError  # noqa: E402
 from latebloomer.racing.journal import files  # noqa: E402
 from latebloomer.session.events import ScoreReported  # noqa: E402
 
 CREATION = ("before the journal", "after the journal")
 IN_LEARNERS = ("before the pull", "after the pull", "in a save", "before the rename")
-SEARCHING = ("before the commit", "after the commit", *CREATION)
 MOST_LIVES = 6  # of one race, before it is left in peace
 
 
 def arm_all_moments():
-    """Arm the moments of the kill test, and those around a new journal."""
+    """Arm the moments of the kill tests, and those around a new journal."""
     extended.arm_moments()
     write_new = files.write_new
 
@@ -57,19 +61,27 @@ def arm_all_moments():
     files.write_new = writing
 
 
+# --- the kinds of races ---
+
+
+class Kind(NamedTuple):
+    """A race that is killed; `live` lives once: it starts the race or resumes it."""
+
+    live: Callable[..., Any]  # from a path, and `isolate=` if that may be
+    moments: Sequence[str] = (*kill.MOMENTS, *CREATION)
+    pulls: int = kill.BUDGET
+    isolates: bool = False
+    timed: bool = False  # then no two races are the same
+
+
 def enough(event, view):
     """End a race after 30 pulls: a kill must not lose that."""
     if isinstance(event, ScoreReported) and view.spent == 30:
         view.stop("good enough")
 
 
-KINDS = [*kill.WAYS, kill.WAYS[0] | {"callbacks": [enough]}]  # they end the same in any life
-TIMED = {"seconds": 0.1, "policy": "r-sr", "runner": LocalRunner(checkpoint_every=20)}
-
-
-def live(path, settings, isolate):
-    """Live once: start the race, or resume it."""
-    if path.exists() and begun(path):
+def live(settings, path, isolate=False):
+    if begun(path):
         return resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate),
                       callbacks=settings.get("callbacks"))  # fmt: skip
     every = settings["runner"].checkpoint_every
@@ -82,94 +94,14 @@ def live(path, settings, isolate):
 def begun(path):
     """Whether a journal has anything that a new race would overwrite or refuse."""
     try:
-        opened = files.read(path)
+        with closing(files.read(path)) as opened:
+            return any(True for _ in opened.read())
     except files.Blank:
         return False
-    try:
-        return any(True for _ in opened.read())
-    finally:
-        opened.close()
-
-
-def lives_of(path, settings, rng, moments, most=MOST_LIVES):
-    """Let a race be killed again and again; how often it was."""
-    kills = 0
-    for _ in range(rng.randint(1, most)):
-        isolate = rng.random() < 0.2
-        # A learner's own process that dies is that learner's failure, as it should be.
-        moment = rng.choice([m for m in moments if not (isolate and m in IN_LEARNERS)])
-        often = rng.randrange(kill.BUDGET if "pull" in moment or "commit" in moment else 4)
-        kill.doomed = (moment, often)
-        code = kill.died(live, path, settings, isolate)
-        kill.doomed = None
-        if code not in (0, -signal.SIGKILL):
-            raise SystemExit(f"a life of {path} ended with code {code} at {moment}, {often}")
-        kills += code != 0
-    return kills
-
-
-def judge(path, settings, calm, rng):
-    """Resume to the end and compare: pulls lost, counted twice, another verdict."""
-    verdict = live(path, settings, isolate=rng.random() < 0.2)
-    pulls, summary = calm
-    after = kill.told(path)
-    keys = [row[1:3] for row in after]
-    other = after != pulls or verdict.summary() != summary
-    other |= read_verdict(path).summary() != verdict.summary()
-    return max(0, len(pulls) - len(set(keys))), len(keys) - len(set(keys)), int(other)
-
-
-def timed_storm(folder, rng, wanted):
-    """Kill time-based races: a counted pull stays, and each learner's pulls have no gap."""
-    lost = double = other = kills = number = 0
-    while kills < wanted:
-        number += 1
-        path = folder / f"timed-{number}.db"
-        before = []
-        for _ in range(rng.randint(1, MOST_LIVES)):
-            kills += lives_of(path, TIMED, rng, kill.MOMENTS, most=1)
-            now = kill.told(path) if path.exists() and begun(path) else []
-            lost += now[: len(before)] != before
-            before = now
-        verdict = live(path, TIMED, isolate=False)
-        after = kill.told(path)
-        lost += after[: len(before)] != before
-        for arm in {row[1] for row in after}:
-            own = [row[2] for row in after if row[1] == arm]
-            double += own != list(range(1, len(own) + 1))
-        other += read_verdict(path).summary() != verdict.summary()
-    return kills, (lost, double, other)
-
-
-def local_storm(wanted, seed):
-    """Kill local races until `wanted` deaths have happened."""
-    arm_all_moments()
-    rng, total = random.Random(seed), {"kills": 0, "lost": 0, "double": 0, "other verdicts": 0}
-    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
-        folder, calm = Path(place), []
-        for way, settings in enumerate(KINDS):
-            path = folder / f"calm-{way}.db"
-            verdict = live(path, settings, isolate=False)
-            calm.append((kill.told(path), verdict.summary()))
-        number = 0
-        while total["kills"] < wanted:
-            number += 1
-            way = rng.randrange(len(KINDS))
-            path = folder / f"{number}.db"
-            moments = (*kill.MOMENTS, *CREATION)
-            total["kills"] += lives_of(path, KINDS[way], rng, moments)
-            add(total, judge(path, KINDS[way], calm[way], rng))
-            for file in folder.glob(f"{number}.db*"):
-                shutil.rmtree(file) if file.is_dir() else file.unlink()
-        kills, found = timed_storm(folder, rng, wanted // 6)
-        total["kills"] += kills
-        add(total, found)
-        kills, found = search_storm(folder, rng, wanted // 12)
-        total["kills"] += kills
-        add(total, found)
-        (folder / "extended").mkdir()
-        add(total, extension_storm(folder / "extended", rng, total, wanted // 3))
-        return total | {"races": number}
+    except JournalError:
+        if path.exists():
+            raise
+        return False
 
 
 def search(path):
@@ -179,62 +111,86 @@ def search(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = RaceSearchCV(models, trainings=3, cv=0.3, journal=str(path), random_state=0)
-        return found.fit(X, y)
+        return found.fit(X, y).verdict_
 
 
-def search_storm(folder, rng, wanted):
-    """Kill searches around their commits and fit them again until they end."""
-    calm = search(folder / "calm-search.db")
-    pulls, summary = kill.told(folder / "calm-search.db"), calm.verdict_.summary()
-    kills = lost = double = other = number = 0
-    while kills < wanted:
-        number += 1
-        path = folder / f"search-{number}.db"
-        for _ in range(rng.randint(1, 3)):
-            kill.doomed = (rng.choice(SEARCHING), rng.randrange(len(pulls)))
-            kills += kill.died(search, path) != 0
-            kill.doomed = None
-        verdict = search(path).verdict_
-        after = kill.told(path)
-        keys = [row[1:3] for row in after]
-        lost += len(pulls) - len(set(keys))
-        double += len(keys) - len(set(keys))
-        other += after != pulls or verdict.summary() != summary
-    return kills, (lost, double, other)
+WAYS = [*kill.WAYS, kill.WAYS[0] | {"callbacks": [enough]}]  # they end the same in any life
+TIMED = {"seconds": 0.1, "policy": "r-sr", "runner": LocalRunner(checkpoint_every=20)}
+STORMS = [  # share of the kills, and which races take turns
+    (1.0, [Kind(partial(live, way), isolates=True) for way in WAYS]),
+    (1 / 6, [Kind(partial(live, TIMED), kill.MOMENTS, isolates=True, timed=True)]),
+    (1 / 12, [Kind(search, ("before the commit", "after the commit", *CREATION), 36)]),
+    (1 / 3, [Kind(partial(extended.live, way=way), extended.MOMENTS, extended.LAST)
+             for way in range(len(extended.WAYS))]),
+]  # fmt: skip
 
 
-def extension_storm(folder, rng, total, wanted):
-    """Races with few learners in memory, extensions and newcomers, killed again and again."""
-    calm = [extended.calm(folder, way) for way in range(len(extended.WAYS))]
-    lost = double = other = kills = number = 0
-    while kills < wanted:
-        way, number = rng.randrange(len(extended.WAYS)), number + 1
-        path = folder / f"{number}.db"
-        for _ in range(rng.randint(1, MOST_LIVES)):
-            moment = rng.choice(extended.MOMENTS)
-            many = "pull" in moment or "commit" in moment
-            kill.doomed = (moment, rng.randrange(extended.LAST if many else 4))
-            code = kill.died(extended.live, path, way)
-            kill.doomed = None
-            if code not in (0, -signal.SIGKILL):
-                raise SystemExit(f"a life of {path} ended with code {code} at {moment}")
-            kills += code != 0
-        verdict = extended.live(path, way)
-        pulls, summary = calm[way]
-        after = kill.told(path)
-        keys = [row[1:3] for row in after]
-        lost += max(0, len(pulls) - len(set(keys)))
-        double += len(keys) - len(set(keys))
-        other += sorted(row[1:] for row in after) != pulls or verdict.summary() != summary
-        for file in folder.glob(f"{path.name}*"):
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
-    total["kills"] += kills
-    return lost, double, other
+# --- the storms ---
 
 
-def add(total, found):
-    for name, value in zip(("lost", "double", "other verdicts"), found, strict=True):
-        total[name] += value
+def told(path):
+    """The pulls so far; the order within a phase is free where few learners are in memory."""
+    return kill.told(path) if begun(path) else []
+
+
+def storm(kinds, wanted, rng, total):
+    """Kill races of these kinds until `wanted` deaths have happened."""
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
+        calm = []
+        for number, kind in enumerate(kinds):
+            path = Path(place) / f"calm-{number}.db"
+            summary = kind.live(path).summary()
+            calm.append((sorted(row[1:] for row in told(path)), summary))
+        until = total["kills"] + wanted
+        while total["kills"] < until:
+            number = rng.randrange(len(kinds))
+            path = Path(place) / f"{total['races']}.db"
+            total["races"] += 1
+            one_race(kinds[number], path, calm[number], rng, total)
+            for file in Path(place).glob(f"{path.name}*"):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+
+def one_race(kind, path, calm, rng, total):
+    """Kill one race again and again, resume it to its end and compare."""
+    before = []
+    for _ in range(rng.randint(1, MOST_LIVES)):
+        how = {"isolate": True} if kind.isolates and rng.random() < 0.2 else {}
+        # A learner's own process that dies is that learner's failure, as it should be.
+        moment = rng.choice([m for m in kind.moments if not (how and m in IN_LEARNERS)])
+        often = rng.randrange(kind.pulls if "pull" in moment or "commit" in moment else 4)
+        kill.doomed = (moment, often)
+        code = kill.died(partial(kind.live, **how), path)
+        kill.doomed = None
+        if code not in (0, -signal.SIGKILL):
+            raise SystemExit(f"a life of {path} ended with code {code} at {moment}, {often}")
+        total["kills"] += code != 0
+        now = told(path)
+        total["lost"] += now[: len(before)] != before
+        before = now
+    verdict = kind.live(path)
+    after, (pulls, summary) = told(path), calm
+    keys = {row[1:3] for row in after}
+    total["lost"] += after[: len(before)] != before
+    total["double"] += len(after) - len(keys)
+    total["other verdicts"] += read_verdict(path).summary() != verdict.summary()
+    for arm in {arm for arm, _ in keys}:
+        own = [row[2] for row in after if row[1] == arm]
+        total["double"] += own != list(range(1, len(own) + 1))
+    if not kind.timed:
+        total["lost"] += max(0, len(pulls) - len(keys))
+        same = sorted(row[1:] for row in after) == pulls and verdict.summary() == summary
+        total["other verdicts"] += not same
+
+
+def local_storm(wanted, seed):
+    """All storms on this machine."""
+    arm_all_moments()
+    rng = random.Random(seed)
+    total = {"kills": 0, "races": 0, "lost": 0, "double": 0, "other verdicts": 0}
+    for share, kinds in STORMS:
+        storm(kinds, share * wanted, rng, total)
+    return total
 
 
 def ray_storm(wanted, seed):

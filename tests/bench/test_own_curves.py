@@ -256,7 +256,7 @@ def test_the_report_mentions_draws_only_if_something_is_drawn(tmp_path):
 
 
 def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
-    for where, said in [(None, "is not set"), (str(tmp_path), "no folder data in it")]:
+    for where, said in [(None, "is not set"), (str(tmp_path), "there is no")]:
         monkeypatch.delenv("LATEBLOOMER_DATA", raising=False)
         if where:
             monkeypatch.setenv("LATEBLOOMER_DATA", where)

@@ -86,9 +86,6 @@ def test_the_address_is_laid_out_as_documented() -> None:
     assert random.block(seed, run, arm, place, 0) == expected
     assert random.half(seed, run, arm, 2 * place, 0) == expected[:2]
     assert random.half(seed, run, arm, 2 * place + 1, 0) == expected[2:]
-
-
-def test_draws_of_different_domains_never_share_a_counter() -> None:
     # a try of `normal` uses the domains 0, 1, 2, ...; 2^14 tries in a row have probability 0
     assert random.uniform(0, 0, 0, 0) == random.unit(*random.half(0, 0, 0, 0, random.UNIFORM))
     assert random.half(0, 0, 0, 0, random.UNIFORM) != random.half(0, 0, 0, 0, 0)
@@ -119,10 +116,6 @@ def test_python_and_compiled_draws_are_the_same_bits(address: tuple[int, int, in
         assert getattr(random, name)(*address) == compiled[name](*address), name
     assert random.block(*address, 0) == compiled["block"](*address, 0)
     assert random.normal_tail(*address, 1) == compiled["normal_tail"](*address, 1)
-
-
-@given(addresses)
-def test_numpy_integers_address_the_same_draws(address: tuple[int, int, int, int]) -> None:
     # np.int64 products would overflow, and warn, where Python's do not
     assert random.normal(*map(np.int64, address)) == random.normal(*address)  # type: ignore[arg-type]
 
@@ -260,16 +253,10 @@ def correlation_alarms(**pairs: tuple[np.ndarray, np.ndarray]) -> dict[str, floa
 M = 2**20
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lag", [1, 2, 3, 64, 4096])
-def test_neighbouring_pulls_are_uncorrelated(seed: int, lag: int) -> None:
+def test_neighbouring_pulls_and_halves_of_a_block_are_uncorrelated(seed: int) -> None:
     z = draws(M, seed)
-    assert not rejected(correlation_alarms(pulls=(z[lag:], z[:-lag])))
-
-
-def test_halves_of_a_block_are_uncorrelated(seed: int) -> None:
-    z = draws(M, seed)
-    assert not rejected(correlation_alarms(halves=(z[0::2], z[1::2])))
+    pairs = {f"lag {lag}": (z[lag:], z[:-lag]) for lag in (1, 2, 3, 64, 4096)}
+    assert not rejected(correlation_alarms(halves=(z[0::2], z[1::2]), **pairs))
 
 
 @pytest.mark.parametrize(

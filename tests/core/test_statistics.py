@@ -23,10 +23,6 @@ from latebloomer.core.statistics import (
 )
 
 
-def test_z_is_the_normal_quantile():
-    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z
-
-
 @given(st.integers(1, 10**7), st.data())
 def test_shares_have_wilsons_interval(of, data):
     count = data.draw(st.integers(0, of))
@@ -43,15 +39,13 @@ def test_without_an_error_the_bound_is_the_exact_one(of):
     # P(no error) = (1 - p)^n is 5 % at the bound; about 3/n
     assert share(0, of).high == pytest.approx(stats.beta.ppf(0.95, 1, of), rel=1e-10)
     assert share(of, of).low == pytest.approx(1 - share(0, of).high, rel=1e-12)
-
-
-def test_the_rule_of_three():
-    assert share(0, 10**6).high == pytest.approx(3e-6, rel=2e-3)
+    assert share(0, 10**6).high == pytest.approx(3e-6, rel=2e-3)  # the rule of three
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 5, 10, 99, 200, 201, 1000, 10**6])
 def test_students_quantile(df):
     assert student(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
+    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z
 
 
 @pytest.mark.parametrize("freedom", [10, 30, 300])
@@ -75,20 +69,14 @@ def test_large_sums_lose_nothing():
     half = Z * math.sqrt(0.25 * n / (n - 1) / n)
     assert found.high - found.low == pytest.approx(2 * half, rel=0.2)
     assert found.value == big + 0.5
-
-
-def test_one_number_has_no_interval():
-    found = mean(5, 25, 1)
+    found = mean(5, 25, 1)  # one number has no interval
     assert found.value == 5 and math.isnan(found.low) and math.isnan(found.high)
 
 
 @given(st.floats(0.5, 1e4), st.floats(0.5, 1e4), st.floats(0.001, 0.999))
 def test_the_beta_integral_is_scipys(a, b, x):
     assert beta_share(a, b, x) == pytest.approx(special.betainc(a, b, x), rel=1e-8, abs=1e-13)
-
-
-def test_the_beta_integral_at_the_ends():
-    assert (beta_share(2, 3, 0.0), beta_share(2, 3, 1.0)) == (0.0, 1.0)
+    assert (beta_share(a, b, 0.0), beta_share(a, b, 1.0)) == (0.0, 1.0)
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000))

@@ -1,19 +1,29 @@
-"""The demo and the tuners' example run and say what they promise."""
+"""The demo, the tuners' example and the recipes run and say what they promise."""
 
 import importlib.util
+import os
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from libraries import library
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import HalvingGridSearchCV
 
+from latebloomer import check_learner, race
 from latebloomer.racing.journal.listing import list_races
 
+os.environ["HF_HUB_OFFLINE"] = "1"
 EXAMPLES = Path(__file__).parents[2] / "examples"
+RECIPES = {  # and the libraries that they need
+    "stable_baselines3": ["stable_baselines3"],
+    "flax_optax": ["flax", "optax"],
+    "lora": ["transformers", "peft"],
+    "data_size": ["sklearn"],
+}
 
 
 def load(name):
@@ -55,8 +65,7 @@ def test_the_demo_races_at_least_eight_learners_on_rows_apart_from_the_test():
 def test_the_demos_rungs_are_those_of_scikit_learn(count, rng):
     ours = load("race_digits").rungs(count, 900)
     halving = HalvingGridSearchCV(
-        SGDClassifier(loss="log_loss", tol=None),
-        {"alpha": np.geomspace(1e-4, 1, count)},
+        SGDClassifier(loss="log_loss", tol=None), {"alpha": np.geomspace(1e-4, 1, count)},
         factor=3, cv=2, refit=False, resource="max_iter", max_resources=ours[-1][1],
         min_resources="exhaust",
     ).fit(rng.random((12, 2)), np.arange(12) % 2)  # fmt: skip
@@ -65,9 +74,22 @@ def test_the_demos_rungs_are_those_of_scikit_learn(count, rng):
 
 
 def test_the_tuners_race(monkeypatch, capsys):
-    pytest.importorskip("optuna", reason="optuna is not installed")
+    library("optuna")
     example = load("race_tuners")
     monkeypatch.setattr(example, "BUDGET", 12)
     example.main()
     said = capsys.readouterr().out
     assert "The race keeps" in said and "on test" in said
+
+
+@pytest.mark.parametrize("name", [file.stem for file in (EXAMPLES / "recipes").glob("*.py")])
+def test_a_recipe_races_repeats_itself_and_is_the_same_after_a_resume(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for one in RECIPES[name]:
+        library(one, "integrations")
+    given = load(f"recipes/{name}").LEARNERS
+    runs = [race(given, trainings=0.3, journal=None, progress=False) for _ in range(2)]
+    assert runs[0].over and runs[0].learner is not None
+    assert runs[0].summary() == runs[1].summary()
+    if name != "stable_baselines3":  # whose random states are not saved
+        assert check_learner(next(iter(given.values())), pulls=2).exact

@@ -9,18 +9,11 @@ from libraries import library
 from latebloomer import race
 
 torch = library("torch")
+torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def as_before():
-    torch.set_num_threads(1)
-    yield
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-
-
-def line(rate, leak):
-    """A net that learns the number 3; it yields inside the context `leak`."""
+def line(rate):
+    """A net that learns the number 3; it yields where gradients are switched off."""
 
     def train(seed):
         torch.manual_seed(seed)
@@ -31,42 +24,35 @@ def line(rate, leak):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            with leak():
+            with torch.no_grad():
                 yield -loss.item(), net
 
     return train
 
 
 def test_a_generator_that_yields_without_gradients_leaves_them_on_for_the_others():
-    learners = {"a": line(0.01, torch.no_grad), "b": line(0.1, torch.no_grad)}
-    verdict = race(learners, 20, journal=None, progress=False)
-    assert {row.name: row.state for row in verdict.learners}["b"] != "failed"
-    assert verdict.name == "b" and torch.is_grad_enabled()
+    with torch.set_grad_enabled(True):
+        verdict = race({"a": line(0.01), "b": line(0.1)}, 20, journal=None, progress=False)
+        assert verdict["b"].state != "failed"
+        assert verdict.name == "b" and torch.is_grad_enabled()
 
 
-def noisy(draw):
-    def train(seed):
+def torch_number():
+    return torch.rand(1).item()
+
+
+@pytest.mark.parametrize("draw", [random.random, np.random.random, torch_number])
+def test_curves_do_not_depend_on_the_order_of_learners(draw):
+    def noisy(seed):
         random.seed(seed)
         np.random.seed(seed % 2**32)
         torch.manual_seed(seed)
         while True:
             yield draw()
 
-    return train
-
-
-DRAWS = {
-    "random": random.random,
-    "numpy": np.random.random,
-    "torch": lambda: torch.rand(1).item(),
-}
-
-
-@pytest.mark.parametrize("draw", DRAWS)
-def test_curves_do_not_depend_on_the_order_of_learners(draw):
-    learners = {name: noisy(DRAWS[draw]) for name in ("one", "two", "three")}
-    there = race(learners, 15, journal=None, progress=False)
-    back = race(dict(reversed(learners.items())), 15, journal=None, progress=False)
-    for name in learners:
+    names = ["one", "two", "three"]
+    there = race(dict.fromkeys(names, noisy), 15, journal=None, progress=False)
+    back = race(dict.fromkeys(names[::-1], noisy), 15, journal=None, progress=False)
+    for name in names:
         shared = min(there.pulls[name], back.pulls[name])
         assert there.curve(name)[:shared] == back.curve(name)[:shared]

@@ -8,65 +8,34 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.stats import loguniform
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    ParameterSampler,
-    RandomizedSearchCV,
-)
+from sklearn.model_selection import GroupKFold, KFold, ParameterSampler, RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
 
 from latebloomer import RaceRandomSearchCV, RaceSearchCV
 from latebloomer.errors import JournalMismatch, LearnerError, SettingError, UnknownName
 from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 X, Y = load_iris(return_X_y=True)
 LINEAR = SGDClassifier(max_iter=20)
 SPACE = {"alpha": loguniform(1e-5, 1e2), "penalty": ["l1", "l2"]}
 GRID = {"alpha": [1e-4, 1e-3, 1e-2, 10.0], "penalty": ["l1", "l2"]}
 TWO = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
-        yield
+NO_LAST = np.where(Y == 2, 0.0, 1.0)  # weights without the last class
 
 
 def search(estimator=LINEAR, space=SPACE, **settings):
     asked = {"n_iter": 6, "trainings": 3, "random_state": 0} | settings
     return RaceRandomSearchCV(estimator, space, **asked)
-
-
-CLASSIFIERS = RaceRandomSearchCV(
-    SGDClassifier(), {"alpha": [1e-4, 1e-3]}, n_iter=2, budget=24, batch=16
-)
-REGRESSORS = RaceRandomSearchCV(
-    GradientBoostingRegressor(learning_rate=0.4), {"max_depth": [1, 2, 3]}, n_iter=2, budget=20,
-    step=4,
-)  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore")  # the checks feed estimators what they warn about
-@parametrize_with_checks([CLASSIFIERS])  # without exceptions
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([REGRESSORS])
-def test_scikit_learns_own_checks_with_regressors(estimator, check):
-    check(estimator)
 
 
 # --- the result ---
@@ -84,13 +53,16 @@ def test_it_has_what_people_read_of_a_search():
     assert np.array_equal(folds.mean(axis=1), table["mean_test_score"])
     assert np.allclose(folds.std(axis=1, ddof=0), table["std_test_score"])
     assert (table["mean_fit_time"] > 0).all() and found.refit_time_ > 0
-    assert table["mean_fit_time"].sum() * 3 == pytest.approx(
-        sum(arm.seconds for arm in found.verdict_.learners)
-    )
+    seconds = sum(arm.seconds for arm in found.verdict_.learners)
+    assert table["mean_fit_time"].sum() * 3 == pytest.approx(seconds)
     assert not found.multimetric_ and found.score(X, Y) > 0.8
+    guide = (Path(__file__).parents[2] / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
+    listed = re.search(r"\| `cv_results_` has .*?\n\n", guide, re.DOTALL)[0]
+    columns = re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", listed, re.M)))
+    assert len(columns) > 8 and set(columns) - {"cv_results_"} <= set(table)
 
 
-def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
+def test_ranks_are_by_who_stayed_then_by_the_drop_and_resources_are_steps():
     found = search(n_iter=8, policy="sh", budget=60, trainings=None, refit=False).fit(X, Y)
     table = pd.DataFrame(found.cv_results_).sort_values("rank_test_score")
     assert table["rank_test_score"].tolist() == list(range(1, 9))
@@ -100,9 +72,6 @@ def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
     assert (dropped["dropped_at"] == dropped["n_resources"]).all()  # a pull is one batch here
     for _, level in dropped.groupby("dropped_at"):
         assert level["mean_test_score"].is_monotonic_decreasing
-
-
-def test_resources_are_the_estimators_own_steps():
     found = search(trainings=4).fit(X, Y)
     steps = found.cv_results_["n_resources"]
     assert steps.tolist() == [arm.steps for arm in found.verdict_.learners]
@@ -116,12 +85,23 @@ def test_candidates_are_those_that_scikit_learn_draws():
     theirs = RandomizedSearchCV(easy, space, n_iter=6, random_state=3, cv=2).fit(X, Y)
     ours = search(easy, space, random_state=3).fit(X, Y)
     assert ours.cv_results_["params"] == theirs.cv_results_["params"]
-
-
-def test_a_grid_is_drawn_from_without_repetition_or_taken_whole():
     some = search(space=GRID, n_iter=5).fit(X, Y).cv_results_["params"]
-    assert len({tuple(one.items()) for one in some}) == 5
+    assert len({tuple(one.items()) for one in some}) == 5  # without repetition
     assert len(search(space=GRID, n_iter="all").fit(X, Y).cv_results_["params"]) == 8
+
+
+def test_candidates_are_named_by_what_varies_and_values_are_never_cut():
+    space = {"validation_fraction": [0.0694444, 0.25], "n_iter_no_change": [11, 31],
+             "learning_rate": ["adaptive"], "eta0": [0.0123456, 1.0]}  # fmt: skip
+    found = search(SGDClassifier(max_iter=5), space, n_iter=8).fit(X, Y)
+    names = [one.name for one in found.verdict_.learners]
+    assert len(names) == 8 and all(name.startswith(f"#{k} ") for k, name in enumerate(names))
+    for name, params in zip(names, found.cv_results_["params"], strict=True):
+        values = [f"{value:.3g}" for key, value in params.items() if key != "learning_rate"]
+        assert all(f"={value}" in name for value in values) and "adaptive" not in name
+    frame = found.verdict_.to_frame()
+    assert frame["param_eta0"].tolist() == [one["eta0"] for one in found.cv_results_["params"]]
+    assert "param_learning_rate" not in frame  # which is the same for all
 
 
 def test_settings_of_a_list_of_dicts_are_masked_where_there_are_none():
@@ -152,7 +132,27 @@ def test_pipelines_and_whole_steps_are_searched():
     assert len(found.cv_results_["params"]) == 6 and found.score(X, Y) > 0.8
 
 
-# --- rows held out ---
+def test_a_function_may_choose_what_is_kept():
+    def second(table):
+        return int(np.flatnonzero(table["rank_test_score"] == 2)[0])
+
+    found = search(space={"alpha": [1e-4, 1e-2, 10.0]}, n_iter="all", refit=second).fit(X, Y)
+    assert found.cv_results_["rank_test_score"][found.best_index_] == 2
+    assert found.best_estimator_.alpha == found.best_params_["alpha"]
+    with pytest.raises(SettingError, match=r"refit\(results\)=7, .* must be from 0 to 2"):
+        clone(found).set_params(refit=lambda table: 7).fit(X, Y)
+
+
+def test_a_search_goes_on_with_its_own_journal(tmp_path):
+    asked = {"journal": tmp_path / "search.db", **TWO}
+    first, again = (search(**asked).fit(X, Y).cv_results_ for _ in range(2))
+    for column in ("mean_test_f1_macro", "mean_test_accuracy", "n_resources", "dropped_at"):
+        assert np.array_equal(first[column], again[column], equal_nan=True)
+    with pytest.raises(JournalMismatch):
+        search(**asked).fit(X, Y, sample_weight=np.ones(150))
+
+
+# --- rows held out, metrics ---
 
 
 @pytest.mark.parametrize("cv", [0.3, 2, KFold(2, shuffle=True, random_state=0), None, "splits"])
@@ -169,14 +169,10 @@ def test_rows_are_held_out_as_cv_says(cv):
 
 
 def test_groups_go_to_the_splitter():
-    groups = np.arange(150) % 3
-    found = search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+    found = search(cv=GroupKFold(3)).fit(X, Y, groups=np.arange(150) % 3)
     assert found.n_splits_ == 3
     with pytest.raises(SettingError, match="groups has 2 values, but there are 150 rows"):
         search(cv=GroupKFold(3)).fit(X, Y, groups=[1, 2])
-
-
-# --- several metrics ---
 
 
 @pytest.mark.parametrize(
@@ -202,92 +198,56 @@ def test_the_race_goes_by_the_metric_that_refit_names(scoring):
     assert found.score(X, Y) == alone.score(X, Y)
 
 
-def test_searches_over_named_estimators_have_several_metrics_too():
-    models = {"bayes": GaussianNB(), "linear": LINEAR}
-    found = RaceSearchCV(models, trainings=2, random_state=0, **TWO).fit(X, Y)
-    assert np.array_equal(found.results_["mean_test_f1_macro"], found.results_["score"])
-    assert np.isfinite(found.results_["mean_test_accuracy"]).all()
-
-
-def test_a_search_goes_on_with_its_own_journal(tmp_path):
-    journal = tmp_path / "search.db"
-    first = search(journal=journal, **TWO).fit(X, Y)
-    again = search(journal=journal, **TWO).fit(X, Y)
-    for column in ("mean_test_f1_macro", "mean_test_accuracy", "n_resources", "dropped_at"):
-        assert np.array_equal(first.cv_results_[column], again.cv_results_[column], equal_nan=True)
-    with pytest.raises(JournalMismatch):
-        search(journal=journal, **TWO).fit(X, Y, sample_weight=np.ones(150))
-
-
 # --- weights and other metadata ---
 
 
-def hand_made(weights):
-    """Rows of one class count only as far as their weights do."""
-    return search(LINEAR, {"alpha": [1e-4, 1e-3]}, n_iter="all").fit(X, Y, sample_weight=weights)
-
-
-def test_weights_are_used_in_training():
+def test_weights_are_used_in_training_and_in_scores():
     plain, ones = search().fit(X, Y), search().fit(X, Y, sample_weight=np.ones(150))
     assert np.array_equal(plain.best_estimator_.coef_, ones.best_estimator_.coef_)
-    without_last = hand_made(np.where(Y == 2, 0.0, 1.0))
-    assert set(without_last.predict(X)) == {0, 1}
+    assert set(search(space=GRID).fit(X, Y, sample_weight=NO_LAST).predict(X)) == {0, 1}
+    weights = 1 - NO_LAST  # an estimator that knows no other class is right
+    assert search(refit=False).fit(X, Y, sample_weight=weights).best_score_ == 1.0
+    learner = SklearnLearner(LINEAR, X, Y, sample_weight=weights, batch=None, random_state=0)
+    assert learner.pull(steps=5) == 1.0
     with pytest.raises(SettingError, match="sample_weight has 3 values, but there are 150 rows"):
         search().fit(X, Y, sample_weight=[1, 2, 3])
 
 
-def test_weights_are_used_in_scores():
-    weights = np.where(Y == 2, 1.0, 0.0)  # an estimator that knows no other class is right
-    found = search(refit=False).fit(X, Y, sample_weight=weights)
-    assert found.best_score_ == 1.0
-    learner = SklearnLearner(LINEAR, X, Y, sample_weight=weights, batch=None, random_state=0)
-    assert learner.pull(steps=5) == 1.0
-
-
-def test_weights_reach_forests_and_the_last_step_of_pipelines():
-    weights = np.where(Y == 2, 0.0, 1.0)
+@pytest.mark.parametrize("name", ["sample_weight", "gradientboostingregressor__sample_weight"])
+def test_weights_reach_forests_and_the_last_step_of_pipelines(name):
     trees = make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=20))
     space = {"gradientboostingregressor__max_depth": [1, 2]}
-    found = search(trees, space, n_iter="all").fit(X, Y * 1.0, sample_weight=weights)
+    found = search(trees, space, n_iter="all").fit(X, Y * 1.0, **{name: NO_LAST})
     assert found.predict(X).max() < 1.5
-    named = {"gradientboostingregressor__sample_weight": weights}
-    assert search(trees, space, n_iter="all").fit(X, Y * 1.0, **named).predict(X).max() < 1.5
+
+
+def asking(fit, score=False):
+    made = SGDClassifier(max_iter=50).set_fit_request(sample_weight=fit)
+    return made.set_score_request(sample_weight=score)
 
 
 def test_metadata_are_routed_where_that_is_switched_on():
-    weights = np.where(Y == 2, 0.0, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):
-        asks = SGDClassifier(max_iter=20).set_fit_request(sample_weight=True)
-        asks = asks.set_score_request(sample_weight=True)
-        found = search(asks, GRID).fit(X, Y, sample_weight=weights)
+        found = search(asking(True, True), GRID).fit(X, Y, sample_weight=NO_LAST)
         assert set(found.predict(X)) == {0, 1}
-        assert found.score(X, Y, sample_weight=weights) == 1.0
-        none = SGDClassifier(max_iter=20).set_fit_request(sample_weight=False)
-        none = none.set_score_request(sample_weight=False)
+        assert found.score(X, Y, sample_weight=NO_LAST) == 1.0
         with pytest.raises(TypeError, match="sample_weight"):
-            search(none, GRID).fit(X, Y, sample_weight=weights)
+            search(asking(False), GRID).fit(X, Y, sample_weight=NO_LAST)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
-        whole = make_pipeline(scaler, asks)
+        whole = make_pipeline(scaler, asking(True, True))
         nested = {f"sgdclassifier__{name}": values for name, values in GRID.items()}
-        assert set(search(whole, nested).fit(X, Y, sample_weight=weights).predict(X)) == {0, 1}
+        assert set(search(whole, nested).fit(X, Y, sample_weight=NO_LAST).predict(X)) == {0, 1}
     with pytest.raises(SettingError, match="enable_metadata_routing=True"):
-        found.score(X, Y, sample_weight=weights)
+        found.score(X, Y, sample_weight=NO_LAST)
 
 
 def test_each_of_several_estimators_gets_what_it_asks_for():
-    weights = np.where(Y == 2, 0.0, 1.0)
+    data = StandardScaler().fit_transform(X)
     with sklearn.config_context(enable_metadata_routing=True):
-        models = {
-            name: SGDClassifier(max_iter=50)
-            .set_fit_request(sample_weight=name == "scorer")
-            .set_score_request(sample_weight=False)
-            for name in ("scorer", "other")  # which may be called as parts of the search are
-        }
-        data = StandardScaler().fit_transform(X)
+        models = {"scorer": asking(True), "other": asking(False)}  # named as a part of the search
         found = RaceSearchCV(models, trainings=2, random_state=0)
-        found.fit(data, Y, sample_weight=weights)
-    scores = dict(zip(models, found.results_["score"], strict=True))
-    assert scores["scorer"] <= 0.7 < scores["other"]
+        found.fit(data, Y, sample_weight=NO_LAST)
+    assert found.results_["score"][0] <= 0.7 < found.results_["score"][1]
 
 
 # --- callbacks of scikit-learn ---
@@ -313,10 +273,9 @@ class Watcher:
         return sum(name.startswith("pull") for name in self.ended) >= self.stop_after
 
 
-def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit():
+def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit_and_can_stop_the_race():
     pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
-    watcher = Watcher()
-    found = search()
+    watcher, found, stopped = Watcher(), search(), search()
     found.set_callbacks(watcher)
     found.fit(X, Y)
     pulls = [name for name in watcher.ended if name.startswith("pull of ")]
@@ -324,14 +283,9 @@ def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit():
     others = [name for name in watcher.ended if name not in pulls]
     assert others == ["race", "refit-with-best-params", "fit", "teardown"]
     assert sorted(watcher.begun[1:]) == sorted(watcher.ended[:-1])
-
-
-def test_a_callback_of_scikit_learn_can_stop_the_race():
-    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
-    found = search()
-    found.set_callbacks(Watcher(stop_after=9))
-    found.fit(X, Y)
-    assert found.verdict_.spent == 9 and "a callback of scikit-learn" in found.verdict_.reason
+    stopped.set_callbacks(Watcher(stop_after=9))
+    verdict = stopped.fit(X, Y).verdict_
+    assert verdict.spent == 9 and "a callback of scikit-learn" in verdict.reason
 
 
 # --- bad input ---
@@ -340,23 +294,19 @@ def test_a_callback_of_scikit_learn_can_stop_the_race():
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"n_iter": 0}, SettingError, "n_iter=0, but n_iter must be at least 2"),
         ({"n_iter": 1}, SettingError, "at least 2: with one there is nothing to choose"),
         ({"n_iter": "many"}, SettingError, "n_iter must be an integer, or 'all'"),
         ({"n_iter": "all"}, SettingError, "a distribution has no end"),
         ({"space": GRID, "n_iter": 9}, SettingError, "but there are 8 settings in total"),
-        ({"space": {"alhpa": [1, 2, 3, 4, 5, 6]}}, SettingError, "Invalid parameter 'alhpa'"),
+        ({"space": {"alhpa": [*range(6)]}}, ValueError, "Invalid parameter 'alhpa' for estimator"),
         ({"space": {"alpha": 1}}, SettingError, "'alpha' needs to be a list .* but got 1"),
-        ({"space": {"alpha": []}}, SettingError, "'alpha' need to be a non-empty seq"),
         ({"space": {"penalty": "l1"}}, SettingError, "'penalty' needs to be a list"),
         ({"space": 3}, SettingError, "param_distributions=3, but param_distributions must be a"),
         ({"space": {}}, SettingError, "but there are 1 settings in total"),
         ({"estimator": SGDClassifier}, LearnerError, "SGDClassifier is a class"),
-        ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
         ({"scoring": ["accuracy", "r2"]}, SettingError, "refit must be 'accuracy' or 'r2'"),
         ({"scoring": ["accuracy"], "refit": "f1"}, SettingError, "refit='f1' with 1 metrics"),
-        ({"scoring": ["accuracy"], "refit": False}, SettingError, "one of them must decide the"),
         ({"scoring": [], "refit": "f1"}, SettingError, "refit must be the name of one"),
         ({"scoring": [len], "refit": "len"}, SettingError, "scoring must be metrics' names"),
         ({"scoring": 3}, SettingError, "scoring=3, but scoring must be one metric's name"),
@@ -364,7 +314,6 @@ def test_a_callback_of_scikit_learn_can_stop_the_race():
         ({"cv": 1}, SettingError, "cv=1, but cv must be a share .* at least 2 folds"),
         ({"cv": 1.5}, SettingError, r"cv=1.5, but cv must be in \(0, 1\)"),
         ({"cv": "kfold"}, SettingError, "cv='kfold', but cv must be a share of the rows, such"),
-        ({"cv": True}, SettingError, "cv=True, but cv must be a share of the rows"),
         ({"cv": [[0, 1]]}, SettingError, "a split must be two lists of row numbers below 150"),
         ({"cv": [([0, 1], [150])]}, SettingError, "row numbers below 150"),
         ({"cv": [([0, 1], [1, 2])]}, SettingError, "a split has row 1 both to train on and to be"),
@@ -378,26 +327,10 @@ def test_what_is_wrong_is_said_in_one_line(settings, error, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_function_that_names_no_such_metric_is_told_what_there_is():
-    with pytest.raises(
-        NoneLearns, match="scoring returns 'a', but one of them must decide the race"
-    ):
+def test_a_metric_that_is_not_returned_and_targets_that_do_not_fit_are_refused():
+    with pytest.raises(NoneLearns, match="scoring returns 'a', but one of them must decide the"):
         search(scoring=lambda model, X, y: {"a": 1.0}).fit(X, Y)
-
-
-def test_regression_targets_for_classifiers_are_refused():
     with pytest.raises(ValueError, match="Unknown label type"):
         search().fit(X, X[:, 0])
     with pytest.raises(SettingError, match="RaceRandomSearchCV requires y to be passed"):
         search(SGDRegressor()).fit(X)
-
-
-# --- docs/scikit-learn.md ---
-
-
-def test_the_columns_that_the_guide_lists_exist():
-    guide = (Path(__file__).parents[2] / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
-    table = re.search(r"\| `cv_results_` has .*?\n\n", guide, re.DOTALL)[0]
-    columns = re.findall(r"`([a-z0-9_]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.M)))
-    assert len(columns) > 8
-    assert set(columns) - {"cv_results_"} <= set(search().fit(X, Y).cv_results_)

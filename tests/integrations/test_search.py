@@ -1,37 +1,37 @@
-"""`RaceSearchCV`: a scikit-learn estimator in every respect."""
+"""`RaceSearchCV`: a scikit-learn estimator in every respect, and what it promises is kept."""
 
 import pickle
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingRegressor as Stages
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
 
-from latebloomer import read_verdict
-from latebloomer.errors import (
-    AllFailed,
-    BudgetError,
-    JournalMismatch,
-    LearnerError,
-    MissingExtra,
-    SettingError,
-    UnknownName,
-)
-from latebloomer.integrations.sklearn import NoneLearns, RaceSearchCV, SklearnLearner
+from latebloomer import RaceRandomSearchCV, RaceSearchCV, race, read_verdict
+from latebloomer.errors import BudgetError, JournalMismatch, MissingExtra, SettingError
+from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
+from latebloomer.integrations.sklearn.scoring import score_range_of
 from latebloomer.session.events import ScoreReported
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 X, Y = load_iris(return_X_y=True)
 MODELS = {
@@ -39,49 +39,40 @@ MODELS = {
     "linear": make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss")),
     "net": MLPClassifier((8,)),
 }
+PAIR = {"forest": RandomForestClassifier(20, max_depth=2), "linear": SGDClassifier(max_iter=20)}
 WHERE_BAYES_WINS = "adaptive-rejects:power=1"  # an estimator that counts the rows it has seen
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
-        yield
-
-
 def search(estimators=MODELS, **settings):
+    """Return a search of 60 pulls."""
     return RaceSearchCV(estimators, **{"budget": 60, "batch": 16, "random_state": 0} | settings)
 
 
-class Rows(ClassifierMixin, BaseEstimator):
-    """Remembers the rows that it has trained on."""
-
-    def partial_fit(self, X, y, classes=None):
-        self.classes_ = np.unique([*getattr(self, "classes_", []), *y])
-        self.seen_ = {*getattr(self, "seen_", ()), *X[:, 0]}
-        return self
-
-    def fit(self, X, y):
-        return self.partial_fit(X, y)
-
-    def predict(self, X):
-        return np.resize(self.classes_, len(X))
+def by_trainings(estimators=PAIR, trainings=2, **settings):
+    return RaceSearchCV(estimators, trainings=trainings, random_state=0, **settings)
 
 
-CLASSIFIERS = RaceSearchCV({"bayes": GaussianNB(), "linear": SGDClassifier()}, budget=24, batch=16)
-REGRESSORS = RaceSearchCV(
-    [SGDRegressor(), GradientBoostingRegressor(learning_rate=0.4)], budget=20, batch=16, step=4
-)
+SMALL = {"budget": 24, "batch": 16}
+CLASSIFIERS = [
+    RaceSearchCV({"bayes": GaussianNB(), "linear": SGDClassifier()}, **SMALL),
+    RaceRandomSearchCV(SGDClassifier(), {"alpha": [1e-4, 1e-3]}, n_iter=2, **SMALL),
+]
+TREES = Stages(learning_rate=0.4)
+REGRESSORS = [
+    RaceSearchCV([SGDRegressor(), TREES], budget=20, batch=16, step=4),
+    RaceRandomSearchCV(TREES, {"max_depth": [1, 2, 3]}, n_iter=2, budget=20, step=4),
+]
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks feed estimators what they warn about
-@parametrize_with_checks([CLASSIFIERS])  # without exceptions
+@parametrize_with_checks(CLASSIFIERS)  # without exceptions
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([REGRESSORS])
+@parametrize_with_checks(REGRESSORS)
 def test_scikit_learns_own_checks_with_regressors(estimator, check):
     check(estimator)
 
@@ -103,102 +94,9 @@ def test_the_best_is_what_the_race_says():
     assert len(pd.DataFrame(found.results_)) == 3
     assert found.score(X, Y) == found.best_estimator_.score(X, Y) > 0.8
     assert found.classes_.tolist() == [0, 1, 2]
-
-
-def test_without_refit_the_winner_is_as_the_race_trained_it():
-    found = search(refit=False, policy=WHERE_BAYES_WINS).fit(X, Y)
-    assert found.refit_pulls_ == 0
-    pulls = found.results_["pulls"][found.best_index_]
-    assert found.best_name_ == "bayes"  # which counts the rows that it has seen
-    assert found.best_estimator_.class_count_.sum() == 16 * pulls
-
-
-# --- one budget ---
-
-
-def test_a_refit_is_set_aside_from_the_budget_first():
-    found = search(policy=WHERE_BAYES_WINS).fit(X, Y)
-    pulls = found.results_["pulls"][found.best_index_]
-    assert found.verdict_.spent + found.refit_pulls_ == 60
-    assert found.refit_pulls_ >= pulls  # at least as many as it had in the race
-    assert found.best_estimator_.class_count_.sum() == 16 * found.refit_pulls_
-
-
-def test_a_refit_to_a_horizon_is_set_aside_too():
-    found = search(budget=100, horizon=30, policy=WHERE_BAYES_WINS).fit(X, Y)
-    assert (found.verdict_.spent, found.refit_pulls_) == (70, 30)
-
-
-def test_an_extra_refit_is_spent_on_top_and_said_before_and_after(capsys):
-    found = search(extra_refit=True, verbose=True).fit(X, Y)
-    pulls = found.results_["pulls"][found.best_index_]
-    assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("takes as many pulls as it had on top of the budget.")
-    assert said[-1].startswith(f"refitting {found.best_name_} on all 150 rows, about ")
-
-
-def test_refit_uses_the_rows_that_were_held_out():
-    models = {"a": Rows(), "b": Rows()}
-    data, target = np.arange(100.0)[:, None], np.arange(100) % 2
-    raced = search(models, refit=False).fit(data, target).best_estimator_
-    refit = search(models, budget=500, horizon=200).fit(data, target).best_estimator_
-    assert len(raced.seen_) == 80 and len(refit.seen_) == 100
-
-
-def test_a_refit_is_the_estimators_own_fit_on_all_rows():
-    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5, max_iter=12)
-    bad = SGDClassifier(alpha=1e3, max_iter=12)
-    found = search({"trees": trees, "bad": bad}, budget=None, trainings=2).fit(X, Y)
-    assert found.best_name_ == "trees" and found.best_estimator_.n_iter_ == 12
-    seeded = clone(found.best_estimator_).set_params(warm_start=False)
-    assert np.array_equal(seeded.fit(X, Y).predict_proba(X), found.predict_proba(X))
-
-
-def test_one_of_three_trainings_is_the_refits():
-    found = search(budget=None, batch=None, trainings=3).fit(X, Y)
-    one = found.verdict_.horizon
-    assert found.verdict_.budget == 2 * one and found.verdict_.spent <= 2 * one
-    assert found.refit_pulls_ <= one  # fewer where it meets its own rule to stop
-    assert found.verdict_.settings["full_steps"].keys() == MODELS.keys()
-
-
-def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_refit():
-    two = {"bayes": GaussianNB(), "linear": SGDClassifier(max_iter=10)}
-    assert search(two, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2
-    five = {f"bayes {k}": GaussianNB(var_smoothing=10.0**-k) for k in range(5)}
-    assert search(five, budget=None).fit(X, Y).verdict_.settings["trainings"] == 2.5
-
-
-@pytest.mark.parametrize(
-    "settings, error, text",
-    [
-        (
-            {"refit": "yes"},
-            SettingError,
-            "refit='yes', but refit must be True, False or a function",
-        ),
-        ({"refit": False, "extra_refit": True}, SettingError, "without a refit nothing is spent"),
-        ({"trainings": 3}, SettingError, "trainings=3, but a search has one budget"),
-        (
-            {"budget": None, "trainings": 1},
-            BudgetError,
-            "leaves nothing for the race: .* reserved for the refit of the winner. Give more than",
-        ),
-        ({"budget": None, "trainings": 3, "horizon": 9}, SettingError, "that is for budget="),
-        ({"budget": 40, "horizon": 40}, BudgetError, "refit=True reserves 40 pulls"),
-        ({"budget": None, "trainings": "3"}, SettingError, "trainings='3', but trainings must be"),
-    ],
-)
-def test_bad_budgets_are_said_before_anything_is_trained(settings, error, text):
-    with pytest.raises(error, match=text):
-        search(**settings).fit(X, Y)
-
-
-def test_equal_random_states_give_equal_searches():
-    first, second = search().fit(X, Y), search().fit(X, Y)
-    assert np.array_equal(first.predict_proba(X), second.predict_proba(X))
-    assert first.results_["score"].tolist() == second.results_["score"].tolist()
+    params = found.best_params_
+    assert params.pop("name") == found.best_name_
+    assert params == MODELS[found.best_name_].get_params()
 
 
 def test_methods_are_those_of_the_best_estimator():
@@ -209,15 +107,162 @@ def test_methods_are_those_of_the_best_estimator():
     assert not hasattr(found, "predict_proba")
     found = search({"a": GaussianNB(), "b": GaussianNB(var_smoothing=0.1)}).fit(X, Y)
     assert found.predict_log_proba(X).shape == (150, 3)
-    assert not hasattr(found, "decision_function")
+    assert not hasattr(found, "decision_function") and not hasattr(found, "transform")
+    whole = make_pipeline(PCA(2), KMeans(3, n_init=1))
+    models = {"a": whole, "b": clone(whole).set_params(kmeans__n_clusters=2)}
+    found = by_trainings(models, 3, scoring=lambda one, X, y: 0.5).fit(X, Y)
+    assert found.transform(X).shape[0] == 150
 
 
-def test_scoring_decides_and_scores():
-    found = search(scoring="neg_log_loss").fit(X, Y)
-    assert found.best_score_ < 0 and found.score(X, Y) < 0
+def test_training_rows_and_other_metrics_are_scored_on_request():
+    asked = {"return_train_score": True, "scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+    table = by_trainings(cv=2, **asked).fit(X, Y).results_
+    assert (table["mean_train_f1_macro"] > 0.5).all()
+    assert np.allclose(table["mean_test_f1_macro"], table["score"])
+    assert np.isfinite(table["mean_test_accuracy"]).all()
+    assert {"split0_train_accuracy", "split1_train_f1_macro", "std_train_accuracy"} <= set(table)
 
 
-# --- settings ---
+def test_a_search_splits_as_a_learner_does():
+    learner = SklearnLearner(GaussianNB(), X, Y, batch=1000, random_state=0)
+    found = search({"a": GaussianNB(), "b": GaussianNB(var_smoothing=1.0)}, batch=1000)
+    assert found.fit(X, Y).results_["score"][0] == learner.pull()
+
+
+# --- one budget ---
+
+
+def test_a_refit_is_part_of_the_budget_and_trains_no_less_than_the_race():
+    raced = search(refit=False, policy=WHERE_BAYES_WINS).fit(X, Y)
+    assert raced.best_name_ == "bayes" and raced.refit_pulls_ == 0
+    pulls = raced.results_["pulls"][raced.best_index_]
+    assert raced.best_estimator_.class_count_.sum() == 16 * pulls
+    found = search(policy=WHERE_BAYES_WINS).fit(X, Y)
+    assert found.verdict_.spent + found.refit_pulls_ == 60
+    assert found.refit_pulls_ >= found.results_["pulls"][found.best_index_]
+    assert found.best_estimator_.class_count_.sum() == 16 * found.refit_pulls_
+    found = search(budget=100, horizon=30, policy=WHERE_BAYES_WINS).fit(X, Y)
+    assert (found.verdict_.spent, found.refit_pulls_) == (70, 30)
+    found = search(extra_refit=True).fit(X, Y)
+    pulls = found.results_["pulls"][found.best_index_]
+    assert (found.verdict_.spent, found.refit_pulls_) == (60, pulls)
+
+
+def test_a_refit_is_the_estimators_own_fit_on_all_rows():
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5, max_iter=12)
+    bad = SGDClassifier(alpha=1e3, max_iter=12)
+    found = by_trainings({"trees": trees, "bad": bad}).fit(X, Y)
+    assert found.best_name_ == "trees" and found.best_estimator_.n_iter_ == 12
+    seeded = clone(found.best_estimator_).set_params(warm_start=False)
+    assert np.array_equal(seeded.fit(X, Y).predict_proba(X), found.predict_proba(X))
+
+
+def test_one_of_three_trainings_is_the_refits():
+    found = by_trainings(MODELS, 3).fit(X, Y)
+    one = found.verdict_.horizon
+    assert found.verdict_.budget == 2 * one and found.verdict_.spent <= 2 * one
+    assert found.refit_pulls_ <= one  # fewer where it meets its own rule to stop
+    verdict = by_trainings(pulls_per_training=5).fit(X, Y).verdict_
+    assert verdict.horizon == 5 and verdict.budget == 5
+    assert [one.steps for one in verdict.learners] == [4 * one.pulls for one in verdict.learners]
+
+
+def test_without_a_budget_a_search_has_half_a_training_for_each_and_one_for_the_refit():
+    two = {"bayes": GaussianNB(), "linear": SGDClassifier(max_iter=10)}
+    assert by_trainings(two, None).fit(X, Y).verdict_.settings["trainings"] == 2
+    five = {f"bayes {k}": GaussianNB(var_smoothing=10.0**-k) for k in range(5)}
+    assert by_trainings(five, None).fit(X, Y).verdict_.settings["trainings"] == 2.5
+
+
+def test_an_estimator_that_trains_in_one_step_races_and_costs_a_training():
+    found = by_trainings({"neighbors": KNeighborsClassifier(), **PAIR}, 5).fit(X, Y)
+    one = found.verdict_["neighbors"]
+    assert one.state in ("finished", "winner") and one.steps == 1 and one.score > 0.9
+    assert found.verdict_.settings["trainings"] == pytest.approx(3 + 1 / 20)  # and its one pull
+    models = {"neighbors": KNeighborsClassifier(), "tree": DecisionTreeClassifier()}
+    only = by_trainings(models, 3).fit(X, Y)
+    assert only.verdict_.spent == 2 and only.refit_kind_ == "refit"
+    words = "trainings=3 leaves .* one full training .* winner, neighbors, tree. Give more than 3"
+    with pytest.raises(BudgetError, match=words):
+        by_trainings(models | PAIR, 3).fit(X, Y)
+
+
+def test_a_factory_is_asked_for_its_full_training():
+    learners = {
+        name: lambda one=one: SklearnLearner(one, X, Y, batch=None, random_state=0)
+        for name, one in (*PAIR.items(), ("bayes", GaussianNB()))
+    }
+    verdict = race(learners, trainings=2, journal=None, progress=False)
+    assert verdict.settings["full_steps"] == {"forest": 20, "linear": 20, "bayes": 12}
+
+
+# --- time ---
+
+
+CLOCK = [0.0]  # seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let time pass only while a model trains."""
+    CLOCK[0] = 0.0
+    for name, module in list(sys.modules.items()):
+        if name.startswith("latebloomer.") and hasattr(module, "perf_counter"):
+            monkeypatch.setattr(module, "perf_counter", lambda: CLOCK[0])
+
+
+class Timed(ClassifierMixin, BaseEstimator):
+    """Takes a second for an epoch of 120 rows, and on all rows as long as `refit_cost` says.
+
+    Later epochs may take longer, as the rounds of large boosters do.
+    """
+
+    def __init__(self, max_iter=200, skill=0, refit_cost=1.25, slower=0.0):
+        self.max_iter, self.skill = max_iter, skill
+        self.refit_cost, self.slower = refit_cost, slower
+
+    def partial_fit(self, X, y, classes=None):
+        self.epochs_ = getattr(self, "epochs_", 0) + 1
+        CLOCK[0] += (1.0 if len(X) == 120 else self.refit_cost) * (1 + self.slower * self.epochs_)
+        self.classes_ = np.unique(y) if classes is None else classes
+        return self
+
+    def fit(self, X, y):
+        return self.partial_fit(X, y)
+
+    def predict(self, X):
+        return np.resize(self.classes_[: 1 + self.skill], len(X))
+
+
+TIMED = {"a": Timed(skill=0), "b": Timed(skill=2)}
+
+
+@pytest.mark.filterwarnings("ignore:The time left was too short")
+@pytest.mark.parametrize("slower", [0.0, 0.05, 0.2])
+def test_a_refit_under_seconds_trains_no_less_than_the_race_did(clock, slower):
+    models = {name: clone(one).set_params(slower=slower) for name, one in TIMED.items()}
+    found = RaceSearchCV(models, seconds=120, random_state=0).fit(X, Y)
+    assert found.best_estimator_.epochs_ >= found.verdict_[found.best_name_].steps
+    if not slower:
+        assert found.refit_kind_ == "refit" and CLOCK[0] <= 1.05 * 120
+
+
+def test_a_refit_that_does_not_fit_leaves_the_model_of_the_race(clock):
+    slow = {name: clone(one).set_params(refit_cost=10.0) for name, one in TIMED.items()}
+    with pytest.warns(RuntimeWarning, match="too short to refit b: .* is the model of the race"):
+        found = RaceSearchCV(slow, seconds=120, random_state=0).fit(X, Y)
+    assert found.refit_kind_ == "race" and found.refit_pulls_ == 0
+    assert found.best_estimator_.epochs_ == found.verdict_["b"].steps > 10
+
+
+def test_a_refit_is_said_before_and_after_with_its_time(clock, capsys):
+    by_trainings(TIMED, extra_refit=True, verbose=True).fit(X, Y)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].endswith("takes one full training on top of the budget.")
+    assert said[-1] == "refitting b on all 150 rows, about 4 min 10 s"
+
+
+# --- among other estimators ---
 
 
 GIVEN = {
@@ -244,11 +289,11 @@ def test_settings_of_estimators_have_nested_names(form):
         made.set_params(nobody=1)
 
 
-# --- among other estimators ---
-
-
 def test_it_is_cloned_pickled_tuned_and_cross_validated():
     found = search().fit(X, Y)
+    again = clone(found).fit(X, Y)  # with an equal random_state
+    assert np.array_equal(again.predict_proba(X), found.predict_proba(X))
+    assert again.results_["score"].tolist() == found.results_["score"].tolist()
     copy = clone(found)
     assert repr(copy) == repr(found) and not hasattr(copy, "best_estimator_")
     assert is_classifier(copy) and not is_regressor(copy)
@@ -262,9 +307,10 @@ def test_it_is_cloned_pickled_tuned_and_cross_validated():
 
 def test_regressors_race_too():
     data, target = load_diabetes(return_X_y=True)
-    models = {"sgd": SGDRegressor(), "trees": GradientBoostingRegressor(max_depth=2)}
+    models = {"sgd": SGDRegressor(), "trees": Stages(max_depth=2)}
     found = search(models, scoring="neg_mean_absolute_error").fit(data, target)
     assert is_regressor(found) and not hasattr(found, "classes_")
+    assert found.best_score_ < 0 and found.score(data, target) < 0
     assert found.predict(data).shape == target.shape
 
 
@@ -278,10 +324,8 @@ def test_names_of_columns_are_kept_and_checked():
 
 def test_text_races_in_pipelines():
     texts = ["late bloomers win", "early birds lose"] * 20
-    models = [
-        make_pipeline(HashingVectorizer(n_features=64), one)
-        for one in (SGDClassifier(), Perceptron())
-    ]
+    kinds = (SGDClassifier(), Perceptron())
+    models = [make_pipeline(HashingVectorizer(n_features=64), one) for one in kinds]
     found = search(models, budget=20).fit(texts, ["yes", "no"] * 20)
     assert found.predict(["bloomers win late"]).tolist() == ["yes"]
 
@@ -296,7 +340,7 @@ def test_a_folder_has_a_new_journal_for_each_fit(tmp_path):
     assert read_verdict(tmp_path / "races").name == found.best_name_
 
 
-def test_a_search_goes_on_with_its_own_journal(tmp_path):
+def test_a_search_goes_on_with_its_own_journal_and_leaves_others_alone(tmp_path):
     journal = tmp_path / "search.db"
     first = search(journal=journal).fit(X, Y)
     assert read_verdict(journal).name == first.best_name_
@@ -304,18 +348,7 @@ def test_a_search_goes_on_with_its_own_journal(tmp_path):
     assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
     assert again.results_["score"].tolist() == first.results_["score"].tolist()
     assert sum(read_verdict(journal).pulls.values()) == 60 - first.refit_pulls_
-
-
-def test_a_search_leaves_others_journals_alone(tmp_path):
-    journal = tmp_path / "search.db"
-    search(journal=journal).fit(X, Y)
-    others = (
-        {"random_state": 1},
-        {"batch": 8},
-        {"policy": "sh"},
-        {"winner_share": 0.3},
-    )
-    for other in others:
+    for other in ({"random_state": 1}, {"batch": 8}, {"policy": "sh"}, {"winner_share": 0.3}):
         with pytest.raises(JournalMismatch):
             search(journal=journal, **other).fit(X, Y)
     with pytest.raises(JournalMismatch, match=r"holds another race: search data was '\w+', is "):
@@ -325,87 +358,109 @@ def test_a_search_leaves_others_journals_alone(tmp_path):
 
 
 def test_a_search_can_keep_a_share_for_its_winner(tmp_path):
-    found = search(winner_share=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
+    asked = {"winner_share": 0.5, "refit": False, "journal": tmp_path / "search.db"}
+    found = search(**asked).fit(X, Y)
     assert found.results_["pulls"].sum() == 60 and found.refit_pulls_ == 0
     assert found.verdict_.trained.pulls_after_selection == 30
     assert found.best_score_ == found.verdict_.trained.score
-    again = search(winner_share=0.5, refit=False, journal=tmp_path / "search.db").fit(X, Y)
-    assert np.array_equal(again.predict(X), found.predict(X))
+    assert np.array_equal(search(**asked).fit(X, Y).predict(X), found.predict(X))
 
 
-class Crash(SGDClassifier):
-    """Stops the process's race once, in the middle."""
+class Stops(SGDClassifier):
+    """Is interrupted once."""
 
-    left = 10**9
+    left = 10**9  # batches
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        Crash.left -= 1
-        if Crash.left == 0:
+        Stops.left -= 1
+        if Stops.left == 0:
             raise KeyboardInterrupt
         return super().partial_fit(X, y, classes=classes, sample_weight=sample_weight)
 
 
-def test_an_interrupted_search_goes_on_where_it_was(tmp_path):
-    models = {"crash": Crash(), "bayes": GaussianNB(), "net": MLPClassifier((8,))}
+@pytest.mark.parametrize("journal", [True, False])
+def test_ctrl_c_says_how_to_continue_and_a_search_goes_on_where_it_was(journal, tmp_path, capsys):
+    models = {"stops": Stops(), "bayes": GaussianNB(), "net": MLPClassifier((8,))}
     calm = search(models).fit(X, Y)
-    Crash.left = 7
-    with pytest.raises(KeyboardInterrupt):
-        search(models, journal=tmp_path / "race.db").fit(X, Y)
-    found = search(models, journal=tmp_path / "race.db").fit(X, Y)
+    place = str(tmp_path / "search.db") if journal else None
+    Stops.left = 7
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        search(models, journal=place).fit(X, Y)
+    words = f"Call fit again with journal={place!r} to continue" if journal else "had no journal"
+    assert words in str(stopped.value) and stopped.value.__suppress_context__
+    assert words in capsys.readouterr().err
+    found = search(models, journal=place).fit(X, Y)
     assert found.results_["score"].tolist() == calm.results_["score"].tolist()
     assert np.array_equal(found.predict(X), calm.predict(X))
+
+
+def test_fit_again_with_a_larger_budget_or_more_estimators_extends_the_race(tmp_path):
+    asked = {"journal": tmp_path / "search.db"}
+    by_trainings(**asked).fit(X, Y)
+    assert read_verdict(asked["journal"]).spent == 20
+    assert by_trainings(trainings=2.5, **asked).fit(X, Y).verdict_.spent == 30
+    found = by_trainings(PAIR | {"bayes": GaussianNB()}, 4, **asked).fit(X, Y)
+    assert found.results_["name"].tolist() == ["forest", "linear", "bayes"]
+    assert found.verdict_["bayes"].pulls > 0 and found.verdict_.spent > 30
+
+
+def test_fit_again_with_more_seconds_extends_the_race(tmp_path, clock):
+    asked = {"journal": tmp_path / "search.db", "random_state": 0}
+    first = RaceSearchCV(TIMED, seconds=60, **asked).fit(X, Y)
+    same = RaceSearchCV(TIMED, seconds=60, **asked).fit(X, Y)
+    assert same.verdict_.spent == first.verdict_.spent
+    more = RaceSearchCV(TIMED, seconds=180, **asked).fit(X, Y)
+    assert more.verdict_.spent > first.verdict_.spent
+    assert more.best_estimator_.epochs_ >= more.verdict_["b"].steps > first.verdict_["b"].steps
+
+
+def test_a_changed_estimator_is_named_with_what_changed(tmp_path):
+    asked = {"trainings": 3, "journal": tmp_path / "search.db"}
+    by_trainings(**asked).fit(X, Y)
+    changed = PAIR | {"forest": RandomForestClassifier(20, max_depth=8)}
+    words = r"holds another race: forest: max_depth was 2, is 8\."
+    with pytest.raises(JournalMismatch, match=words):
+        by_trainings(changed, **asked).fit(X, Y)
 
 
 # --- bad input ---
 
 
-class Fails(ClassifierMixin, BaseEstimator):
-    def partial_fit(self, X, y, classes=None):
-        raise RuntimeError("no memory")
+def test_when_all_fail_each_reason_is_given():
+    with pytest.raises(NoneLearns, match="contains NaN") as caught:
+        search({"a": GaussianNB(), "b": SGDClassifier()}).fit(np.where(X > 5, np.nan, X), Y)
+    assert isinstance(caught.value, ValueError)
 
-    def fit(self, X, y):
-        return self
 
-    def score(self, X, y):
-        return 0.0
+BAYES, NO_BUDGET = GaussianNB(), {"budget": None}
 
 
 @pytest.mark.parametrize(
-    ("estimators", "error", "words"),
+    ("error", "words", "settings"),
     [
-        ({}, SettingError, "estimators must be at least 2"),
-        ({"bayes": GaussianNB()}, SettingError, "estimators must be at least 2"),
-        (None, SettingError, "estimators=None, but estimators must be at least 2"),
-        (
-            [("a", GaussianNB()), ("a", SGDClassifier())],
-            SettingError,
-            "2 estimators are called 'a'",
-        ),
-        ({"a__b": GaussianNB(), "c": GaussianNB()}, SettingError, "called 'a__b', but a name"),
-        ({"budget": GaussianNB(), "c": GaussianNB()}, SettingError, "not a setting of the search"),
-        ({"a": SGDClassifier, "b": GaussianNB()}, LearnerError, "estimator 'a': .* is a class"),
-        ({"a": SGDRegressor(), "b": GaussianNB()}, SettingError, "a is a regressor, b is a class"),
+        (SettingError, "estimators must be at least 2", {"estimators": {"bayes": BAYES}}),
+        (SettingError, "estimators=None, but estimators must be", {"estimators": None}),
+        (SettingError, "called 'a', .* no other", {"estimators": [("a", BAYES), ("a", BAYES)]}),
+        (SettingError, "'a__b', but a name", {"estimators": {"a__b": BAYES, "c": BAYES}}),
+        (SettingError, "or setting of the", {"estimators": {"budget": BAYES, "c": BAYES}}),
+        (TypeError, "estimator 'a': .* is a class", {"estimators": {"a": GaussianNB, "b": BAYES}}),
+        (SettingError, "a is a regr", {"estimators": {"a": SGDRegressor(), "b": BAYES}}),
+        (SettingError, "refit='yes', but refit must be True, False or a fun", {"refit": "yes"}),
+        (SettingError, "without a refit nothing", {"refit": False, "extra_refit": True}),
+        (SettingError, "trainings=3, but a search has one budget", {"trainings": 3}),
+        (BudgetError, "leaves .* for the refit of the winner. Give", NO_BUDGET | {"trainings": 1}),
+        (SettingError, "horizon=9, .* without bu", NO_BUDGET | {"trainings": 3, "horizon": 9}),
+        (BudgetError, "refit=True reserves 40 pulls", {"budget": 40, "horizon": 40}),
+        (SettingError, "trainings='3', but trainings must be", NO_BUDGET | {"trainings": "3"}),
+        (BudgetError, "budget=2 is too small for 3 learners", {"budget": 2}),
+        (SettingError, "did you mean 'r-sr'", {"policy": "r-st"}),
+        (SettingError, "n_jobs=0, but n_jobs must be at least 1, or negative", {"n_jobs": 0}),
+        (SettingError, "n_jobs=1.5, but n_jobs must be a whole number", {"n_jobs": 1.5}),
+        (SettingError, "a split must be two lists of row numbers below 150", {"cv": (X, Y)}),
+        (SettingError, "step=0, but step must be at least 1", {"step": 0}),
     ],
 )
-def test_wrong_estimators_are_named(estimators, error, words):
-    with pytest.raises(error, match=words):
-        search(estimators).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "words"),
-    [
-        ({"budget": 2}, BudgetError, "budget=2 is too small for 3 learners"),
-        ({"policy": "r-st"}, UnknownName, "did you mean 'r-sr'"),
-        ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
-        ({"n_jobs": 0}, SettingError, "n_jobs=0, but n_jobs must be at least 1, or negative"),
-        ({"n_jobs": 1.5}, SettingError, "n_jobs=1.5, but n_jobs must be a whole number"),
-        ({"cv": (X, Y)}, SettingError, "a split must be two lists of row numbers below 150"),
-        ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
-        ({"step": 0}, SettingError, "step=0, but step must be at least 1"),
-    ],
-)
-def test_wrong_settings_are_named(settings, error, words):
+def test_wrong_settings_are_named_before_anything_is_trained(error, words, settings):
     with pytest.raises(error, match=words):
         search(**settings).fit(X, Y)
 
@@ -417,35 +472,11 @@ def test_wrong_data_are_named():
         search().fit(X, np.ones(150, int))
     with pytest.raises(SettingError, match="requires y to be passed"):
         search().fit(X)
-    with pytest.raises(AttributeError, match=r"call fit\(X, y\) first"):
+    with pytest.raises(NotFittedError):
         _ = search().n_features_in_
 
 
-def test_one_that_fails_is_out_and_the_race_goes_on():
-    found = search({"fails": Fails(), **MODELS}).fit(X, Y)
-    assert found.results_["state"][0] == "failed"
-    assert "no memory" in found.results_["why"][0]
-    assert found.best_name_ in MODELS
-
-
-def test_when_all_fail_each_reason_is_given():
-    with pytest.raises(AllFailed, match="no memory"):
-        search({"a": Fails(), "b": Fails()}).fit(X, Y)
-    with pytest.raises(NoneLearns, match="contains NaN") as caught:
-        search({"a": GaussianNB(), "b": SGDClassifier()}).fit(np.where(X > 5, np.nan, X), Y)
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value.__cause__, ValueError)
-
-
-def test_a_search_splits_as_a_learner_does():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        learner = SklearnLearner(GaussianNB(), X, Y, batch=1000, random_state=0)
-        found = search({"a": GaussianNB(), "b": GaussianNB(priors=[1, 0, 0])}, batch=1000)
-        assert found.fit(X, Y).best_score_ == learner.pull()
-
-
-# --- several at once ---
+# --- several at once, callbacks, certificates ---
 
 
 @pytest.mark.slow  # it starts Ray: `make test-integrations` runs it
@@ -453,8 +484,7 @@ def test_a_search_splits_as_a_learner_does():
 def test_several_jobs_find_what_one_finds():
     models = {name: MODELS[name] for name in ("bayes", "linear")}  # each costs a process's start
     asked = {"budget": 24, "scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
-    one = search(models, n_jobs=1, **asked).fit(X, Y)
-    two = search(models, n_jobs=2, **asked).fit(X, Y)
+    one, two = (search(models, n_jobs=jobs, **asked).fit(X, Y) for jobs in (1, 2))
     assert two.verdict_.summary() == one.verdict_.summary()
     assert np.array_equal(two.predict(X), one.predict(X))
     assert two.refit_pulls_ == one.refit_pulls_ and two.best_score_ == one.best_score_
@@ -468,19 +498,41 @@ def test_several_jobs_without_ray_say_what_to_install(monkeypatch):
         search(n_jobs=2).fit(X, Y)
 
 
-def test_callbacks_are_told_what_happens():
-    heard = []
-    models = {"a": SGDClassifier(random_state=0), "b": GaussianNB()}
-    RaceSearchCV(
-        models, budget=20, random_state=0, callbacks=[lambda event, view: heard.append(event)]
-    ).fit(X, Y)
-    assert (
-        sum(isinstance(event, ScoreReported) for event in heard) == 12
-    )  # and 6 + 2 for the refit
-
-
 @pytest.mark.parametrize("scoring, known", [(None, [0, 1]), ("neg_log_loss", [None, 0])])
-def test_scores_with_a_known_range_are_certified_within_it(scoring, known):
+def test_callbacks_are_told_and_scores_are_certified_within_their_range(scoring, known):
+    heard = []
     models = {"a": SGDClassifier(loss="log_loss", random_state=0), "b": GaussianNB()}
-    found = RaceSearchCV(models, budget=20, random_state=0, scoring=scoring).fit(X, Y)
+    asked = {"budget": 20, "callbacks": [lambda event, view: heard.append(event)]}
+    found = RaceSearchCV(models, random_state=0, scoring=scoring, **asked).fit(X, Y)
+    assert sum(isinstance(event, ScoreReported) for event in heard) == found.verdict_.spent
     assert list(found.verdict_.settings["score_range"]) == known
+
+
+class Fixed(ClassifierMixin, BaseEstimator):
+    """Predicts what it was given."""
+
+    def __init__(self, y):
+        self.y, self.classes_ = y, np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.y
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - self.y, self.y])
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+@pytest.mark.filterwarnings("ignore")  # metrics of predictions that are all wrong
+def test_no_score_is_outside_the_range_that_is_known_of_its_metric(name, rng):
+    low, high = score_range_of(SGDClassifier(), name)
+    y = rng.integers(2, size=(40, 2) if "samples" in name else 40)
+    for quality in (0.0, 0.5, 1.0):
+        truth = np.where(rng.random(y.shape) < quality, y, 1 - y)
+        try:
+            score = get_scorer(name)(Fixed(y), np.zeros((40, 1)), truth)
+        except (ValueError, IndexError):  # not for such targets
+            continue
+        assert (low is None or score >= low) and (high is None or score <= high)

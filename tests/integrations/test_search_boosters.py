@@ -1,8 +1,6 @@
 """XGBoost, LightGBM and CatBoost in searches: their scikit-learn classes, trained by rounds."""
 
 import pickle
-from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -19,46 +17,40 @@ from latebloomer.integrations.sklearn import SklearnLearner
 (X, Y), (X_TEST, Y_TEST) = two_classes()
 ROUNDS = 12
 PLAIN = {
-    "xgboost": {"n_estimators": ROUNDS, "n_jobs": 1},
-    "lightgbm": {"n_estimators": ROUNDS, "n_jobs": 1, "min_child_samples": 5},
-    "catboost": {"iterations": ROUNDS, "thread_count": 1},
+    "xgboost": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3},
+    "lightgbm": {"n_estimators": ROUNDS, "n_jobs": 1, "random_state": 3, "min_child_samples": 5},
+    "catboost": {"iterations": ROUNDS, "thread_count": 1, "random_seed": 3},
 }
 SAMPLED = {
     "xgboost": {"subsample": 0.5, "colsample_bytree": 0.5},
     "lightgbm": {"subsample": 0.5, "subsample_freq": 1, "colsample_bytree": 0.5},
     "catboost": {"bootstrap_type": "Bernoulli", "subsample": 0.5, "rsm": 0.5},
 }
-CLASSES = {
-    "xgboost": ("XGBClassifier", "XGBRegressor"),
-    "lightgbm": ("LGBMClassifier", "LGBMRegressor"),
-    "catboost": ("CatBoostClassifier", "CatBoostRegressor"),
-}
+DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}, "catboost": {}}
+PREFIX = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}
 DEPTH = {"xgboost": "max_depth", "lightgbm": "max_depth", "catboost": "depth"}
-SEED = {"xgboost": "random_state", "lightgbm": "random_state", "catboost": "random_seed"}
 
 
 @pytest.fixture(params=list(PLAIN))
 def name(request, tmp_path, monkeypatch):
-    try:
-        import_module(request.param)
-    except ImportError:
-        pytest.skip(
-            f"{request.param} is not installed: pip install 'latebloomer[{request.param}]'"
-        )
-    except OSError as error:
-        pytest.skip(f"{request.param} does not load here: {error}")
+    library(request.param)
     monkeypatch.chdir(tmp_path)  # none may leave anything behind
     yield request.param
     assert not list(tmp_path.iterdir())
 
 
-def booster(name, regressor=False, **more):
-    kind = getattr(import_module(name), CLASSES[name][regressor])
-    return kind(**PLAIN[name] | {SEED[name]: 3} | more)
+def booster(name, kind="Classifier", **more):
+    return getattr(library(name), f"{PREFIX[name]}{kind}")(**PLAIN[name] | more)
 
 
 def learner(estimator):
     return SklearnLearner(estimator, X, Y, batch=None, scoring="neg_log_loss", random_state=0)
+
+
+def search(estimator, depths, **settings):
+    space = {DEPTH[type(estimator).__module__.partition(".")[0]]: depths}
+    asked = {"n_iter": "all", "trainings": 2, "random_state": 0} | settings
+    return RaceRandomSearchCV(estimator, space, **asked)
 
 
 def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
@@ -67,9 +59,6 @@ def test_without_sampling_pulls_are_one_long_training_bit_for_bit(name):
     assert [pulled.pull(steps=k) for k in (1, 4, 2, 5)][-1] == whole.pull(steps=ROUNDS)
     assert np.array_equal(pulled.model.predict_proba(X), whole.model.predict_proba(X))
     assert type(pulled.model) is type(booster(name))
-
-
-DART = {"xgboost": {"booster": "dart"}, "lightgbm": {"boosting_type": "dart"}, "catboost": {}}
 
 
 @pytest.mark.parametrize("more", [{}, SAMPLED, DART], ids=["plain", "sampled", "dart"])
@@ -83,15 +72,12 @@ def test_with_sampling_each_pull_draws_other_rows(name):
     one, other = learner(booster(name, **SAMPLED[name])), learner(booster(name, **SAMPLED[name]))
     scores = [one.pull() for _ in range(6)]
     assert scores == [other.pull() for _ in range(6)]  # by the seed and the round
-    gains = np.diff([0.0, *scores])
-    assert len({round(gain, 6) for gain in gains}) == 6
+    assert len({round(gain, 6) for gain in np.diff([0.0, *scores])}) == 6
 
 
 def test_the_winner_is_the_librarys_own_training_on_all_rows(name):
-    space = {DEPTH[name]: [2, 4, 6]}
     sampled = booster(name, **SAMPLED[name])
-    found = RaceRandomSearchCV(sampled, space, n_iter="all", trainings=3, random_state=0)
-    found.fit(X, Y)
+    found = search(sampled, [2, 4, 6], trainings=3).fit(X, Y)
     own = clone(sampled).set_params(**found.best_params_)
     if name == "catboost":
         own.set_params(logging_level="Silent", allow_writing_files=False)
@@ -114,49 +100,25 @@ def test_boosters_race_with_estimators_of_scikit_learn_and_in_pipelines(name):
     assert found.verdict_.settings["full_steps"] == {"booster": ROUNDS, "trees": ROUNDS}
 
 
-def test_a_search_goes_on_with_its_own_journal(name, tmp_path_factory):
-    journal = tmp_path_factory.mktemp("race") / "search.db"
-    asked = {"n_iter": "all", "trainings": 2, "random_state": 0, "refit": False}
-    space = {DEPTH[name]: [2, 4], "learning_rate": [0.1, 0.5]}
-    runs = [
-        RaceRandomSearchCV(booster(name), space, journal=journal, **asked).fit(X, Y)
-        for _ in range(2)
-    ]
-    first, again = (run.predict_proba(X_TEST) for run in runs)
-    assert np.array_equal(first, again)
-
-
-def test_regressors_and_weights(name):
+def test_regressors_weights_and_folds(name):
     weights = np.where(Y == 1, 1e-3, 1.0)
-    space = {DEPTH[name]: [2, 4]}
-    found = RaceRandomSearchCV(
-        booster(name, regressor=True), space, n_iter="all", trainings=2, random_state=0
-    ).fit(X, Y * 1.0, sample_weight=weights)
+    found = search(booster(name, "Regressor"), [2, 4], cv=2).fit(X, Y * 1.0, sample_weight=weights)
     assert np.abs(found.predict(X_TEST)).max() < 0.3  # rows of the other class hardly count
-
-
-def test_folds_each_have_a_model_of_their_own(name):
-    found = RaceRandomSearchCV(
-        booster(name), {DEPTH[name]: [2, 4]}, n_iter="all", trainings=2, cv=2, random_state=0
-    ).fit(X, Y)
     assert found.n_splits_ == 2 and np.isfinite(found.cv_results_["split1_test_score"]).all()
 
 
-# --- what cannot be ---
+@pytest.mark.parametrize("name, setting", [("xgboost", "early_stopping_rounds"),
+                                           ("lightgbm", "n_iter_no_change")])  # fmt: skip
+def test_early_stopping_is_left_to_the_race(name, setting):
+    with pytest.raises(LearnerError, match=f"{setting}=5, but in a race the race decides"):
+        learner(booster(name, **{setting: 5}))
 
 
-def test_early_stopping_is_left_to_the_race():
-    for name, setting in (("xgboost", "early_stopping_rounds"), ("lightgbm", "n_iter_no_change")):
-        library(name)
-        with pytest.raises(LearnerError, match=f"{setting}=5, but in a race the race decides"):
-            learner(booster(name, **{setting: 5}))
+RF = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}
 
 
-def test_forests_of_boosters_are_trained_in_one_step():
-    forests = [(library("xgboost").XGBRFClassifier, {})]
-    if find_spec("lightgbm"):
-        rf = {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1, "verbosity": -1}
-        forests.append((import_module("lightgbm").LGBMClassifier, rf))
-    for kind, settings in forests:
-        one = learner(kind(n_estimators=5, **settings))
-        assert one.in_one_step and np.isfinite(one.pull()) and one.finished
+@pytest.mark.parametrize("name, kind, settings", [("xgboost", "RFClassifier", {}),
+                                                  ("lightgbm", "Classifier", RF)])  # fmt: skip
+def test_forests_of_boosters_are_trained_in_one_step(name, kind, settings):
+    one = learner(booster(name, kind, **settings))
+    assert one.in_one_step and np.isfinite(one.pull()) and one.finished

@@ -1,7 +1,9 @@
-"""`SklearnLearner`: honest scores, exact resumes, and clear refusals."""
+"""`SklearnLearner`: honest scores, exact resumes by pickle and by skops, and clear refusals."""
 
-import subprocess
+import json
+import pickle
 import sys
+from functools import wraps
 
 import numpy as np
 import pandas as pd
@@ -10,15 +12,12 @@ import pytest
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import GradientBoostingClassifier as Stages
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -26,22 +25,23 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
+from sklearn.tree._tree import Tree
 
-from latebloomer import race
+from latebloomer import JournalFile, LocalRunner, check_learner, race, resume
 from latebloomer.errors import LearnerError, MissingExtra, SettingError, UnknownName
-from latebloomer.integrations.sklearn import SklearnLearner
-from latebloomer.integrations.sklearn.scoring import Metrics, Notes
-from latebloomer.integrations.sklearn.sklearn_learner import ModelFormat
-from latebloomer.integrations.sklearn.splits import (
-    Fold,
-    indexable_data,
-    split_rows,
-    take_rows,
-)
-from latebloomer.integrations.sklearn.training import TrainingSettings
+from latebloomer.integrations.sklearn import RaceSearchCV, SklearnLearner
+from latebloomer.integrations.sklearn.splits import indexable_data, split_rows, take_rows
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 IRIS = load_iris(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+LEAVES = {"max_leaf_nodes": 4, "min_samples_leaf": 5}
+
+
+def of_iris(estimator, **settings):
+    """Return a learner whose steps are epochs."""
+    return SklearnLearner(estimator, *IRIS, **{"batch": None, "random_state": 0} | settings)
 
 
 class Spy(ClassifierMixin, BaseEstimator):
@@ -62,12 +62,6 @@ class Spy(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         Spy.asked.append(X[:, 0].astype(int).tolist())
         return np.resize(self.classes_, len(X))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):  # threads that wait for each other cost more than these fits
-        yield
 
 
 @pytest.fixture
@@ -93,8 +87,7 @@ def test_no_row_is_ever_trained_on_and_scored_on(spied, validation):
 
 def test_every_epoch_has_every_row_once_in_another_order(spied):
     learner = SklearnLearner(Spy(), *spied, batch=7, validation=0.2, random_state=1)
-    for _ in range(80):  # 7 epochs of 80 rows
-        learner.train()
+    learner.train(80)  # 7 epochs of 80 rows
     rows = [row for batch in Spy.trained for row in batch]
     epochs = [rows[k : k + 80] for k in range(0, 560, 80)]
     assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs)
@@ -104,8 +97,9 @@ def test_every_epoch_has_every_row_once_in_another_order(spied):
 def test_steps_before_the_last_are_fitted_on_training_rows_only(spied):
     learner = SklearnLearner(make_pipeline(StandardScaler(), SGDClassifier()), *spied)
     learner.pull()
-    held = split_rows(*spied, 0.2, True, 0)[0][1].size
-    assert learner.model[0].n_samples_seen_ == 100 - held
+    assert learner.model[0].n_samples_seen_ == 80
+    learner = of_iris(make_pipeline(PCA(2), SGDClassifier()), validation=IRIS)
+    assert learner.pull() == learner.model.score(*IRIS)  # a pipeline
 
 
 def test_each_fold_has_a_model_and_the_score_is_their_mean(spied):
@@ -116,19 +110,15 @@ def test_each_fold_has_a_model_and_the_score_is_their_mean(spied):
     right = [np.mean(np.resize(range(3), len(rows)) == np.array(rows) % 3) for rows in Spy.asked]
     assert score == pytest.approx(np.mean(right))
     assert learner.how.endswith("; 4 folds")
-
-
-def test_a_validation_set_can_be_given(spied):
     X, y = spied
-    learner = SklearnLearner(Spy(), X[:60], y[:60], validation=(X[60:], y[60:]))
-    learner.pull()
-    assert sorted(Spy.asked[0]) == list(range(60, 100))
+    SklearnLearner(Spy(), X[:60], y[:60], validation=(X[60:], y[60:])).pull()
+    assert sorted(Spy.asked[-1]) == list(range(60, 100))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])
 def test_a_share_keeps_every_class_in_training_and_holds_all_out_alike(share, rng):
     y = rng.permutation(np.repeat([0, 1, 2, 3], [1, 2, 37, 160]))
-    train, held = split_rows(y, y, share, True, 0)[0]
+    train, held = split_rows(y, y, share, True, 0, "cv", {})[0]
     assert set(y[train]) == {0, 1, 2, 3}
     assert sorted([*train, *held]) == list(range(200))
     assert held.size == round(200 * share)
@@ -163,7 +153,7 @@ def test_rows_are_picked_by_their_number_whatever_holds_them(data):
 
 def test_how_tells_which_way_it_learns():
     def how(estimator, **more):
-        return SklearnLearner(estimator, *IRIS, batch=16, **more).how
+        return of_iris(estimator, batch=16, **more).how
 
     assert how(GaussianNB()) == "partial_fit: 16 of 120 rows a step, reshuffled every epoch"
     assert how(RandomForestClassifier(), step=3) == (
@@ -173,30 +163,20 @@ def test_how_tells_which_way_it_learns():
     assert how(make_pipeline(PCA(2), GaussianNB())).endswith("epoch, after steps fitted once")
 
 
-def test_a_pull_adds_trees_and_leaves_the_given_estimator_as_it_was():
+def test_a_pull_adds_the_trees_of_one_fit_and_leaves_the_given_estimator_as_it_was():
     forest = RandomForestClassifier()
-    learner = SklearnLearner(forest, *IRIS, step=2)
+    learner = of_iris(forest, step=2)
     assert learner.model is None
     for n in range(1, 4):
         learner.pull()
         assert len(learner.model.estimators_) == 2 * n
     assert not hasattr(forest, "estimators_")
     assert forest.get_params() == RandomForestClassifier().get_params()
-
-
-def test_trees_grown_by_pulls_are_those_of_one_fit():
-    learner = SklearnLearner(GradientBoostingClassifier(random_state=3), *IRIS, validation=IRIS)
+    learner = of_iris(Stages(random_state=3), validation=IRIS)
     for _ in range(5):
         learner.pull()
-    whole = GradientBoostingClassifier(n_estimators=5, random_state=3).fit(*IRIS)
+    whole = Stages(n_estimators=5, random_state=3).fit(*IRIS)
     assert np.array_equal(learner.model.predict_proba(IRIS[0]), whole.predict_proba(IRIS[0]))
-
-
-def test_the_model_of_a_pipeline_is_a_pipeline():
-    learner = SklearnLearner(
-        make_pipeline(PCA(2), SGDClassifier()), *IRIS, validation=IRIS, random_state=0
-    )
-    assert learner.pull() == learner.model.score(*IRIS)
 
 
 def test_a_net_meets_classes_that_its_first_batch_lacks():
@@ -206,88 +186,25 @@ def test_a_net_meets_classes_that_its_first_batch_lacks():
     assert learner.model.classes_.tolist() == list(range(10))
 
 
-def test_learners_race():
-    estimators = {"net": MLPClassifier((16,)), "bayes": GaussianNB(), "sgd": SGDClassifier()}
-    learners = {
-        name: SklearnLearner(one, *IRIS, batch=16, random_state=0)
-        for name, one in estimators.items()
-    }
-    verdict = race(learners, budget=60, journal=None, progress=False)
-    assert verdict.learner.model.score(*IRIS) > 0.6
+def test_settings_are_checked_in_the_first_step_and_the_first_score_of_each_model(monkeypatch):
+    seen = []
 
+    def noting(function):
+        @wraps(function)
+        def noted(*given, **more):
+            seen.append((function.__name__, get_config()["skip_parameter_validation"]))
+            return function(*given, **more)
 
-# --- bad input ---
+        return noted
 
-
-@pytest.mark.parametrize(
-    ("estimator", "words"),
-    [
-        (SGDClassifier, r"SGDClassifier is a class, but .* an object: SGDClassifier\(\)"),
-        (3, "3 cannot be trained: it has no methods fit and get_params"),
-    ],
-)
-def test_what_is_not_an_estimator_is_refused(estimator, words):
-    with pytest.raises(LearnerError, match=words):
-        SklearnLearner(estimator, *IRIS)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "words"),
-    [
-        ({"batch": 0}, SettingError, "batch=0, but batch must be at least 1"),
-        ({"batch": 2.5}, SettingError, "batch=2.5, but batch must be a whole number"),
-        ({"validation": 1.0}, SettingError, r"validation=1.0, but validation must be in \(0, 1\)"),
-        ({"validation": True}, SettingError, "must be a share of the rows"),
-        ({"validation": (1, 2, 3)}, SettingError, "a tuple of 3"),
-        (
-            {"validation": (IRIS[0], IRIS[1][:5])},
-            SettingError,
-            "y_val has 5 values, but there are 150 rows",
-        ),
-        ({"validation": (IRIS[0][:0], IRIS[1][:0])}, SettingError, "has no rows"),
-        ({"validation": [([0, 1, 2], [2, 3])]}, SettingError, "row 2 both to train on and"),
-        (
-            {"scoring": "acuracy"},
-            UnknownName,
-            "no scoring is called 'acuracy'; did you .*accuracy",
-        ),
-        ({"scoring": ["accuracy", "f1"]}, SettingError, "one metric's name"),
-    ],
-)
-def test_wrong_settings_are_named(settings, error, words):
-    with pytest.raises(error, match=words):
-        SklearnLearner(GaussianNB(), *IRIS, **settings)
-
-
-def test_wrong_data_are_named():
-    X, y = IRIS
-    with pytest.raises(SettingError, match="y has 149 values, but there are 150 rows"):
-        SklearnLearner(GaussianNB(), X, y[:-1])
-    with pytest.raises(SettingError, match=r"y has a single class, .*0"):
-        SklearnLearner(GaussianNB(), X, np.zeros(150, int))
-    with pytest.raises(SettingError, match="no row is left"):
-        SklearnLearner(GaussianNB(), X[[0, 80]], y[[0, 80]])
-
-
-def test_missing_values_are_the_estimators_affair():
-    X, y = IRIS[0].copy(), IRIS[1]
-    X[::7, 0] = np.nan
-    trees = HistGradientBoostingClassifier(max_leaf_nodes=4, min_samples_leaf=5)
-    assert SklearnLearner(trees, X, y).pull() > 0.5
-    with pytest.raises(ValueError, match="contains NaN"):
-        SklearnLearner(GaussianNB(), X, y).pull()
-
-
-def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    saved = SklearnLearner(SGDClassifier(), *IRIS)
-    saved.pull()
-    saved.save(tmp_path)
-    for other in (
-        SklearnLearner(SGDClassifier(alpha=1), *IRIS),
-        SklearnLearner(SGDClassifier(), *IRIS, validation=KFold(2)),
-    ):
-        with pytest.raises(LearnerError, match=r"the checkpoint is of SGDClassifier\(\) on \[120"):
-            other.load(tmp_path)
+    monkeypatch.setattr(GaussianNB, "partial_fit", noting(GaussianNB.partial_fit))
+    learner = of_iris(GaussianNB(), batch=20, scoring=noting(GaussianNB.score))
+    for skips in (False, True, True):
+        learner.pull()
+        assert seen[-2:] == [("partial_fit", skips), ("score", skips)]
+    assert not get_config()["skip_parameter_validation"]
+    with pytest.raises(ValueError, match="var_smoothing"):
+        of_iris(GaussianNB(var_smoothing=-1)).pull()
 
 
 # --- full trainings ---
@@ -298,7 +215,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     [SVC(), KNeighborsClassifier(), make_pipeline(PCA(2), SVC()), GaussianProcessClassifier()],
 )
 def test_an_estimator_without_a_way_to_grow_is_trained_in_one_step(estimator):
-    learner = SklearnLearner(estimator, *IRIS, random_state=0)
+    learner = of_iris(estimator)
     assert learner.in_one_step and learner.full_steps == 1
     assert learner.pull() > 0.8 and learner.finished
     with pytest.raises(StopIteration):
@@ -319,19 +236,16 @@ def test_an_estimator_without_a_way_to_grow_is_trained_in_one_step(estimator):
     ],
 )
 def test_a_full_training_is_what_the_estimator_declares(estimator, batch, full_steps):
-    assert SklearnLearner(estimator, *IRIS, batch=batch, random_state=0).full_steps == full_steps
+    assert of_iris(estimator, batch=batch).full_steps == full_steps
 
 
 @pytest.mark.parametrize(
     "estimator",
     [MLPClassifier((4,), max_iter=30, random_state=0), GaussianNB(), RandomForestClassifier(20),
-     GradientBoostingClassifier(n_estimators=12), SGDClassifier(max_iter=12, tol=None)],
+     Stages(n_estimators=12), SGDClassifier(max_iter=12, tol=None)],
 )  # fmt: skip
 def test_several_steps_at_once_are_those_one_by_one(estimator):
-    def learner():
-        return SklearnLearner(estimator, *IRIS, batch=None, random_state=0)
-
-    one, many = learner(), learner()
+    one, many = of_iris(estimator), of_iris(estimator)
     scores = [one.pull() for _ in range(9)]
     assert [many.pull(steps=4), many.pull(steps=5)] == [scores[3], scores[8]]
     assert one.steps == many.steps == 9
@@ -340,7 +254,7 @@ def test_several_steps_at_once_are_those_one_by_one(estimator):
 def test_an_epoch_of_a_net_is_an_epoch_of_its_own_fit():
     """By `partial_fit` on all rows: as many epochs as `fit` makes, its own batches, its rule."""
     net = MLPClassifier((6,), max_iter=500, learning_rate_init=0.05, tol=1e-3, random_state=0)
-    learner = SklearnLearner(net, *IRIS, batch=None, random_state=0)
+    learner = of_iris(net)
     learner.train(learner.full_steps)
     assert learner.finished and learner.steps < learner.full_steps
     curve = learner.model.loss_curve_
@@ -355,27 +269,106 @@ def test_an_epoch_of_a_net_is_an_epoch_of_its_own_fit():
                                   "perceptron"])  # fmt: skip
 def test_a_linear_model_has_finished_where_its_own_rule_says_so(loss):
     model = SGDClassifier(loss=loss, learning_rate="constant", eta0=0.001, random_state=0)
-    learner = SklearnLearner(
-        make_pipeline(StandardScaler(), model), *IRIS, batch=None, random_state=0
-    )
+    learner = of_iris(make_pipeline(StandardScaler(), model))
     learner.train(1000)
     assert learner.finished and learner.steps < 200
 
 
 def test_a_solver_that_has_converged_has_finished():
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    learner = SklearnLearner(model, *IRIS, batch=None, random_state=0)
-    scores = [learner.pull(steps=100)]
+    learner = of_iris(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+    assert learner.pull(steps=100) >= 0.9
     with pytest.raises(StopIteration):
         learner.pull(steps=100)
-    assert learner.finished and scores[0] >= 0.9
+    assert learner.finished
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"estimator": SGDClassifier}, LearnerError, r"is a class, .* object: SGDClassifier\(\)"),
+        ({"estimator": 3}, LearnerError, "3 cannot be trained: it has no methods fit and get_pa"),
+        ({"batch": 2.5}, SettingError, "batch=2.5, but batch must be a whole number"),
+        ({"validation": 1.0}, SettingError, r"validation=1.0, but validation must be in \(0, 1\)"),
+        ({"validation": (1, 2, 3)}, SettingError, "a tuple of 3"),
+        ({"validation": (IRIS[0], IRIS[1][:5])}, SettingError, "y_val has 5 values, but there"),
+        ({"validation": (IRIS[0][:0], IRIS[1][:0])}, SettingError, "has no rows"),
+        ({"validation": [([0, 1, 2], [2, 3])]}, SettingError, "row 2 both to train on and"),
+        ({"scoring": "acuracy"}, UnknownName, "no scoring is called 'acuracy'; did you .*accur"),
+        ({"scoring": ["accuracy", "f1"]}, SettingError, "one metric's name"),
+        ({"y": IRIS[1][:-1]}, SettingError, "y has 149 values, but there are 150 rows"),
+        ({"y": np.zeros(150, int)}, SettingError, r"y has a single class, .*0"),
+        ({"X": IRIS[0][[0, 80]], "y": IRIS[1][[0, 80]]}, SettingError, "no row is left"),
+    ],
+)
+def test_wrong_settings_and_data_are_named(settings, error, words):
+    with pytest.raises(error, match=words):
+        SklearnLearner(**{"estimator": GaussianNB(), "X": IRIS[0], "y": IRIS[1]} | settings)
+
+
+def test_missing_values_are_the_estimators_affair():
+    X, y = IRIS[0].copy(), IRIS[1]
+    X[::7, 0] = np.nan
+    assert SklearnLearner(HistGradientBoostingClassifier(**LEAVES), X, y).pull() > 0.5
+    with pytest.raises(ValueError, match="contains NaN"):
+        SklearnLearner(GaussianNB(), X, y).pull()
+
+
+def test_without_scikit_learn_or_skops_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(MissingExtra, match=r"need skops: pip install 'latebloomer\[skops\]'"):
+        skops_learner(GaussianNB())
+    for name in [name for name in sys.modules if name.startswith("latebloomer.integrations")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[sklearn\]'"):
+        import latebloomer.integrations.sklearn  # noqa: F401
+
+
+# --- checkpoints ---
+
+TREE = "sklearn.tree._tree.Tree"
+BINNED_TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+CASES = [
+    (SGDClassifier(), IRIS, None),
+    (MLPClassifier((8,)), IRIS, None),
+    (MLPClassifier((8,), solver="sgd"), IRIS, None),
+    (GaussianNB(var_smoothing=0.01), IRIS, None),
+    (LogisticRegression(), IRIS, None),
+    (make_pipeline(PCA(2), StandardScaler(), SGDClassifier(loss="log_loss")), IRIS, None),
+    (make_pipeline(PCA(2), RandomForestClassifier(max_depth=3)), IRIS, [TREE]),
+    (Stages(subsample=0.7, max_depth=2), IRIS, [TREE]),
+    (RandomForestClassifier(max_depth=3), IRIS, [Tree]),
+    (HistGradientBoostingClassifier(**LEAVES), IRIS, [BINNED_TREE]),
+    (SGDRegressor(), DIABETES, None),
+]
+
+
+def skops_learner(estimator, trusted=None, **settings):
+    return of_iris(estimator, checkpoint_format="skops", trusted=trusted, **settings)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: type(case[0]).__name__)
+@pytest.mark.parametrize("name", ["pickle", "skops"])
+@pytest.mark.filterwarnings("ignore:divide by zero")  # naive Bayes, of a class not yet met
+def test_a_resumed_learner_is_the_same_bit_for_bit(case, name, monkeypatch):
+    estimator, data, trusted = case
+    more = {"checkpoint_format": name, "trusted": trusted if name == "skops" else None}
+    if name == "skops":
+        monkeypatch.setattr(pickle, "dumps", None)
+        monkeypatch.setattr(pickle, "loads", None)
+
+    def learner():
+        return SklearnLearner(estimator, *data, batch=9, validation=2, random_state=0, **more)
+
+    check = check_learner(learner)
+    assert check.saves and check.exact, str(check)
 
 
 def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
-    def learner():
-        return SklearnLearner(SGDClassifier(alpha=0.1), *IRIS, batch=None, random_state=0)
-
-    whole, first, second = learner(), learner(), learner()
+    whole, first, second = (of_iris(SGDClassifier(alpha=0.1)) for _ in range(3))
     whole.train(1000)
     first.train(whole.steps - 2)
     first.save(tmp_path)
@@ -384,53 +377,129 @@ def test_the_rule_to_stop_is_part_of_a_checkpoint(tmp_path):
     assert second.finished and second.steps == whole.steps
 
 
-def test_a_fold_without_rows_held_out_has_no_score():
-    X, y = IRIS
-    settings = TrainingSettings(np.unique(y), 10, 1, 0)
-    parts = [Fold(X, y)], settings, Metrics(lambda *_: 0.0), ModelFormat(), Notes()
-    learner = SklearnLearner.made_of(GaussianNB(), *parts)
-    with pytest.raises(LearnerError, match="no rows are held out: call train"):
-        learner.pull()
+def test_a_checkpoint_is_models_and_json_before_the_first_pull_and_after_it(tmp_path):
+    first, second = (skops_learner(SGDClassifier(), validation=2) for _ in range(2))
+    first.save(tmp_path)
+    second.load(tmp_path)
+    assert second.pull() == first.pull()
+    first.save(tmp_path)
+    files = sorted(file.name for file in tmp_path.iterdir())
+    assert files == ["model-0.skops", "model-1.skops", "sklearn.json"]
+    estimator, rows, folds = json.loads((tmp_path / "sklearn.json").read_text())
+    assert estimator == "SGDClassifier()" and rows == [75, 75]
+    assert [fold["steps"] for fold in folds] == [1, 1]
 
 
-# --- the extra ---
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    of_iris(SGDClassifier()).save(tmp_path)
+    for other in (of_iris(SGDClassifier(alpha=1)), of_iris(SGDClassifier(), validation=KFold(2))):
+        with pytest.raises(LearnerError, match=r"the checkpoint is of SGDClassifier\(\) on \[120"):
+            other.load(tmp_path)
 
 
-def test_races_do_not_load_scikit_learn():
-    code = "import sys, latebloomer.integrations; sys.exit('sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+def test_a_type_that_is_not_trusted_is_named_when_it_is_saved_and_is_not_loaded(tmp_path):
+    forest = RandomForestClassifier(max_depth=2)
+    learner, saved = skops_learner(forest, ["mine.Own"]), skops_learner(forest, [TREE])
+    learner.pull()
+    words = r"holds sklearn.tree._tree.Tree, .* set trusted=\['mine.Own', 'sklearn.tree._tree.Tree"
+    with pytest.raises(LearnerError, match=words):
+        learner.save(tmp_path)
+    saved.pull()
+    saved.save(tmp_path)
+    with pytest.raises(LearnerError, match="which skops does not trust"):
+        skops_learner(forest).load(tmp_path)
 
 
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("latebloomer.integrations")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'latebloomer\[sklearn\]'"):
-        import latebloomer.integrations.sklearn  # noqa: F401
+class Odd(ClassifierMixin, BaseEstimator):
+    """Holds something odd once it is trained."""
+
+    def __init__(self, holds="generator"):
+        self.holds = holds
+
+    def partial_fit(self, X, y, classes=None):
+        self.classes_ = np.unique(y)
+        self.odd_ = (x for x in ()) if self.holds == "generator" else lambda: 3
+        return self
+
+    fit = partial_fit
+
+    def predict(self, X):
+        return np.resize(self.classes_, len(X))
 
 
-class Watching(GaussianNB):
-    """Notes whether its settings would be checked."""
+def test_what_skops_cannot_save_or_load_is_said(tmp_path):
+    trusted = [Odd, f"{__name__}.<lambda>"]
+    learner = skops_learner(Odd("generator"), trusted)
+    learner.pull()
+    with pytest.raises(LearnerError, match=r"skops cannot save Odd \(TypeError: .*generator"):
+        learner.save(tmp_path)
+    learner = skops_learner(Odd("lambda"), trusted)
+    learner.pull()
+    learner.save(tmp_path)
+    with pytest.raises(LearnerError, match=r"skops cannot load the model \(.*<lambda>"):
+        learner.load(tmp_path)
+    (tmp_path / "model-0.skops").write_bytes(b"no archive")
+    with pytest.raises(LearnerError, match=r"skops cannot load the model \(BadZipFile"):
+        learner.load(tmp_path)
+    (tmp_path / "model-0.skops").unlink()
+    with pytest.raises(LearnerError, match=r"reads model-0.skops, but the checkpoint has no such"):
+        learner.load(tmp_path)
 
-    seen: list[bool] = []  # noqa: RUF012
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        self.seen.append(get_config()["skip_parameter_validation"])
-        return super().partial_fit(X, y, classes, sample_weight)
+@pytest.mark.parametrize("saved, other", [("pickle", "skops"), ("skops", "pickle")])
+def test_a_checkpoint_of_the_other_format_is_refused_unopened(saved, other, tmp_path):
+    of_iris(SGDClassifier(), checkpoint_format=saved).save(tmp_path)
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"not to be opened")
+    words = f"={other!r} reads .*saved with .*={saved!r}: continue"
+    with pytest.raises(LearnerError, match=words):
+        of_iris(SGDClassifier(), checkpoint_format=other).load(tmp_path)
 
 
-def test_settings_are_checked_in_the_first_step_and_the_first_score_of_each_model():
-    X, y = load_iris(return_X_y=True)
-    scored, Watching.seen = [], []
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"checkpoint_format": "joblib"}, "'joblib', but checkpoint_format must be 'pickle' or"),
+        ({"checkpoint_format": ["skops"]}, "must be 'pickle' or 'skops'"),
+        ({"trusted": [TREE]}, "without checkpoint_format='skops': a pickle may hold any type"),
+        ({"checkpoint_format": "skops", "trusted": TREE}, "must be a list of types or of their"),
+        ({"checkpoint_format": "skops", "trusted": [3]}, "must be a list of types or of their"),
+    ],
+)
+def test_wrong_formats_are_named(settings, words):
+    with pytest.raises(SettingError, match=words):
+        of_iris(GaussianNB(), **settings)
+    journal = JournalFile("search.db", **settings)
+    with pytest.raises(SettingError, match=words):
+        RaceSearchCV([GaussianNB(), SGDClassifier()], journal=journal).fit(*IRIS)
 
-    def scorer(model, X, y):
-        scored.append(get_config()["skip_parameter_validation"])
-        return model.score(X, y)
 
-    learner = SklearnLearner(Watching(), X, y, batch=20, scoring=scorer, random_state=0)
-    for _ in range(3):
-        learner.pull()
-    assert Watching.seen == scored == [False, True, True]
-    assert not get_config()["skip_parameter_validation"]
-    with pytest.raises(ValueError, match="var_smoothing"):
-        SklearnLearner(GaussianNB(var_smoothing=-1), X, y, random_state=0).pull()
+@pytest.mark.parametrize("name", ["pickle", "skops"])
+def test_a_search_goes_on_from_its_checkpoints(name, tmp_path, monkeypatch):
+    models = {"net": MLPClassifier((8,)), "forest": RandomForestClassifier(max_depth=2)}
+    trusted = [TREE] if name == "skops" else None
+    journal = JournalFile(tmp_path / "search.db", checkpoint_format=name, trusted=trusted)
+    asked = {"budget": 12, "random_state": 0, "refit": False, "journal": journal}
+    first = RaceSearchCV(models, **asked).fit(*IRIS)
+    loaded = []
+    monkeypatch.setattr(SklearnLearner, "pull", lambda self: pytest.fail("it was trained again"))
+    monkeypatch.setattr(
+        SklearnLearner, "load", lambda self, folder, load=SklearnLearner.load: (
+            loaded.append(sorted(path.suffix for path in folder.iterdir())), load(self, folder)
+        )
+    )  # fmt: skip
+    again = RaceSearchCV(models, **asked).fit(*IRIS)
+    assert np.array_equal(again.predict_proba(IRIS[0]), first.predict_proba(IRIS[0]))
+    assert loaded == [[".json", f".{name}"]]
+
+
+def test_in_a_race_what_is_not_trusted_is_a_warning_and_is_trained_again(tmp_path):
+    given = {
+        "forest": lambda: skops_learner(RandomForestClassifier(max_depth=2)),
+        "bayes": lambda: skops_learner(GaussianNB()),
+    }
+    file = tmp_path / "race.db"
+    first = race(given, 12, journal=file, progress=False, runner=LocalRunner(checkpoint_every=2))
+    assert any("could not be saved" in text and TREE in text for text in map(str, first.warnings))
+    again = resume(file, given, progress=False)
+    assert (again.name, again.score) == (first.name, first.score)

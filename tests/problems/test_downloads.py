@@ -15,9 +15,11 @@ from typer.testing import CliRunner
 
 from latebloomer.cli import app
 from latebloomer.errors import CurveError
-from latebloomer.problems import downloads, problem
-from latebloomer.problems.downloads import (
+from latebloomer.problems import problem, recorded
+from latebloomer.problems.recorded import (
     COLUMNS,
+    DATA,
+    IMDB_FILE,
     LCDB_ARCHIVE,
     LCDB_FILE,
     LCDB_TABLE,
@@ -25,7 +27,6 @@ from latebloomer.problems.downloads import (
     fetch_with_pip,
     made_smaller,
 )
-from latebloomer.problems.paper_settings import DATA, IMDB_FILE
 
 
 @pytest.fixture
@@ -63,8 +64,8 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
     files, address = served
     original = problem("imdb")
     for name, curve in zip(original.names, original.curves, strict=True):
-        files[downloads.IMDB_FILES[name]] = as_npy(curve)
-    file = downloads.download_imdb(tmp_path, source=address)
+        files[recorded.IMDB_FILES[name]] = as_npy(curve)
+    file = recorded.download_imdb(tmp_path, source=address)
     assert file == tmp_path / IMDB_FILE
     monkeypatch.setenv(DATA, str(tmp_path))
     found = problem("imdb")
@@ -74,10 +75,10 @@ def test_the_right_curves_are_kept_and_used(served, tmp_path, monkeypatch):
 
 def test_other_curves_are_refused_and_nothing_is_written(served, tmp_path):
     files, address = served
-    for file in downloads.IMDB_FILES.values():
+    for file in recorded.IMDB_FILES.values():
         files[file] = as_npy(np.zeros(50_000))
     with pytest.raises(CurveError, match=r"not the paper's curves: .* nothing was written"):
-        downloads.download_imdb(tmp_path, source=address)
+        recorded.download_imdb(tmp_path, source=address)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,9 +86,9 @@ def test_other_curves_are_refused_and_nothing_is_written(served, tmp_path):
 def test_a_missing_or_broken_file_is_named(served, tmp_path, content):
     files, address = served
     if content is not None:
-        files[downloads.IMDB_FILES["NN112"]] = content
+        files[recorded.IMDB_FILES["NN112"]] = content
     with pytest.raises(CurveError, match=r"NN: \(1, 1, 2\)_avg.npy could not be read"):
-        downloads.download_imdb(tmp_path, source=address)
+        recorded.download_imdb(tmp_path, source=address)
 
 
 def test_an_unknown_data_set_is_one_line(tmp_path):
@@ -100,7 +101,7 @@ def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     def refuse(folder):
         raise CurveError("no")
 
-    monkeypatch.setattr(downloads, "download_lcdb", refuse)
+    monkeypatch.setattr(recorded, "download_lcdb", refuse)
     ran = CliRunner().invoke(app, ["download", "lcdb", str(tmp_path)])
     assert ran.exit_code == 2
     assert ran.stderr == "fetching lcdb==0.1.0 from PyPI, 68 MB\nCurveError: no\n"

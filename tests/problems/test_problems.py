@@ -9,7 +9,6 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numba
 import numpy as np
@@ -43,12 +42,12 @@ from latebloomer.problems import (
     random_problem,
 )
 from latebloomer.problems import noise as noise_module
-from latebloomer.problems.paper_settings import DATA, IMDB_FILE
+from latebloomer.problems.recorded import DATA, IMDB_FILE
 
 FALSE_ALARMS = 1e-6  # of each statistical test
 
 
-def data_file(*parts: str) -> Path:
+def data_file(*parts):
     folder = os.environ.get(DATA)
     if not folder:
         pytest.skip(f"{DATA} is not set: it names the folder that holds {'/'.join(parts)}")
@@ -61,7 +60,7 @@ def data_file(*parts: str) -> Path:
 # The paper's settings.
 
 
-def test_in_setting_a_the_best_arm_changes_at_70_and_188() -> None:
+def test_in_setting_a_the_best_arm_changes_at_70_and_188():
     # 188 is an exact tie, which the lower index wins
     a = paper_a()
     assert a.changes(3200) == ((1, 2), (70, 1), (188, 0))
@@ -69,19 +68,16 @@ def test_in_setting_a_the_best_arm_changes_at_70_and_188() -> None:
     assert a.gaps(188)[1] == pytest.approx(0, abs=1e-15)
 
 
-def test_in_setting_b_the_best_arm_changes_at_108_and_280() -> None:
+def test_the_settings_have_the_papers_noise():
     # 0.004 n = 0.47 n / (n + 10) at n = 107.5; n / 400 = 0.7 at n = 280
     assert paper_b().changes(3200) == ((1, 1), (108, 2), (280, 0))
-
-
-def test_the_settings_have_the_papers_noise() -> None:
     for setting in (paper_a(), paper_b()):
         assert setting.noise == Gaussian(0.01)
         assert setting.check(3200).assumption_1
 
 
 @pytest.mark.parametrize(("name", "figure"), [("paper-a", "exp1_arms"), ("paper-b", "exp2_arms")])
-def test_curves_are_those_of_the_published_figures(name: str, figure: str) -> None:
+def test_curves_are_those_of_the_published_figures(name, figure):
     with data_file("reference", "figures", f"{figure}.csv").open() as file:
         rows = list(csv.DictReader(file))
     means = problem(name).means(1 + int(max(float(row["T"]) for row in rows)))
@@ -91,7 +87,7 @@ def test_curves_are_those_of_the_published_figures(name: str, figure: str) -> No
             assert means[arm, n - 1] == pytest.approx(float(row["mean"]), abs=1e-12)
 
 
-def test_imdb_holds_the_seven_recorded_curves() -> None:
+def test_imdb_holds_the_seven_recorded_curves():
     data_file(*IMDB_FILE.parts)
     imdb = problem("imdb")
     assert imdb.names == ("NN112", "NN1", "NN2", "NN22", "NN222", "OGD", "LR")
@@ -102,9 +98,7 @@ def test_imdb_holds_the_seven_recorded_curves() -> None:
         imdb.means(50_001)
 
 
-def test_imdb_says_what_to_set_and_where_to_find_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_imdb_says_what_to_set_and_where_to_find_it(monkeypatch, tmp_path):
     monkeypatch.delenv(DATA, raising=False)
     with pytest.raises(CurveError, match=f"{DATA} is not set: .*2b49e82.*imdb_curves.npz"):
         problem("imdb")
@@ -112,19 +106,13 @@ def test_imdb_says_what_to_set_and_where_to_find_it(
     told = r"there is no .*imdb_curves.npz: .latebloomer download imdb"
     with pytest.raises(CurveError, match=told):
         problem("imdb")
-
-
-def test_other_curves_under_the_name_of_imdb_are_noticed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
     (tmp_path / IMDB_FILE).parent.mkdir()
     np.savez(tmp_path / IMDB_FILE, one=np.ones(3), two=np.ones(3))
-    monkeypatch.setenv(DATA, str(tmp_path))
     with pytest.raises(CurveError, match="these are not the paper's curves"):
         problem("imdb")
 
 
-def test_the_lower_bound_instances_differ_only_beyond_the_cap() -> None:
+def test_the_lower_bound_instances_differ_only_beyond_the_cap():
     beta, gap = 2.0, 0.1
     cap = ((0.5 + gap) / (2 * gap)) ** (1 / (beta - 1))  # [Mussi24, Thm 3, proof]: n* = 3
     base, other = lower_bound([gap] * 8, beta), lower_bound([gap] * 8, beta, winner=3)
@@ -150,13 +138,13 @@ names = st.builds(
 
 @given(names)
 @settings(max_examples=150)
-def test_random_instances_rise_and_are_concave(name: str) -> None:
+def test_random_instances_rise_and_are_concave(name):
     report = problem(name).check(2000)
     assert report.assumption_1, report
 
 
 @given(st.integers(0, 2**32))
-def test_s_shaped_instances_rise_but_are_not_concave(seed: int) -> None:
+def test_s_shaped_instances_rise_but_are_not_concave(seed):
     report = random_problem("sshaped", arms=4, seed=seed).check(2000)
     assert set(report.falls) == {None}
     assert None not in report.bends_up
@@ -164,12 +152,12 @@ def test_s_shaped_instances_rise_but_are_not_concave(seed: int) -> None:
 
 
 @given(st.sampled_from([*rising, "sshaped"]), st.integers(0, 2**32))
-def test_random_means_are_probabilities(family: str, seed: int) -> None:
+def test_random_means_are_probabilities(family, seed):
     means = random_problem(family, arms=3, seed=seed, noise=Bernoulli()).means(500)
     assert means.min() >= 0 and means.max() <= 1
 
 
-def test_a_random_instance_is_a_function_of_its_name() -> None:
+def test_a_random_instance_is_a_function_of_its_name():
     name = "random:exponential:K=10:seed=3"
     assert np.array_equal(problem(name).means(50), problem(name).means(50))
     assert problem(name).arms == 10 and problem(name).label == name
@@ -190,94 +178,105 @@ CURVES = [
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=lambda curve: type(curve).__name__)
-def test_curves_give_the_same_one_by_one_and_all_at_once(curve: problems.Curve) -> None:
+def test_curves_give_the_same_one_by_one_and_all_at_once(curve):
     pulls = np.arange(1, 300)
     assert np.allclose(curve(pulls), [curve(int(n)) for n in pulls], rtol=1e-14)
 
 
-def test_curves_match_their_formulas() -> None:
+def test_curves_match_their_formulas():
     b, c, psi, n = 10, 0.88, 1.5, 7
     assert PaperF(b, c, psi)(n) == pytest.approx(c * (1 - b / (b ** (1 / psi) + n) ** psi))
     assert Exponential(0.9, 30, 0.1)(n) == pytest.approx(0.1 + 0.8 * (1 - math.exp(-n / 30)))
     assert SShaped(0.8, 5, 10, 0.2)(n) == pytest.approx(0.2 + 0.6 / (1 + math.exp(-0.2)))
     assert np.all(np.isfinite(SShaped(0.8, 1e6, 1e-3)([1, 10**9])))
-
-
-def test_the_papers_family_with_b_0_is_its_limit_from_the_first_pull_on() -> None:
-    """App. G has b in [0, infinity). At n = 0 it is 0 / 0 then, and 0 for every other b."""
+    # App. G has b in [0, infinity). At n = 0 it is 0 / 0 then, and 0 for every other b.
     assert PaperF(b=0, c=0.88, psi=0.5)([0, 1, 2, 100]).tolist() == [0, 0.88, 0.88, 0.88]
     assert PaperF(b=1e-12, c=0.88)([0, 1]).tolist() == pytest.approx([0, 0.88])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PaperF(-1, 1), "b=-1, but b must be at least 0"),
-        (lambda: PaperF(1, -1), "c=-1, but c must be at least 0"),
-        (lambda: PaperF(1, 1, 0), "psi=0, but psi must be above 0"),
-        (lambda: PaperF("1", 1), "b='1', but b must be a number"),  # type: ignore[arg-type]
-        (lambda: Exponential(math.nan, 1), "limit=nan, but limit must be finite"),
-        (lambda: Exponential(0.5, -1), "tau=-1, but tau must be above 0"),
+REFUSED = [
+    *((SettingError, make, message) for make, message in [
+        (lambda: PaperF(-1, 1), r"b=-1, but b must be in \[0, inf\)"),
+        (lambda: PaperF(1, 1, 0), r"psi=0, but psi must be in \(0, inf\)"),
+        (lambda: PaperF("1", 1), "b='1', but b must be a number"),
+        (lambda: Exponential(math.nan, 1), "limit=nan, but limit must be in"),
+        (lambda: Exponential(0.5, -1), "tau=-1, but tau must be in"),
         (lambda: Exponential(0.1, 5, 0.2), "limit=0.1, but limit must be at least start=0.2"),
-        (lambda: PowerLaw(1, -0.1, 1), "drop=-0.1, but drop must be at least 0"),
-        (lambda: PowerLaw(1, 0.1, 0), "rate=0, but rate must be above 0"),
-        (lambda: PiecewiseLinear(()), "at least one"),
+        (lambda: PowerLaw(1, -0.1, 1), "drop=-0.1, but drop must be in"),
+        (lambda: PiecewiseLinear(()), "one or more finite"),
         (lambda: PiecewiseLinear(((2, 0.1), (1, 0.2))), "in order of n"),
-        (lambda: PiecewiseLinear(((2, math.inf),)), "must be finite"),
-        (lambda: Stationary(math.inf), "mean=inf, but mean must be finite"),
-        (lambda: SShaped(1, 50, 0), "width=0, but width must be above 0"),
-        (lambda: LowerBound(1), "beta=1, but beta must be above 1"),
-        (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 1/2\]"),
+        (lambda: PiecewiseLinear(((2, math.inf),)), "one or more finite"),
+        (lambda: Stationary(math.inf), "mean=inf, but mean must be in"),
+        (lambda: SShaped(1, 50, 0), "width=0, but width must be in"),
+        (lambda: LowerBound(1), r"beta=1, but beta must be in \(1, inf\)"),
+        (lambda: LowerBound(2, 0.6), r"gap=0.6, but gap must be in \[0, 0.5\]"),
         (lambda: lower_bound([0.1], 2, winner=2), r"winner=2, but winner must be in 1\.\.1"),
-        (lambda: one_riser(arms=1), "K=1, but K must be an integer >= 2"),
-        (lambda: one_riser(arms=9, budget=8), "T=8, but T must be an integer >= 9"),
-        (lambda: random_problem("F", arms=1), "K=1, but K must be an integer >= 2"),
+        (lambda: one_riser(arms=1), "K=1, but K must be at least 2"),
+        (lambda: one_riser(arms=9, budget=8), "T=8, but T must be at least 9"),
         (lambda: random_problem("F", seed=-1), "seed=-1, but seed must be"),
         (lambda: Gaussian(-1), "sd=-1, but sd must be finite and at least 0"),
-        (lambda: Gaussian("loud"), "sd='loud', but sd must be a number, or one per arm"),  # type: ignore[arg-type]
+        (lambda: Gaussian("loud"), "sd='loud', but sd must be a number, or one per arm"),
         (lambda: StudentT(1, 0.1), "df=1, but df must be above 1"),
         (lambda: Problem(np.ones((2, 3)), (0.1, 0.2, 0.3)), "one for each of 2 arms"),
         (lambda: Problem(np.ones((2, 3)), names=["a"]), "one for each of 2 arms"),
         (lambda: Problem(np.ones((2, 3)), names=["a", "a"]), "all different"),
-        (lambda: paper_a().means(0), "budget=0, but budget must be an integer >= 1"),
-        (lambda: paper_a().best(1.5), "horizon=1.5, but horizon must be"),  # type: ignore[arg-type]
+        (lambda: paper_a().means(0), "budget=0, but budget must be at least 1"),
+        (lambda: paper_a().best(1.5), "horizon=1.5, but horizon must be"),
         (lambda: paper_a().check(100, c=0), "c=0, but c must be in"),
         (lambda: paper_a().check(100, beta=1), "beta=1, but beta must be in"),
-    ],
-)  # fmt: skip
-def test_settings_outside_their_range_are_refused(make: object, message: str) -> None:
-    with pytest.raises(SettingError, match=message):
-        make()  # type: ignore[operator]
-
-
-# Problems.
-
-
-@pytest.mark.parametrize(
-    ("curves", "message"),
-    [
+        (lambda: problem("paper-a:loud"), "'loud' in 'paper-a:loud', but a setting is key=value"),
+        (lambda: problem("paper-a:sigma=1:noise=none"), "both sigma and noise are given"),
+        (lambda: problem("random:F:K=2.5"), "K=2.5, but K must be a whole number"),
+        (lambda: problem(7), "problem=7, but problem must be a Problem or a name"),
+    ]),
+    *((CurveError, partial(Problem, curves), message) for curves, message in [
         (np.ones((1, 5)), "1 arm, but a problem needs at least 2"),
-        ([], "0 arm"),
         ([[0.1, 0.2], [0.1]], "unequal length: 'arm 0' ends at pull 2, 'arm 1' ends at pull 1"),
         ([[0.1, 0.2], [0.1, math.nan]], "arm 'arm 1' is nan at pull 2"),
         ([0.1, 0.2], r"'arm 0' has shape \(\), but a curve is a list"),
         (np.ones((2, 0)), "the curves are empty"),
         ([Stationary(1), [0.1]], "give numbers, or one function per arm"),
         (None, "curves=None, but they must be a table"),
-    ],
+    ]),
+    *((UnknownName, partial(problem, name), message) for name, message in [
+        ("paper-c", "no problem is called 'paper-c'; did you mean 'paper-"),
+        ("random", "no problem is called 'random'"),
+        ("random:exponental", "no family of curves is called 'exponental'; did you mean 'expon"),
+        ("random:F:k=3", "no setting of random:F is called 'k'"),
+        ("paper-a:sgma=1", "no setting of paper-a is called 'sgma'; did you mean 'sigma'"),
+        ("paper-a:noise=bernouli", "no noise is called 'bernouli'; did you mean 'bernoulli'"),
+        ("gone.csv:K=3", r"no setting of gone.csv is called 'K'"),
+    ]),
+    (CurveError, lambda: Problem([Stationary(0.5), lambda n: 1.0]).means(5),
+     "'arm 1' must return one finite mean for each pull"),
+    (CurveError, lambda: Problem([Stationary(0.5), lambda n: n / 0.0 * 0]).means(5), "one finite"),
+    (CurveError, lambda: problem("gone.csv"), r"gone.csv: there is no such file"),
+    (UnknownName, lambda: problems.load("a.cvs"), r"no layout of curves is called '.cvs'; did"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered")
+@pytest.mark.parametrize(("error", "make", "message"), REFUSED, ids=[case[2] for case in REFUSED])
+def test_what_makes_no_sense_is_refused(error, make, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("module", "use"),
+    [("matplotlib.pyplot", lambda _: paper_a().plot(10)), ("pyarrow.parquet", problems.load)],
 )
-def test_curves_that_cannot_be_used_are_refused(curves: object, message: str) -> None:
-    with pytest.raises(CurveError, match=message):
-        Problem(curves)
+def test_what_is_not_installed_is_named(module, use, monkeypatch, tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=f"need {module.partition('.')[0]}: pip install"):
+        use(tmp_path / "a.parquet")
 
 
-def test_a_function_that_gives_no_finite_mean_is_refused() -> None:
-    for bad in (lambda n: 1.0, lambda n: np.where(np.asarray(n) > 3, np.nan, 1.0)):
-        with pytest.raises(CurveError, match="'arm 1' must return one finite mean for each pull"):
-            Problem([Stationary(0.5), bad]).means(5)
+# Problems.
 
 
-def test_a_table_cannot_be_changed_behind_the_problems_back() -> None:
+def test_a_table_cannot_be_changed_behind_the_problems_back():
     table = np.ones((2, 3))
     given = Problem(table)
     table[0, 0] = 7
@@ -286,7 +285,7 @@ def test_a_table_cannot_be_changed_behind_the_problems_back() -> None:
         given.curves[0, 0] = 7
 
 
-def test_recorded_curves_end_where_they_end() -> None:
+def test_recorded_curves_end_where_they_end():
     short = Problem(np.ones((2, 3)), label="mine")
     assert short.length == 3 and paper_a().length is None
     for ask in (short.means, short.best, short.gaps, short.check, short.plot):
@@ -295,7 +294,7 @@ def test_recorded_curves_end_where_they_end() -> None:
 
 
 @given(st.integers(2, 5), st.integers(1, 30), st.integers(0, 2**32))
-def test_changes_tell_the_best_arm_at_every_horizon(arms: int, budget: int, seed: int) -> None:
+def test_changes_tell_the_best_arm_at_every_horizon(arms, budget, seed):
     given_ = Problem(np.random.default_rng(seed).integers(0, 4, (arms, budget)))
     told = np.zeros(budget, int)
     for horizon, arm in given_.changes(budget):
@@ -306,8 +305,8 @@ def test_changes_tell_the_best_arm_at_every_horizon(arms: int, budget: int, seed
 
 
 def test_however_many_arms_there_are_a_curve_is_evaluated_at_many_pulls_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Claim: with blocks of 64 means, curves of 640 pulls are called 10 times, or twice that.
 
     With 64 arms it was once more 64 times as often, at one pull each: 10,000 arms took minutes.
@@ -315,7 +314,7 @@ def test_however_many_arms_there_are_a_curve_is_evaluated_at_many_pulls_at_once(
     monkeypatch.setattr(sys.modules[Problem.__module__], "BLOCK", 64)
     calls = [0] * 64
 
-    def curve(arm: int, n: Any) -> Any:
+    def curve(arm, n):
         calls[arm] += 1
         return (arm + 1) * np.asarray(n)
 
@@ -324,7 +323,7 @@ def test_however_many_arms_there_are_a_curve_is_evaluated_at_many_pulls_at_once(
     assert max(calls) <= 20
 
 
-def test_a_report_says_what_is_broken_and_where() -> None:
+def test_a_report_says_what_is_broken_and_where():
     curves = [[0.1, 0.3, 0.2, 0.2], [0.0, 0.1, 0.2, 0.4]]
     report = Problem(curves, names=["dips", "bends"]).check(4)
     assert report.falls == (2, None) and report.bends_up == (2, 2)
@@ -333,7 +332,7 @@ def test_a_report_says_what_is_broken_and_where() -> None:
     assert "best arm by horizon: dips from 1, bends from 4" in str(report)
 
 
-def test_a_report_gives_the_tight_constants_of_assumption_2() -> None:
+def test_a_report_gives_the_tight_constants_of_assumption_2():
     curve = [0.0, 0.5, 0.75]  # increments 0.5 = 0.5 * 1^-beta and 0.25 = 2^-2
     report = Problem([curve, curve[::-1]]).check(3, c=1.0, beta=2)
     assert (report.largest_beta, report.smallest_c) == (2.0, 1.0)
@@ -343,14 +342,11 @@ def test_a_report_gives_the_tight_constants_of_assumption_2() -> None:
     assert "c = 0.4 is below the first increment" in str(steep)
     flat = Problem([Stationary(0.1), Stationary(0.2)]).check(50)
     assert flat.largest_beta == math.inf and flat.smallest_c == 0
-
-
-def test_long_reports_are_cut(rng: np.random.Generator) -> None:
-    text = str(Problem(rng.random((40, 500))).check(500))
+    text = str(Problem(np.random.default_rng(0).random((40, 500))).check(500))
     assert "more)" in text and len(text) < 3000
 
 
-def test_a_plot_has_a_line_per_arm() -> None:
+def test_a_plot_has_a_line_per_arm():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     figure, ax = pyplot.subplots()
     assert paper_a().plot(300, ax) is ax
@@ -359,13 +355,7 @@ def test_a_plot_has_a_line_per_arm() -> None:
     pyplot.close(figure)
 
 
-def test_plots_without_matplotlib_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtra, match=r"plots need matplotlib: pip install"):
-        paper_a().plot(10)
-
-
-def test_a_problem_draws_what_the_kernel_draws() -> None:
+def test_a_problem_draws_what_the_kernel_draws():
     mine = Problem(np.array([[0.1, 0.2], [0.3, 0.4]]), (0.5, 2.0))
     expected = noise_module.draw(mine.noise.kind, 2.0, 0.0, 0.4, seed=-1, run=7, arm=1, pull=1)
     assert mine.draw(arm=1, pull=2, seed=2**64 - 1, run=7) == expected
@@ -390,19 +380,19 @@ variates = lower(noise_module.variates, cpu_jit())
 
 
 @numba.njit
-def many(draw, count, kind, scale, shape, mean, seed):  # type: ignore[no-untyped-def]
+def many(draw, count, kind, scale, shape, mean, seed):
     out = np.empty(count)
     for pull in range(count):
         out[pull] = draw(kind, scale, shape, mean, seed, 0, 0, pull)
     return out
 
 
-def sample(noise: problems.Noise, mean: float, seed: int, count: int = 200_000) -> np.ndarray:
+def sample(noise, mean, seed, count=200_000):
     return many(draw, count, noise.kind, noise.scales(1)[0], noise.shape, mean, seed)
 
 
 @pytest.mark.parametrize("case", KINDS)
-def test_rewards_follow_the_stated_law(case: str, seed: int) -> None:
+def test_rewards_follow_the_stated_law(case, seed):
     noise, mean, law = KINDS[case]
     rewards = sample(noise, mean, seed)
     assert stats.kstest(rewards, law.cdf).pvalue > FALSE_ALARMS / 4
@@ -414,15 +404,13 @@ def test_rewards_follow_the_stated_law(case: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-4, 0.3, 1.0])
-def test_bernoulli_rewards_are_ones_with_the_probability_of_the_mean(
-    mean: float, seed: int
-) -> None:
+def test_bernoulli_rewards_are_ones_with_the_probability_of_the_mean(mean, seed):
     rewards = sample(Bernoulli(), mean, seed)
     assert set(np.unique(rewards)) <= {0.0, 1.0}
     assert stats.binomtest(int(rewards.sum()), len(rewards), mean).pvalue > FALSE_ALARMS
 
 
-def test_bernoulli_means_outside_0_to_1_are_refused() -> None:
+def test_bernoulli_means_outside_0_to_1_are_refused():
     with pytest.raises(CurveError, match=r"means from 0 to 1.5 with Bernoulli noise"):
         Problem([[0.0, 1.0], [0.5, 1.5]], Bernoulli())
     grows = Problem([Exponential(1.5, 10), Stationary(0.5)], Bernoulli())
@@ -431,12 +419,7 @@ def test_bernoulli_means_outside_0_to_1_are_refused() -> None:
         grows.means(20)
 
 
-def test_without_noise_a_reward_is_its_mean() -> None:
-    quiet = Problem([Stationary(0.1), PowerLaw(0.9, 0.3, 0.7)])
-    assert [quiet.draw(1, n) for n in (1, 2, 3)] == quiet.means(3)[1].tolist()
-
-
-def test_noise_knows_its_sub_gaussian_constant() -> None:
+def test_noise_knows_its_sub_gaussian_constant():
     assert Gaussian((0.1, 0.2)).sigma(2).tolist() == [0.1, 0.2]
     assert Bernoulli().sigma(2).tolist() == [0.5, 0.5]
     assert Uniform(0.3).sigma(1).tolist() == [0.3]
@@ -455,9 +438,7 @@ addresses = st.tuples(
 @kinds
 @given(addresses, st.floats(0, 1))
 @settings(max_examples=50)
-def test_python_and_compiled_rewards_are_the_same(
-    noise: problems.Noise, address: tuple[int, int, int, int], mean: float
-) -> None:
+def test_python_and_compiled_rewards_are_the_same(noise, address, mean):
     arguments = (noise.kind, 0.3, noise.shape, mean, *address)
     exact = 1e-12 if isinstance(noise, StudentT) else 0  # libm's log and cos
     python, compiled = noise_module.draw(*arguments), draw(*arguments)
@@ -465,7 +446,7 @@ def test_python_and_compiled_rewards_are_the_same(
 
 
 @kinds
-def test_batches_hold_the_single_variates(noise: problems.Noise) -> None:
+def test_batches_hold_the_single_variates(noise):
     out, again = np.empty(21), np.empty(21)
     variates(out, noise.kind, noise.shape, 5, 6, 7, 8)
     noise_module.variates(again, noise.kind, noise.shape, 5, 6, 7, 8)
@@ -474,7 +455,7 @@ def test_batches_hold_the_single_variates(noise: problems.Noise) -> None:
     assert out == pytest.approx(single, rel=1e-12)
 
 
-def test_different_kinds_and_addresses_are_different_luck() -> None:
+def test_different_kinds_and_addresses_are_different_luck():
     rewards = {
         (noise.kind, seed, run, arm, pull): draw(
             noise.kind, 0.3, noise.shape, 0.0, seed, run, arm, pull
@@ -488,38 +469,7 @@ def test_different_kinds_and_addresses_are_different_luck() -> None:
 # Names.
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("paper-c", "no problem is called 'paper-c'; did you mean 'paper-"),
-        ("random", "no problem is called 'random'"),
-        ("random:exponental", "no family of curves is called 'exponental'; did you mean 'expon"),
-        ("random:F:k=3", "no setting of random:F is called 'k'"),
-        ("paper-a:sgma=1", "no setting of paper-a is called 'sgma'; did you mean 'sigma'"),
-        ("paper-a:noise=bernouli", "no noise is called 'bernouli'; did you mean 'bernoulli'"),
-    ],
-)
-def test_unknown_names_come_with_near_ones(name: str, message: str) -> None:
-    with pytest.raises(UnknownName, match=message):
-        problem(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("paper-a:loud", "'loud' in 'paper-a:loud', but a setting is key=value"),
-        ("paper-a:sigma=loud", "sd='loud', but sd must be a number"),
-        ("paper-a:sigma=1:noise=none", "both sigma and noise are given"),
-        ("random:F:K=2.5", "K=2.5, but K must be an integer"),
-        (7, "problem=7, but problem must be a Problem or a name"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(name: str, message: str) -> None:
-    with pytest.raises(SettingError, match=message):
-        problem(name)
-
-
-def test_names_and_settings_mean_what_they_say() -> None:
+def test_names_and_settings_mean_what_they_say():
     assert problem("paper-a:sigma=0.5").noise == Gaussian(0.5)
     assert problem("paper-b:noise=none").noise == Noiseless()
     assert problem("random:f:K=3:seed=1:sigma=0.2").noise == Gaussian(0.2)
@@ -528,12 +478,8 @@ def test_names_and_settings_mean_what_they_say() -> None:
     mine = paper_a()
     assert problem(mine) is mine
     assert problem("paper-a").label == "paper-a"
-
-
-def test_every_known_name_makes_a_problem() -> None:
-    for name in problems.known_problems():
-        if name != "imdb":
-            assert problem(name).means(10).shape[1] == 10
+    for name in {*problems.known_problems()} - {"imdb"}:
+        assert problem(name).means(10).shape[1] == 10
 
 
 # Recorded curves.
@@ -541,138 +487,73 @@ def test_every_known_name_makes_a_problem() -> None:
 MEANS = np.array([[0.1, 0.2, 0.25], [0.3, 0.3, 0.3]])
 
 
-def write(path: Path) -> Path:
-    if path.suffix == ".npz":
-        np.savez(path, flat=MEANS[1], late=MEANS[0], order=np.array(["late", "flat"]))
-    elif path.suffix == ".csv":
-        rows = [["pull", "late", "flat"], *([n + 1, *MEANS[:, n]] for n in range(3))]
-        path.write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
-    else:
-        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pa.table({"late": MEANS[0], "flat": MEANS[1]}), path)
-    return path
+FILES = {
+    ".npz": {"flat": MEANS[1], "late": MEANS[0], "order": np.array(["late", "flat"])},
+    ".csv": "pull,late,flat\n1,0.1,0.3\n2,0.2,0.3\n3,0.25,0.3\n",
+    ".parquet": {"late": MEANS[0], "flat": MEANS[1]},
+}
 
 
-@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
-def test_curves_survive_the_way_through_a_file(tmp_path: Path, ending: str) -> None:
-    file = write(tmp_path / f"curves{ending}")
+@pytest.mark.parametrize("ending", FILES)
+def test_curves_survive_the_way_through_a_file(tmp_path, ending):
+    file = tmp_path / f"curves{ending}"
+    save(file, FILES[ending])
     loaded = problem(f"{file}:sigma=0.25")
     assert loaded.names == ("late", "flat") and loaded.length == 3
     assert np.array_equal(loaded.means(3), MEANS)
     assert loaded.noise == Gaussian(0.25) and problems.load(file).noise == Noiseless()
 
 
-def test_an_npz_may_hold_one_table(tmp_path: Path) -> None:
+def test_an_npz_may_hold_one_table(tmp_path):
     np.savez(tmp_path / "a.npz", curves=MEANS, names=np.array(["late", "flat"]))
     np.savez(tmp_path / "b.npz", curves=MEANS)
     assert problems.load(tmp_path / "a.npz").names == ("late", "flat")
     assert problems.load(tmp_path / "b.npz").names == ("arm 0", "arm 1")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n3,nan\n", "arm 'b' is nan at pull 2"),
-        ("a,b\n1,2\n,3\n4,5\n", "arm 'a' is nan at pull 2"),
-        ("a,b\n1,2\n3,\n", "unequal length: 'a' ends at pull 2, 'b' ends at pull 1"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 cells for 2 columns"),
-        ("a,b\n1,two\n", "'two' of 'b' at pull 1 is not a number"),
-        ("a\n1\n2\n", "1 arm, but a problem needs at least 2"),
-        ("pull,a\n1,2\n", "1 arm, but a problem needs at least 2"),
-        ("pull,a,b\n0,2,3\n1,3,4\n", "the column 'pull' must count 1, 2"),
-        (
-            "a,Step,b\n0,2,3\n1,2,4\n",
-            "the column 'Step' numbers the rows, so its numbers must rise",
-        ),
-        (",a\n0,1\n1,2\n", "1 arm"),
-        ("a,a\n1,2\n", "two columns of its header have the same name"),
-        ("a,b\n", "the curves are empty"),
-        ("", "0 arm"),
-    ],
-)
-def test_a_bad_csv_is_named_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "bad.csv"
-    file.write_text(text)
-    with pytest.raises(CurveError, match=f"bad.csv: .*{message}"):
-        problems.load(file)
+def save(file, content):
+    """Text and bytes as they are; columns in the layout of the file's name."""
+    if isinstance(content, bytes | str):
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    elif file.suffix == ".npz":
+        np.savez(file, **content)
+    else:
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pa.table(content), file)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "message"),
+    ("ending", "content", "message"),
     [
-        ({"a": MEANS[0]}, "1 arm"),
-        ({"a": MEANS[0], "b": MEANS[1, :2]}, "'a' ends at pull 3, 'b' ends at pull 2"),
-        ({"a": MEANS, "b": MEANS}, "2 runs of each arm, but a problem has one curve of each"),
-        ({"a": MEANS, "b": MEANS[:1]}, "every arm must have as many runs"),
-        ({"a": MEANS, "b": MEANS[0]}, "every arm must have as many runs"),
-        ({"a": MEANS[None], "b": MEANS[None]}, r"arm 'a' has shape \(1, 2, 3\)"),
-        ({"a": MEANS[0], "b": np.array(["x", "y", "z"])}, "something other than numbers"),
-        ({"a": MEANS[0], "order": np.array(["a", "b"])}, "its `order` names 'b'"),
-        ({"curves": MEANS[0]}, r"`curves` has shape \(3,\)"),
-        ({"curves": MEANS, "names": np.array(["a"])}, "`names` must hold 2 different names"),
-        ({"a": MEANS[0], "b": np.array([1, None, 2])}, "not an .npz of plain arrays"),
+        (".csv", "a,b\n1,2\n3,nan\n", "arm 'b' is nan at pull 2"),
+        (".csv", "a,b\n1,2\n,3\n4,5\n", "arm 'a' is nan at pull 2"),
+        (".csv", "a,b\n1,2\n3,\n", "unequal length: 'a' ends at pull 2, 'b' ends at pull 1"),
+        (".csv", "a,b\n1,2\n3\n", "line 3 has 1 cells for 2 columns"),
+        (".csv", "a,b\n1,two\n", "'two' of 'b' at pull 1 is not a number"),
+        (".csv", "pull,a\n1,2\n", "1 arm, but a problem needs at least 2"),
+        (".csv", "pull,a,b\n0,2,3\n1,3,4\n", "the column 'pull' must count 1, 2"),
+        (".csv", "a,Step,b\n0,2,3\n1,2,4\n", "the column 'Step' numbers the rows, so its numbers"),
+        (".csv", ",a\n0,1\n1,2\n", "1 arm"),
+        (".csv", "a,a\n1,2\n", "two columns of its header have the same name"),
+        (".csv", "a,b\n", "the curves are empty"),
+        (".csv", "", "0 arm"),
+        (".npz", {"a": MEANS[0], "b": MEANS[1, :2]}, "'a' ends at pull 3, 'b' ends at pull 2"),
+        (".npz", {"a": MEANS, "b": MEANS}, "2 runs of each arm, but a problem has one curve of"),
+        (".npz", {"a": MEANS, "b": MEANS[:1]}, "every arm must have as many runs"),
+        (".npz", {"a": MEANS, "b": MEANS[0]}, "every arm must have as many runs"),
+        (".npz", {"a": MEANS[None], "b": MEANS[None]}, r"arm 'a' has shape \(1, 2, 3\)"),
+        (".npz", {"a": MEANS[0], "order": np.array(["a", "b"])}, "its `order` names 'b'"),
+        (".npz", {"curves": MEANS[0]}, r"`curves` has shape \(3,\)"),
+        (".npz", {"curves": MEANS, "names": np.array(["a"])}, "`names` must hold 2 different"),
+        (".npz", {"a": MEANS[0], "b": np.array([1, None, 2])}, "not an .npz of plain arrays"),
+        (".npz", b"this is no such file", "not an .npz"),
+        (".parquet", {"a": [1.0, 2.0], "b": [1.0, None]}, "unequal length"),
+        (".parquet", {"a": [1.0, 2.0], "b": [None, 1.0]}, "arm 'b' is nan at pull 1"),
+        (".parquet", {"a": [1.0, 2.0], "b": ["x", "y"]}, "something other than numbers"),
+        (".parquet", b"this is no such file", "not a Parquet file"),
     ],
-)
-def test_a_bad_npz_is_named_with_what_is_wrong(
-    tmp_path: Path, arrays: dict[str, np.ndarray], message: str
-) -> None:
-    np.savez(tmp_path / "bad.npz", **arrays)  # type: ignore[arg-type]
-    with pytest.raises(CurveError, match=f"bad.npz: .*{message}"):
-        problems.load(tmp_path / "bad.npz")
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"a": [1.0, 2.0], "b": [1.0, None]}, "unequal length"),
-        ({"a": [1.0, 2.0], "b": [None, 1.0]}, "arm 'b' is nan at pull 1"),
-        ({"a": [1.0, 2.0], "b": ["x", "y"]}, "something other than numbers"),
-    ],
-)
-def test_a_bad_parquet_is_named_with_what_is_wrong(
-    tmp_path: Path, columns: dict[str, list[object]], message: str
-) -> None:
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(pa.table(columns), tmp_path / "bad.parquet")
-    with pytest.raises(CurveError, match=f"bad.parquet: .*{message}"):
-        problems.load(tmp_path / "bad.parquet")
-
-
-@pytest.mark.parametrize("ending", [".npz", ".parquet"])
-def test_a_file_of_something_else_is_refused(tmp_path: Path, ending: str) -> None:
-    file = tmp_path / f"junk{ending}"
-    file.write_bytes(b"this is no such file")
-    with pytest.raises(CurveError, match=f"junk{ending}: not a"):
-        problems.load(file)
-
-
-def test_missing_files_and_unknown_layouts_are_named(tmp_path: Path) -> None:
-    with pytest.raises(CurveError, match=r"gone.csv: there is no such file"):
-        problem(str(tmp_path / "gone.csv"))
-    with pytest.raises(UnknownName, match=r"no layout of curves is called '.cvs'; did you mean"):
-        problems.load(tmp_path / "gone.cvs")
-    with pytest.raises(UnknownName, match=r"no setting of .*gone.csv is called 'K'"):
-        problem(f"{tmp_path / 'gone.csv'}:K=3")
-
-
-def test_parquet_without_pyarrow_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingExtra, match="Parquet files need pyarrow"):
-        problems.load(tmp_path / "a.parquet")
-
-
-def test_a_table_that_nobody_can_change_is_not_copied_and_any_other_is():
-    table = np.linspace(0.0, 1.0, 20).reshape(2, 10).copy()
-    view = table[:, :5]
-    view.flags.writeable = False  # its owner can still be written to
-    problem = Problem(view)
-    table[0, 0] = 9.0
-    assert problem.curves[0, 0] == 0.0
-    table[0, 0] = 0.0
-    table.flags.writeable = False
-    assert np.shares_memory(Problem(table[:, :5]).curves, table)
-    assert Problem(table[:, :5]).means(5).flags.writeable
-    assert not np.shares_memory(Problem(table).means(5), table)
+)  # fmt: skip
+def test_a_bad_file_is_named_with_what_is_wrong(tmp_path, ending, content, message):
+    save(tmp_path / f"bad{ending}", content)
+    with pytest.raises(CurveError, match=f"bad{ending}: .*{message}"):
+        problems.load(tmp_path / f"bad{ending}")

@@ -20,10 +20,14 @@ LEARNERS = {
 }  # fmt: skip
 
 
+def trained(learners, trainings=2, **more):
+    return race(learners, trainings=trainings, full_steps=60, pulls_per_training=60,
+                progress=False, **more)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def verdict():
-    return race(LEARNERS, trainings=2, full_steps=60, pulls_per_training=60, journal=None,
-                progress=False)  # fmt: skip
+    return trained(LEARNERS, journal=None)
 
 
 def test_score_forecast_and_estimate_are_columns_of_their_own(verdict):
@@ -33,9 +37,6 @@ def test_score_forecast_and_estimate_are_columns_of_their_own(verdict):
     assert 0.9 < late["trust"] <= 1
     assert late["score"] < late["estimate"] <= late["forecast"]
     assert json.loads(verdict.to_json())["rows"] == verdict.rows()
-
-
-def test_a_policy_without_forecasts_shows_none():
     found = race(LEARNERS, 60, policy="sh", journal=None, progress=False)
     assert all(row["forecast"] is None and row["trust"] is None for row in found.rows())
 
@@ -49,11 +50,9 @@ def test_a_kept_learner_below_a_dropped_one_is_explained_at_once(verdict):
 
 
 def test_any_learner_can_be_had_again(verdict, capsys):
-    quick = verdict.load("quick")
-    assert next(quick) == pytest.approx(0.6 * 43 / 44)
-    assert (
-        "quick: restored to its 42 pulls; 42 of them were trained again" in capsys.readouterr().err
-    )
+    assert next(verdict.load("quick")) == pytest.approx(0.6 * 43 / 44)
+    said = "quick: restored to its 42 pulls; 42 of them were trained again"
+    assert said in capsys.readouterr().err
 
 
 def noisy(best):
@@ -102,8 +101,7 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
     told = {}
     for trainings in (2, 2.25):
         path = tmp_path / f"{trainings}.db"
-        found = race(LEARNERS, trainings=trainings, full_steps=60, pulls_per_training=60,
-                     journal=path, progress=False)  # fmt: skip
+        found = trained(LEARNERS, trainings, journal=path)
         told[trainings] = found.advice
         assert found.highest == "quick" != found.name
         assert ("resume(" in str(found)) == bool(found.advice)
@@ -113,8 +111,8 @@ def test_the_advice_to_resume_is_given_only_if_that_would_train_the_learner(tmp_
         after = resume(path, LEARNERS, trainings=trainings + 1, progress=False)
         assert (after.pulls["quick"] > before) == bool(found.advice)
     assert any(told.values()), "the claim is about advice that is given"
-    noise = race({"a": noisy(0.6), "b": noisy(0.6)}, trainings=2, full_steps=60, seed=5,
-                 pulls_per_training=60, journal=tmp_path / "noise.db", progress=False)  # fmt: skip
+    alike = {"a": noisy(0.6), "b": noisy(0.6)}
+    noise = trained(alike, seed=5, journal=tmp_path / "noise.db")
     assert noise.name != noise.highest and noise.pulls[noise.highest] == 60 == noise.horizon
     assert noise.advice == "" and f"{noise.highest} scored higher" in str(noise)
 
@@ -130,9 +128,8 @@ def test_a_verdict_on_real_models_agrees_with_their_scores(seed, tmp_path):
 
     from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner
 
-    X, y = make_classification(
-        3000, 20, n_informative=8, n_classes=3, flip_y=0.05, random_state=seed
-    )
+    kind = {"n_informative": 8, "n_classes": 3, "flip_y": 0.05, "random_state": seed}
+    X, y = make_classification(3000, 20, **kind)
     boost = partial(lightgbm.LGBMClassifier, n_estimators=120, verbose=-1, n_jobs=1)
     models = {
         "sgd": SGDClassifier(max_iter=30),
@@ -140,9 +137,7 @@ def test_a_verdict_on_real_models_agrees_with_their_scores(seed, tmp_path):
         "lgbm mid": boost(learning_rate=0.05, num_leaves=15),
         "lgbm fast": boost(learning_rate=0.2, num_leaves=7),
     }
-    learners = {
-        name: SklearnLearner(model, X, y, random_state=0) for name, model in models.items()
-    }
+    learners = {k: SklearnLearner(model, X, y, random_state=0) for k, model in models.items()}
     found = race(learners, trainings=2, journal=tmp_path / "race.db", progress=False)
     last = {name: found.curve(name)[-1] for name in models}
     assert last[found.highest] == max(last.values()) and last[found.name] == found.score

@@ -1,5 +1,6 @@
 """A race is followed by its journal while another process has it."""
 
+from contextlib import closing
 from itertools import count
 
 import pytest
@@ -18,10 +19,8 @@ def curve(best):
 @pytest.fixture
 def events(tmp_path):
     race({"a": curve(0.7), "b": curve(0.9)}, 20, journal=tmp_path / "made.db", progress=False)
-    opened = files.read(tmp_path / "made.db")
-    found = [entry.event for entry in opened.read()]
-    opened.close()
-    return found
+    with closing(files.read(tmp_path / "made.db")) as opened:
+        return [entry.event for entry in opened.read()]
 
 
 @pytest.fixture
@@ -47,11 +46,8 @@ def test_a_race_is_followed_to_its_end(tmp_path, written_while_asleep, monkeypat
     spent = [verdict.spent for verdict in seen]
     assert spent == sorted(spent) and len(set(spent)) >= len(spent) - 1  # the end adds no pull
     assert len(seen) > 3 and not seen[0].over and seen[-1].over
-    assert (
-        seen[-1].summary()
-        == read_verdict(tmp_path / "made.db").summary()
-        == read_verdict(path).summary()
-    )
+    made = read_verdict(tmp_path / "made.db").summary()
+    assert seen[-1].summary() == made == read_verdict(path).summary()
     assert all(seconds >= following.EVERY for seconds in waits)
 
 
@@ -63,10 +59,8 @@ def test_who_looks_on_does_not_keep_the_journal_from_being_whole(tmp_path, event
     journal.close()
     onlooker.close()
     (tmp_path / "copy.db").write_bytes((tmp_path / "race.db").read_bytes())  # without the -wal
-    assert (
-        read_verdict(tmp_path / "copy.db").summary()
-        == read_verdict(tmp_path / "made.db").summary()
-    )
+    copy, made = (read_verdict(tmp_path / f"{name}.db").summary() for name in ("copy", "made"))
+    assert copy == made
 
 
 def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):

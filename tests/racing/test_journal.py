@@ -15,14 +15,11 @@ import pytest
 from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
-from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.journal.journal import COLUMNS, KINDS, PullEntries
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.journal.journal import COLUMNS, KINDS
 from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.verdict.build import build_verdict
-from latebloomer.session.events import Began, Created, Ended, Saved, ScoreReported
+from latebloomer.session.events import Began, Created, Ended, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
 
@@ -62,24 +59,6 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
     assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
 
 
-@pytest.mark.parametrize("settings", [{}, {"policy": "r-ucbe"}, {"winner_share": 0.3}])
-def test_batches_have_the_same_entries_and_make_the_same_race(tmp_path, settings):
-    path = tmp_path / "race.db"
-    learners = LEARNERS | {"short": lambda: iter([0.3] * 40)}
-    race(learners, 1000, journal=path, progress=False, **settings)
-    with closing(journals.read(path)) as journal:
-        entries, batches = list(journal.read()), list(journal.read_in_batches())
-    apart = [one.entries() if isinstance(one, PullEntries) else [one] for one in batches]
-    assert [entry for some in apart for entry in some] == entries
-    assert len(batches) < len(entries) / 10
-    one_by_one, at_once = RaceState.replayed(entries), RaceState.replayed(batches)
-    for name in ("seconds", "steps", "longest_pull", "elapsed", "trained_until"):
-        assert getattr(at_once, name) == getattr(one_by_one, name)
-    assert [at_once.pace(arm) for arm in range(4)] == [one_by_one.pace(arm) for arm in range(4)]
-    assert at_once.session.history == one_by_one.session.history
-    assert build_verdict(at_once, path).summary() == build_verdict(one_by_one, path).summary()
-
-
 def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
     path = tmp_path / "race.db"
     verdict = run(path, seed=3, policy="r-sr")
@@ -88,12 +67,9 @@ def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path
     assert json.loads(settings["policy"])["repr"] == repr(make_policy("r-sr"))
     kept = dict(rows(path, "SELECT key, value FROM verdict"))
     assert (kept["name"], kept["spent"]) == (verdict.name, 40)
-    assert (
-        kept["score"] == pytest.approx(verdict.score) and kept.keys() == verdict.summary().keys()
-    )
+    assert kept.keys() == verdict.summary().keys()
     ((versions, ended),) = rows(path, "SELECT versions, ended FROM processes")
     assert json.loads(versions)["latebloomer"] and ended
-    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
 
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "journal.md").read_text()
@@ -137,79 +113,47 @@ def test_two_processes_cannot_race_on_one_journal(tmp_path):
     path = tmp_path / "race.db"
     journal = journals.create(path, created(LEARNERS))
     journal.append(Began(process_name(), versions()))
-    code = (
-        "import sys\nfrom latebloomer.errors import JournalInUse\n"
-        "from latebloomer.racing.journal import files as j"
-        "\ntry: j.reopen(sys.argv[1])\nexcept JournalInUse as error: sys.exit(str(error))"
-    )
+    code = "import sys; from latebloomer.racing.journal import files; files.reopen(sys.argv[1])"
     ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert f"process {os.getpid()} on " in ran.stderr and "is in use by" in ran.stderr
-    with pytest.raises(JournalInUse):
-        journals.reopen(path)
-    with pytest.raises(JournalInUse):
-        run(path)
+    for call in (journals.reopen, run):
+        with pytest.raises(JournalInUse):
+            call(path)
     journal.close()
     journals.reopen(path).close()
-
-
-def test_it_can_be_looked_at_while_another_process_races(tmp_path):
-    path, seen = tmp_path / "race.db", []
-
-    def nosy():
-        for n in count(1):
-            if n == 5:
-                seen.append(read_verdict(path).spent)
-            yield n / (n + 3)
-
-    race(LEARNERS | {"nosy": nosy}, 40, journal=path, progress=False)
-    assert seen == [19]  # four sweeps over four learners and the three before it
-
-
-def test_nothing_is_overwritten(tmp_path):
-    path = tmp_path / "race.db"
-    verdict = run(path)
-    with pytest.raises(
-        JournalMismatch,
-        match="already holds a finished race of 40 pulls and will not be overwritten",
-    ):
-        run(path)
-    assert read_verdict(path).summary() == verdict.summary()
 
 
 def test_a_journal_without_a_pull_makes_way(tmp_path):
     path = tmp_path / "race.db"
     journals.create(path, created("xyz")).close()
     assert run(path).spent == 40
-
-
-def test_a_process_stopped_while_it_made_the_file_leaves_no_trouble(tmp_path):
-    path = tmp_path / "race.db"
-    db = journals._connect(path, "normal")
-    db.close()
-    assert path.stat().st_size > 0
+    stopped = tmp_path / "stopped.db"
+    journals._connect(stopped, "normal").close()  # a process was stopped while it made the file
+    assert stopped.stat().st_size > 0
     with pytest.raises(JournalError, match="no race has started in it"):
-        resume(path, LEARNERS)
-    assert run(path).spent == 40
+        resume(stopped, LEARNERS)
+    assert run(stopped).spent == 40
 
 
 # --- files that are not ours ---
 
 
 def test_files_that_are_no_journal_are_told_apart(tmp_path):
-    with pytest.raises(JournalError, match="There is no journal"):
-        resume(tmp_path / "none.db", LEARNERS)
-    text = tmp_path / "text.db"
+    text, empty, other = (tmp_path / f"{name}.db" for name in ("text", "empty", "other"))
     text.write_text("hello " * 100)
-    with pytest.raises(JournalError, match=r"is not a journal \(file is not a database\)"):
-        read_verdict(text)
-    empty = tmp_path / "empty.db"
     empty.touch()
-    with pytest.raises(JournalError, match="empty"):
-        read_verdict(empty)
-    other = tmp_path / "other.db"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE trials (id)")
-    with pytest.raises(JournalError, match="another program wrote this SQLite file"):
+    for path, said in (
+        (tmp_path / "none.db", "There is no journal"),
+        (text, "is not a journal"),
+        (empty, "empty"),
+        (other, "another program wrote it"),
+    ):
+        for call in (read_verdict, lambda path: journals.repair(path, tmp_path / "new.db")):
+            with pytest.raises(JournalError, match=said):
+                call(path)
+    with pytest.raises(JournalError, match="another program wrote it"):
         run(other)
     assert rows(other, "SELECT name FROM sqlite_master") == [("trials",)]
 
@@ -232,9 +176,8 @@ def test_a_journal_of_another_format_is_refused_in_one_sentence(tmp_path, versio
 
 def forged(path, change):
     """A journal whose events are those of another, some of them changed."""
-    opened = journals.read(path)
-    events = [entry.event for entry in opened.read()]
-    opened.close()
+    with closing(journals.read(path)) as opened:
+        events = [entry.event for entry in opened.read()]
     other = journals.create(path.with_name("forged.db"), events[0])
     for event in change(events)[1:]:
         other.append(event)
@@ -252,10 +195,8 @@ def test_a_journal_that_the_rule_would_not_have_written_is_refused(tmp_path):
         return events
 
     # Within a phase the order is free: it shows when the third learner has had all its pulls.
-    with pytest.raises(
-        JournalMismatch,
-        match=r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b",
-    ):
+    said = r"Event 35 of the journal does not fit Foresight.* for arm c, .* asked for arm b"
+    with pytest.raises(JournalMismatch, match=said):
         read_verdict(forged(path, swap))
 
 
@@ -323,23 +264,18 @@ class Kept:
 KEPT = {"a": lambda: Kept(0.9), "b": lambda: Kept(0.7)}
 
 
-def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path):
+@pytest.mark.parametrize("changed", [False, True])
+def test_resume_repeats_only_what_is_not_in_the_newest_checkpoint(tmp_path, changed):
     path = tmp_path / "race.db"
     verdict = race(KEPT, 50, journal=path, progress=False, runner=LocalRunner(checkpoint_every=10))
+    if changed:
+        ((saved,),) = rows(path, "SELECT folder FROM checkpoints WHERE arm = 0")
+        (Path(f"{path}.checkpoints") / saved / "n").write_text("999999")
     again = resume(path, KEPT, progress=False)
     assert again.learner.n == verdict.learner.n == verdict.pulls["a"]
-    assert again.learner.made == 0  # the winner is saved at the end of a race
-
-
-def test_a_changed_checkpoint_is_not_loaded(tmp_path):
-    path = tmp_path / "race.db"
-    verdict = race(KEPT, 50, journal=path, progress=False, runner=LocalRunner(checkpoint_every=10))
-    (saved,) = rows(path, "SELECT folder FROM checkpoints WHERE arm = 0")
-    file = Path(f"{path}.checkpoints") / saved[0] / "n"
-    file.write_text("999999")
-    again = resume(path, KEPT, progress=False)
-    assert again.learner.n == again.learner.made == verdict.pulls["a"]  # trained again
-    assert any("was not loaded" in text for _, text in rows(path, "SELECT arm, why FROM changes"))
+    assert again.learner.made == (again.learner.n if changed else 0)  # the winner was saved
+    said = rows(path, "SELECT why FROM changes")
+    assert any("was not loaded" in text for (text,) in said) == changed
 
 
 def test_one_checkpoint_per_learner_is_kept(tmp_path):
@@ -348,23 +284,6 @@ def test_one_checkpoint_per_learner_is_kept(tmp_path):
     for arm in ("0000", "0001"):
         assert len(list((Path(f"{path}.checkpoints") / arm).iterdir())) == 1
     assert len(rows(path, "SELECT * FROM checkpoints")) == 2
-
-
-def test_a_learner_that_cannot_be_saved_races_on_with_a_warning(tmp_path):
-    class Unsaved(Kept):
-        def save(self, folder):
-            raise OSError("no space left on device")
-
-    learners = {"a": Unsaved, "b": lambda: Kept(0.5)}
-    verdict = race(
-        learners,
-        40,
-        journal=tmp_path / "r.db",
-        progress=False,
-        runner=LocalRunner(checkpoint_every=10),
-    )
-    assert verdict.spent == 40
-    assert any("could not be saved (OSError: no space left" in w for w in verdict.warnings)
 
 
 def test_a_race_in_memory_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -382,15 +301,3 @@ def test_the_digest_knows_names_and_contents(tmp_path):
     assert digest_of(tmp_path) != first
     (tmp_path / "b").rename(tmp_path / "a")
     assert digest_of(tmp_path) == first == (first[0], 1)
-
-
-def test_a_draft_left_by_a_kill_is_swept_away(tmp_path):
-    state = RaceState(created(LEARNERS))
-    states = SavedStates(state, tmp_path / "race.db")
-    arm = Path(states.storage.root) / "0000"
-    (arm / "7.draft").mkdir(parents=True)
-    saved = Saved(0, 9, "0000/9", *states.storage.keep("0000/9", Kept().save))
-    state.apply(saved)
-    states.drop_older(saved)
-    assert [place.name for place in arm.iterdir()] == ["9"]
-    assert states.available(0, 8) is None and states.available(0, 9).n == 9

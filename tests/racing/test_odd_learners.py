@@ -94,26 +94,14 @@ def test_a_session_refuses_such_a_score_and_stays_as_it_was(what):
     assert session == Session("r-sr", 2, 20)
 
 
-class ExitsWhenSaved(Learner):
-    def __init__(self):
-        super().__init__(lambda: 0.5)
+def test_a_save_that_fails_or_exits_is_a_warning(tmp_path):
+    class Odd(Learner):
+        save = staticmethod(lambda folder: sys.exit(0))
+        load = staticmethod(lambda folder: None)
 
-    def save(self, folder):
-        sys.exit(0)
-
-    def load(self, folder):
-        pass
-
-
-def test_an_exit_while_saving_is_a_warning(tmp_path):
-    learners = GOOD | {"odd": ExitsWhenSaved}
-    verdict = race(
-        learners,
-        40,
-        journal=tmp_path / "race.db",
-        progress=False,
-        runner=LocalRunner(checkpoint_every=2),
-    )
+    learners = GOOD | {"odd": lambda: Odd(lambda: 0.5)}
+    saving = LocalRunner(checkpoint_every=2)
+    verdict = race(learners, 40, journal=tmp_path / "r.db", progress=False, runner=saving)
     assert verdict.spent == 40
     assert any("odd: could not be saved (SystemExit: 0)" in w for w in verdict.warnings)
 

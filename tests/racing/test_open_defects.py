@@ -175,15 +175,15 @@ def test_races_leave_no_thread_file_or_process_behind(tmp_path):
 
 def test_a_race_that_appears_while_another_is_started_is_resumed(tmp_path, monkeypatch):
     path = tmp_path / "race.db"
-    looked = run_race.holds_race
+    looked = run_race.asked.holds_race
 
     def looked_just_before_the_other_began(journal):
-        monkeypatch.setattr(run_race, "holds_race", looked)
+        monkeypatch.setattr(run_race.asked, "holds_race", looked)
         found = looked(journal)
         race(GOOD, 20, journal=path, progress=False)
         return found
 
-    monkeypatch.setattr(run_race, "holds_race", looked_just_before_the_other_began)
+    monkeypatch.setattr(run_race.asked, "holds_race", looked_just_before_the_other_began)
     verdict = race(GOOD, 20, journal=path, progress=False, if_exists="resume")
     assert verdict.spent == 20
 

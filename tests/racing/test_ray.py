@@ -293,7 +293,8 @@ def test_a_phase_says_who_it_waits_for(ray, tmp_path, monkeypatch):
             threading.Thread(target=gate.write_text, args=("go",)).start()  # ends when it is read
 
     monkeypatch.setattr(Progress, "on_event", waits)
-    for name, value in (("TICK", 0.05), ("LATE", 0.1), ("EVERY", 0.0)):
+    monkeypatch.setattr(ray_actors, "LATE", 0.1)
+    for name, value in (("TICK", 0.05), ("EVERY", 0.0)):
         monkeypatch.setattr(ray_runner, name, value)
     learners = {"a": acts(5, gate.read_text), "b": stream(0.5, 3), "c": stream(0.4, 3)}
     assert run(learners, 60, tmp_path / "race.db").spent == 60 and said == ["a"]

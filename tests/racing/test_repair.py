@@ -57,33 +57,22 @@ def repaired(tmp_path, data):
     return pulls
 
 
-@pytest.mark.parametrize("fill", ["noise", "zeros", "some noise"])
+@pytest.mark.parametrize("fill", ["noise", "zeros", "some noise", "cut off"])
 def test_pages_of_garbage_cost_what_comes_after_them(tmp_path, whole, fill):
     summary, data = whole
     rng, kept = random.Random(0), []
     for page in range(0, len(data) // PAGE, 2):
-        size = 100 if fill == "some noise" else PAGE
+        start, size = page * PAGE, 100 if fill == "some noise" else PAGE
         garbage = bytes(size) if fill == "zeros" else rng.randbytes(size)
         folder = tmp_path / str(page)
         folder.mkdir()
-        start = page * PAGE
-        kept.append(repaired(folder, data[:start] + garbage + data[start + size :]))
+        rest = b"" if fill == "cut off" else garbage + data[start + size :]
+        kept.append(repaired(folder, data[:start] + rest) or 0)
         if kept[-1]:
             assert resume(folder / "new.db", LEARNERS, progress=False).summary() == summary
     # The first pages are SQLite's own and the table's root: nothing is found without them.
-    assert any(kept) and max(n for n in kept if n) > 400
-
-
-def test_a_journal_that_was_cut_off_keeps_its_beginning(tmp_path, whole):
-    summary, data = whole
-    kept = []
-    for size in range(PAGE // 2, len(data), 9000):
-        folder = tmp_path / str(size)
-        folder.mkdir()
-        kept.append(repaired(folder, data[:size]) or 0)
-        if kept[-1]:
-            assert resume(folder / "new.db", LEARNERS, progress=False).summary() == summary
-    assert kept == sorted(kept) and kept[0] == 0 and kept[-1] > 400
+    assert kept[0] == 0 and max(kept) > 400
+    assert fill != "cut off" or kept == sorted(kept)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +116,6 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
     assert read_verdict(tmp_path / "new.db").summary() == summary
 
 
-def test_a_sound_journal_is_not_written_again(tmp_path, whole):
-    (tmp_path / "race.db").write_bytes(whole[1])
-    pulls, _, cause = files.repair(tmp_path / "race.db", tmp_path / "new.db")
-    assert (pulls, cause) == (600, "")
-    assert not (tmp_path / "new.db").exists()
-
-
 def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
     (tmp_path / "race.db").write_bytes(whole[1])
     with closing(sqlite3.connect(tmp_path / "race.db")) as db:
@@ -146,15 +128,6 @@ def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
             with pytest.raises(JournalError, match=f"damaged .{words}.*nothing can be recovered"):
                 files.repair(tmp_path / "race.db", tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
-
-
-def test_other_files_are_not_called_damaged(tmp_path):
-    (tmp_path / "text.db").write_text("hello " * 100)
-    with closing(sqlite3.connect(tmp_path / "other.db")) as db:
-        db.execute("CREATE TABLE trials (id)")
-    for name in ("text.db", "other.db"):
-        with pytest.raises(JournalError, match="is not a journal"):
-            files.repair(tmp_path / name, tmp_path / "new.db")
 
 
 def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
@@ -172,7 +145,7 @@ def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
     assert not list(tmp_path.glob("new.db*"))
 
 
-def test_a_journal_after_a_kill_is_repaired_with_its_newest_pulls(tmp_path, cut):
+def test_a_sound_journal_is_not_written_again_also_after_a_kill(tmp_path, cut):
     path = tmp_path / "race.db"
     cut(100, lambda: race(LEARNERS, 600, journal=path, progress=False))
     copy = tmp_path / "copy"
@@ -180,4 +153,4 @@ def test_a_journal_after_a_kill_is_repaired_with_its_newest_pulls(tmp_path, cut)
     for file in tmp_path.glob("race.db*"):
         shutil.copy(file, copy)
     pulls, _, cause = files.repair(copy / "race.db", copy / "new.db")
-    assert (pulls, cause) == (100, "")
+    assert (pulls, cause) == (100, "") and not (copy / "new.db").exists()

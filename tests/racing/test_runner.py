@@ -70,35 +70,19 @@ def test_phases_in_any_order_give_the_same_verdict_and_rewards(tmp_path, policy)
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "sh"])
 def test_a_winner_is_trained_on_by_any_runner(tmp_path, policy):
-    paths = [tmp_path / f"{k}.db" for k in range(2)]
-    verdicts = [
-        race(
-            TROUBLED,
-            200,
-            policy=policy,
-            journal=path,
-            runner=runner,
-            winner_share=0.3,
-            progress=False,
-        )
-        for path, runner in zip(paths, ("local", Scrambled(1)), strict=True)
-    ]
-    assert verdicts[0].spent == verdicts[1].spent == 200
-    assert verdicts[0].trained == verdicts[1].trained
-    assert read_verdict(paths[1]).summary() == verdicts[1].summary()
+    path, settings = tmp_path / "race.db", {"policy": policy, "winner_share": 0.3}
+    here = race(TROUBLED, 200, journal=None, progress=False, **settings)
+    there = race(TROUBLED, 200, journal=path, runner=Scrambled(1), progress=False, **settings)
+    assert here.spent == there.spent == 200 and here.trained == there.trained
+    assert read_verdict(path).summary() == there.summary()
 
 
 @pytest.mark.parametrize("policy", ["r-sr", "r-ucbe", "prob-1"])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_batches_and_phases_survive_an_interruption(tmp_path, cut, policy, batch):
     path = tmp_path / "race.db"
-
-    def run():
-        race(
-            TROUBLED, 150, policy=policy, journal=path, runner=Scrambled(1, batch), progress=False
-        )
-
-    cut(77, run)
+    how = {"policy": policy, "journal": path, "runner": Scrambled(1, batch), "progress": False}
+    cut(77, lambda: race(TROUBLED, 150, **how))
     assert read_verdict(path).spent == 77
     verdict = resume(path, TROUBLED, runner=Scrambled(2, batch), progress=False)
     assert verdict.spent == 150 and read_verdict(path).summary() == verdict.summary()
@@ -112,10 +96,8 @@ def test_a_failure_in_a_batch_is_replayed_where_it_happened(tmp_path):
             path = tmp_path / f"{policy[:4]}{seed}.db"
             runner = Scrambled(seed, batch=4)
             runner.retries = 0
-            verdict = race(
-                learners, 90, policy=policy, journal=path, runner=runner, seed=seed,
-                progress=False,
-            )  # fmt: skip
+            how = {"policy": policy, "journal": path, "runner": runner, "seed": seed}
+            verdict = race(learners, 90, progress=False, **how)
             assert read_verdict(path).summary() == verdict.summary()
 
 

@@ -95,23 +95,11 @@ def forbidden():
 def test_a_file_without_permission_is_an_error_of_this_library(forbidden, way):
     with pytest.raises(JournalError, match=r"race\.db cannot be read \(Permission denied\)"):
         WAYS[way](forbidden)
-
-
-def test_a_file_without_permission_is_listed(forbidden):
     shown = CliRunner().invoke(app, ["races", str(forbidden.parent)]).output
     assert "race.db" in shown and "unreadable" in shown and "Permission denied" in shown
 
 
 # --- repair ---
-
-
-def damaged_copy(tmp_path):
-    path = tmp_path / "race.db"
-    run(path)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE events SET score = 0.25 WHERE id = 30")
-        db.commit()
-    return path
 
 
 def killed_in_statement(number, call):
@@ -135,7 +123,11 @@ def killed_in_statement(number, call):
 
 
 def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
-    path, new = damaged_copy(tmp_path), tmp_path / "new.db"
+    path, new = tmp_path / "race.db", tmp_path / "new.db"
+    run(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE events SET score = 0.25 WHERE id = 30")
+        db.commit()
     for number in count(1, 2):
         if not killed_in_statement(number, lambda: files.repair(path, new)):
             break
@@ -176,11 +168,8 @@ def all_failed(tmp_path):
     return path
 
 
-def test_a_race_of_which_every_learner_failed_is_listed_as_failed(all_failed):
+def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(all_failed):
     assert [found.state for found in list_races(all_failed.parent)] == ["failed"]
-
-
-def test_the_reasons_of_a_failed_race_are_shown_and_reported(all_failed):
     shown = CliRunner().invoke(app, ["show", str(all_failed)])
     assert shown.exit_code == 0 and "no data" in shown.stdout and "no GPU" in shown.stdout
     assert CliRunner().invoke(app, ["report", str(all_failed)]).exit_code == 0

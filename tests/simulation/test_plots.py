@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from latebloomer import RisingSR, RisingUCBE, SuccessiveHalving
 from latebloomer.errors import SettingError
 from latebloomer.page.figures import COLORS
-from latebloomer.problems.paper_settings import paper_a
+from latebloomer.problems import paper_a
 from latebloomer.simulation.plots import MORE_STYLES, STYLES, styles_of
 
 POLICIES = {"r-ucbe": RisingUCBE(), "r-sr": RisingSR(), "sh": SuccessiveHalving()}

@@ -32,19 +32,19 @@ def out(tmp_path):
 @pytest.fixture
 def played(monkeypatch):
     """The chunks that are played: (budget, policies, first run, runs)."""
-    real, calls = local_runs.play_in_threads, []
+    real, calls = local_runs.play_chunk, []
 
     def noted(experiment, players, first, runs):
         calls.append((experiment.budget, len(experiment.policies), first, runs))
         return real(experiment, players, first, runs)
 
-    monkeypatch.setattr(local_runs, "play_in_threads", noted)
+    monkeypatch.setattr(local_runs, "play_chunk", noted)
     return calls
 
 
 def break_at(monkeypatch, call, error):
     """Let the chunk number `call` (from 1) fail."""
-    real, calls = local_runs.play_in_threads, []
+    real, calls = local_runs.play_chunk, []
 
     def failing(*words):
         calls.append(words)
@@ -52,7 +52,7 @@ def break_at(monkeypatch, call, error):
             raise error
         return real(*words)
 
-    monkeypatch.setattr(local_runs, "play_in_threads", failing)
+    monkeypatch.setattr(local_runs, "play_chunk", failing)
 
 
 # --- what is played ---
@@ -121,13 +121,13 @@ import os, signal, sys
 from latebloomer.simulation import local_runs, simulate
 import test_results_file
 simulate.EVERY, simulate.SHARE, local_runs.SECONDS = -1.0, 0, -1.0
-real, calls = local_runs.play_in_threads, []
+real, calls = local_runs.play_chunk, []
 def deadly(*words):
     calls.append(words)
     if len(calls) == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*words)
-local_runs.play_in_threads = deadly
+local_runs.play_chunk = deadly
 test_results_file.play(sys.argv[1])
 """
 
@@ -145,13 +145,13 @@ def test_the_file_is_written_now_and_then_not_after_each_chunk(out, monkeypatch)
     monkeypatch.setattr(Results, "save", lambda self, path: saves.append(now[0]))
     monkeypatch.setattr(local_runs, "SECONDS", -1.0)
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    real = local_runs.play_in_threads
+    real = local_runs.play_chunk
 
     def slow(*words):  # each chunk takes four seconds of this clock
         now[0] += 4
         return real(*words)
 
-    monkeypatch.setattr(local_runs, "play_in_threads", slow)
+    monkeypatch.setattr(local_runs, "play_chunk", slow)
     play(out, runs=100, budgets=60)
     assert saves == [16, 32, 40]
 

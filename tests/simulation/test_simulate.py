@@ -73,15 +73,6 @@ def test_threads_chunks_and_the_order_of_policies_change_nothing(tmp_path, every
     assert saved(back, tmp_path) == whole
 
 
-def test_ranges_of_runs_merge_to_the_whole(tmp_path):
-    def part(runs, first):
-        return quiet("paper-a:sigma=0.1", SOME, [80], runs, first_run=first)
-
-    whole = saved(part(30, 0), tmp_path)
-    first, second, third = part(11, 0), part(9, 11), part(10, 20)
-    assert saved(third + first + second, tmp_path) == whole
-
-
 @some_or_every
 @pytest.mark.parametrize("method", ["pulls", "sums"])
 def test_plain_python_gives_the_same_results(tmp_path, method, every):
@@ -305,7 +296,7 @@ def test_bad_input_is_refused_before_any_work(bad, error, words, monkeypatch):
     def never(*_):
         raise AssertionError("work was started")
 
-    monkeypatch.setattr(local_runs, "play_in_threads", never)
+    monkeypatch.setattr(local_runs, "play_chunk", never)
     good = {"problem": "paper-a", "policies": "r-sr", "budgets": 100, "runs": 10}
     with pytest.raises(error, match=words.replace("(", r"\(")):
         quiet(**(good | bad))
@@ -323,7 +314,7 @@ def test_without_a_gpu_the_error_says_what_to_do():
 
 
 def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
-    real, calls = local_runs.play_in_threads, []
+    real, calls = local_runs.play_chunk, []
 
     def third_is_interrupted(*words):
         calls.append(words)
@@ -331,7 +322,7 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
             raise KeyboardInterrupt
         return real(*words)
 
-    monkeypatch.setattr(local_runs, "play_in_threads", third_is_interrupted)
+    monkeypatch.setattr(local_runs, "play_chunk", third_is_interrupted)
     results = simulate("paper-a", ["r-sr", "sh"], [100, 200], 40, chunk=10)
     assert [(row["budget"], row["runs"]) for row in results.rows()] == [(100, 20), (100, 20)]
     assert "The complete runs are kept" in capsys.readouterr().err
@@ -339,13 +330,13 @@ def test_ctrl_c_keeps_the_chunks_that_are_complete(monkeypatch, capsys):
 
 @pytest.mark.usefixtures("ignored_ctrl_c")
 def test_an_ignored_ctrl_c_stays_ignored(monkeypatch):
-    real = local_runs.play_in_threads
+    real = local_runs.play_chunk
 
     def pressed(*words):
         signal.raise_signal(signal.SIGINT)
         return real(*words)
 
-    monkeypatch.setattr(local_runs, "play_in_threads", pressed)
+    monkeypatch.setattr(local_runs, "play_chunk", pressed)
     assert quiet("paper-a", "r-sr", 100, 40, chunk=10).cells[0].runs == 40
 
 
@@ -353,7 +344,7 @@ def test_a_chunk_that_does_not_fit_says_how_to_lower_it(monkeypatch):
     def no_room(*_):
         raise MemoryError
 
-    monkeypatch.setattr(local_runs, "play_in_threads", no_room)
+    monkeypatch.setattr(local_runs, "play_chunk", no_room)
     with pytest.raises(ChunkError, match=r"chunk of 80 runs .* for example chunk=10"):
         quiet("paper-a", "r-sr", 100, 80)
 

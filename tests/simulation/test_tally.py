@@ -112,21 +112,6 @@ def test_any_chunks_give_the_same_bits(seed, runs, cuts, block):
         assert state(filled([c for c in cuts if c <= runs], recommended, pulls)) == state(whole)
 
 
-@given(seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)))
-def test_any_order_of_merging_gives_the_same_bits(seed, order):
-    recommended, pulls = chunk(np.random.default_rng(seed), 40)
-    parts = [
-        filled([], recommended[:, s], pulls[:, s], first=s.start)
-        for s in (slice(10 * i, 10 * i + 10) for i in range(4))
-    ]
-    a, b, c, d = (parts[i] for i in order)
-    whole = filled([], recommended, pulls).counts()
-    for kind in ("cells", "pairs"):
-        for w, x, y, z, all_runs in zip(*(getattr(t.counts(), kind) for t in (a, b, c, d)),
-                                        getattr(whole, kind), strict=True):  # fmt: skip
-            assert w.merge(x).merge(y).merge(z) == all_runs == w.merge(x.merge(y.merge(z)))
-
-
 def test_pulls_far_apart_are_counted_by_sorting():
     assert tally.histogram(np.array([10**9, 3, 10**9])) == {3: 1, 10**9: 2}
 
@@ -153,21 +138,9 @@ def test_a_run_counts_once(rng):
     for one in (cell, pair):
         with pytest.raises(ResultsError, match="both have the runs 0 to 9"):
             one.merge(one)
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        (tally_of(POLICIES, MEANS, 4, horizon=2), "horizon is 4 in one and 2 in the other"),
-        (tally_of(POLICIES, MEANS, 4, method="sums"), "method is 'pulls' in one and 'sums'"),
-        (tally_of(POLICIES, MEANS + 1e-3, 4), "means is"),
-        (tally_of({"sr": RoundRobin()}, MEANS, 4), "settings is 'SuccessiveRejects"),
-    ],
-)
-def test_counts_of_different_settings_are_not_merged(other, message):
-    ours = tally_of(POLICIES, MEANS, 4).cells()[0]
-    with pytest.raises(ResultsError, match=f"Cannot merge results of sr at budget 4: {message}"):
-        ours.merge(other.cells()[0])
+    other = tally_of(POLICIES, MEANS + 1e-3, 4).cells()[0]
+    with pytest.raises(ResultsError, match="Cannot merge results of sr at budget 4: means is"):
+        cell.merge(other)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5)), max_size=8), st.integers(0, 40))

@@ -20,9 +20,6 @@ from latebloomer._util.atomic_files import (
 )
 from latebloomer.errors import LatebloomerError, OutputError
 
-AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
-not_as_root = pytest.mark.skipif(AS_ROOT, reason="root may write where others may not")
-
 
 def mode_of(file):
     return stat.S_IMODE(file.stat().st_mode)
@@ -38,15 +35,9 @@ def test_text_and_bytes_are_written_and_replaced(tmp_path, data, found):
         assert write_file(file, data) == file
         assert file.read_bytes() == found
     assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_table_is_written_as_csv(tmp_path):
+    assert write_file(tmp_path / ("n" * 250), data).read_bytes() == found
     write_csv(tmp_path / "t.csv", [("a", "b"), (1, "x,y")])
     assert (tmp_path / "t.csv").read_bytes() == b'a,b\r\n1,"x,y"\r\n'
-
-
-def test_a_name_as_long_as_names_may_be(tmp_path):
-    assert write_file(tmp_path / ("n" * 250), "text").read_text() == "text"
 
 
 def test_a_link_leads_where_it_led(tmp_path):
@@ -157,54 +148,28 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, before):
     assert [path.read_text() for path in tmp_path.iterdir()] == ([before] if before else [])
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_whatever_ends_it_leaves_what_was_there(tmp_path, monkeypatch, error):
-    def ended(_):
-        raise error
-
+def test_an_interruption_leaves_what_was_there(tmp_path, monkeypatch):
     (tmp_path / "out").write_text("good")
-    monkeypatch.setattr("os.fsync", ended)
-    with pytest.raises(error):
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
         write_file(tmp_path / "out", "new")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["good"]
 
 
-@pytest.fixture
-def bad(tmp_path):
-    """Places where nothing can be written, and what is said of them."""
-    (tmp_path / "file").write_text("good")
-    return {
-        tmp_path / "none" / "out": r"'.*out' cannot be written: there is no folder '.*none': make",
-        tmp_path / "file" / "out": "there is no folder '.*file': make it, or give another path",
-        tmp_path: "it is a folder, but a file is needed: give the name of a file",
-    }
-
-
 @pytest.mark.parametrize("act", [need_writable, lambda path: write_file(path, "text")])
-def test_a_place_that_is_none_is_said(tmp_path, bad, act):
-    for path, words in bad.items():
+def test_a_place_that_is_none_is_said(tmp_path, act):
+    (tmp_path / "file").write_text("good")
+    for path, words in (
+        (tmp_path / "none" / "out", r"'.*out' cannot be written: there is no folder '.*none': m"),
+        (tmp_path / "file" / "out", "there is no folder '.*file': make it, or give another path"),
+        (tmp_path, "it is a folder, but a file is needed: give the name of a file"),
+        (Path("/proc/self/out"), "'/proc/self/out' cannot be written: "),
+    ):
         with pytest.raises(OutputError, match=words) as caught:
             act(path)
         assert isinstance(caught.value, OSError) and isinstance(caught.value, LatebloomerError)
         assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "good"
-
-
-@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc")
-def test_a_folder_in_which_nobody_may_write_is_said():
-    for act in (need_writable, lambda path: write_file(path, "text")):
-        with pytest.raises(OutputError, match="'/proc/self/out' cannot be written: "):
-            act("/proc/self/out")
-
-
-@not_as_root
-def test_a_read_only_folder_or_file_is_said(tmp_path):
-    (tmp_path / "file").touch(0o444)
-    (tmp_path / "folder").mkdir(0o555)
-    for path in (tmp_path / "file", tmp_path / "folder" / "out"):
-        for act in (need_writable, lambda path: write_file(path, "text")):
-            with pytest.raises(OutputError, match="Permission denied: give a path that you may"):
-                act(path)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
@@ -235,15 +200,12 @@ def test_two_options_must_not_name_one_file(tmp_path):
 
 
 def test_a_folder_is_made_or_one_is_told_why_not(tmp_path):
+    need_folder(tmp_path)
+    need_folder(tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())  # only looked at
     assert make_folder(tmp_path / "a" / "b").is_dir() and make_folder(tmp_path).is_dir()
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "folder"):
         for act in (make_folder, need_folder):
             with pytest.raises(OutputError, match=r"cannot be made or .*: give another"):
                 act(path)
-
-
-def test_a_folder_to_be_made_is_looked_at_and_not_made(tmp_path):
-    need_folder(tmp_path)
-    need_folder(tmp_path / "a" / "b")
-    assert not list(tmp_path.iterdir())

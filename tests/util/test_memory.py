@@ -13,11 +13,7 @@ def test_what_is_refused_says_how_much_it_takes_how_much_is_free_and_what_to_do(
     with pytest.raises(ChunkError, match=words):
         need_memory(2 * 10**9, "a table", "cut it", free)
     need_memory(10**9, "a table", "cut it", free)
-
-
-def test_what_is_small_is_not_asked_for(monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: pytest.fail("was asked"))
-    need_memory(memory.SMALL, "a short list", "no advice")
+    need_memory(memory.SMALL, "a short list", "no advice", FreeMemory(0, "is not asked"))
 
 
 def test_the_limit_of_the_process_counts(in_little_memory):

@@ -3,6 +3,8 @@
 import json
 import random
 import re
+from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
 
@@ -22,7 +24,7 @@ class Written:
         settings = Settings(policy=make_policy("foresight"), budget=budget)
         created = Created("race", settings.as_dict(), tuple(f"arm {i}" for i in range(arms)))
         self._session, self._rng = RaceState(created).session, random.Random(0)
-        self._journal = create(path, created)
+        self.journal = create(path, created)
         self.live = LivePage(RaceContent(FollowedRace(path)), "here")
 
     def pull(self, count):
@@ -33,29 +35,31 @@ class Written:
             score = (1 + arm) * n / (n + 10 * arm + 10) + self._rng.gauss(0, 0.01)
             self._session.tell(arm, score)
             told.append(ScoreReported(arm, score, 0.01))
-        self._journal.append(*told)
+        self.journal.append(*told)
         self.live.update()
 
-    def close(self):
-        self._journal.close()
+    def read_all(self):
+        while self.live.content.hurries:
+            self.live.update()
 
 
 @pytest.fixture
-def written(tmp_path):
-    made = Written(tmp_path / "race.db")
-    yield made
-    made.close()
+def writing(tmp_path):
+    """A function that starts journals; all are closed at the end."""
+    with ExitStack() as stack:
 
+        def start(budget=4000):
+            made = Written(tmp_path / f"{uuid4()}.db", budget=budget)
+            stack.callback(made.journal.close)
+            return made
 
-PATHS = re.compile(r'<g id="(c\d+)" class="([^"]*)">.*?(<path .*?)</g>')
+        yield start
 
 
 def curves_of(body):
     """Of each learner: its classes, and its two paths."""
-    found = {}
-    for name, look, paths in PATHS.findall(body):
-        found[name] = [look, *re.findall(r' d="([^"]*)"', paths)]
-    return found
+    found = re.findall(r'<g id="(c\d+)" class="([^"]*)">.*?(<path .*?)</g>', body)
+    return {name: [look, *re.findall(r' d="([^"]*)"', paths)] for name, look, paths in found}
 
 
 class Tab:
@@ -64,11 +68,7 @@ class Tab:
     def __init__(self, live):
         self._live = live
         body, self.seen = live.body()
-        self._take(body)
-
-    def _take(self, body):
-        self.curves = curves_of(body)
-        self.rows = [f"r{arm}" for arm in re.findall(r'<tr id="r(\d+)"', body)]
+        self._change({"whole": body})
 
     def follow(self):
         texts, self.seen = self._live.since(self.seen)
@@ -78,7 +78,8 @@ class Tab:
 
     def _change(self, message):
         if "whole" in message:
-            self._take(message["whole"])
+            self.curves = curves_of(message["whole"])
+            self.rows = list(map(int, re.findall(r'<tr id="r(\d+)"', message["whole"])))
         for html in message.get("draw", {}).values():
             self.curves.update(curves_of(html))
         for arm, (strong, faint) in message.get("grow", {}).items():
@@ -87,11 +88,11 @@ class Tab:
         for arm, look in message.get("look", {}).items():
             if f"c{arm}" in self.curves:
                 self.curves[f"c{arm}"][0] = f"curve {look}"
-        if "order" in message:
-            self.rows = [f"r{arm}" for arm in message["order"]]
+        self.rows = message.get("order", self.rows)
 
 
-def test_messages_put_together_are_the_page(written):
+def test_messages_put_together_are_the_page(writing):
+    written = writing()
     written.pull(1)
     tab = Tab(written.live)
     for count in (1, 1, 1, 5, 40, 300, 900, 1500):  # curves are thinned on the way
@@ -102,7 +103,8 @@ def test_messages_put_together_are_the_page(written):
     assert len(tab.curves) == 5
 
 
-def test_tabs_share_messages_and_a_tab_that_is_far_behind_gets_the_page(written):
+def test_tabs_share_messages_and_a_tab_that_is_far_behind_gets_the_page(writing):
+    written = writing()
     written.pull(10)
     one, other, late = (Tab(written.live) for _ in range(3))
     for _ in range(3):
@@ -117,26 +119,22 @@ def test_tabs_share_messages_and_a_tab_that_is_far_behind_gets_the_page(written)
     assert "whole" in json.loads(late.follow()[0])
 
 
-def test_an_update_does_not_grow_with_the_race(tmp_path):
+def test_an_update_does_not_grow_with_the_race(writing):
     sizes = []
     for before in (300, 30_000):
-        written = Written(tmp_path / f"{before}.db", budget=100_000)
+        written = writing(budget=100_000)
         written.pull(before)
-        while written.live.content.hurries:
-            written.live.update()
+        written.read_all()
         tab = Tab(written.live)
         written.pull(10)
         sizes.append(sum(map(len, tab.follow())))
-        written.close()
     assert max(sizes) < 12_000
 
 
-def test_a_long_journal_is_shown_before_all_of_it_is_read(tmp_path):
-    written = Written(tmp_path / "race.db", budget=100_000)
+def test_a_long_journal_is_shown_before_all_of_it_is_read(writing):
+    written = writing(budget=100_000)
     written.pull(45_000)
     body, _ = written.live.body()
     assert "Reading the journal, up to pull" in body and written.live.content.hurries
-    while written.live.content.hurries:
-        written.live.update()
+    written.read_all()
     assert "45,000 of 100,000 pulls" in written.live.body()[0]
-    written.close()

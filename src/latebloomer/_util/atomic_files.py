@@ -10,7 +10,6 @@ import csv
 import errno
 import io
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -33,13 +32,16 @@ def write_file(path: File, data: bytes | str) -> Path:
     """
     given = Path(path)
     content = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
-    try:
+    with _explained(given):
         if _is_stream(given):
             given.write_bytes(content)
-        else:
-            _replace(Path(os.path.realpath(given)), content)
-    except OSError as error:
-        raise _output_error(given, error) from error
+            return given
+        with _draft(given) as draft:
+            draft.write(content)
+            draft.flush()
+            os.fsync(draft.fileno())
+            draft.close()
+            os.replace(draft.name, os.path.realpath(given))
     return given
 
 
@@ -65,12 +67,10 @@ def make_folder(path: File) -> Path:
 def need_writable(path: File) -> None:
     """Raise an `OutputError` unless a file can be written there; what is there is unchanged."""
     given = Path(path)
-    try:
+    with _explained(given):
         if not _is_stream(given):
-            with _draft(Path(os.path.realpath(given))):
+            with _draft(given):
                 pass
-    except OSError as error:
-        raise _output_error(given, error) from error
 
 
 def need_folder(path: File) -> None:
@@ -106,33 +106,19 @@ def need_different(files: Mapping[str, File | None]) -> None:
 
 def _is_stream(path: Path) -> bool:
     """Return whether it is a device, a pipe or this process's own output: not replaceable."""
-    try:
-        found = os.stat(path)
-    except OSError:
+    if not os.path.exists(path) or os.path.isdir(path):
         return False
-    if stat.S_ISREG(found.st_mode):
-        return any(os.path.samestat(found, own) for own in _own_outputs())
-    return not stat.S_ISDIR(found.st_mode)
-
-
-def _own_outputs() -> Iterator[os.stat_result]:
     for handle in (1, 2):
         with suppress(OSError):  # closed
-            yield os.fstat(handle)
-
-
-def _replace(target: Path, content: bytes) -> None:
-    with _draft(target) as draft:
-        draft.write(content)
-        draft.flush()
-        os.fsync(draft.fileno())
-        draft.close()
-        os.replace(draft.name, target)
+            if os.path.samestat(os.stat(path), os.fstat(handle)):
+                return True
+    return not os.path.isfile(path)
 
 
 @contextmanager
-def _draft(target: Path) -> Iterator[BinaryIO]:
-    """Yield a new file next to `target`, as private as that; remove it unless it was moved."""
+def _draft(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new file next to `path`, as private as that; remove it unless it was moved."""
+    target = Path(os.path.realpath(path))
     mode = _mode(target)
     private = NEW if mode is None else mode  # from the start: a winner may be confidential
     name = target.with_name(f".{target.name[:MOST_OF_NAME]}.{os.urandom(6).hex()}")
@@ -166,21 +152,24 @@ def _folder_error(path: File, error: OSError) -> OutputError:
     )
 
 
-def _output_error(path: Path, error: OSError) -> OutputError:
-    failed = OutputError(f"{str(path)!r} cannot be written: {_reason(path, error)}")
-    failed.errno = error.errno
-    return failed
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an `OSError` into an `OutputError` that says what is needed and what to do."""
+    try:
+        yield
+    except OSError as error:
+        failed = OutputError(f"{str(path)!r} cannot be written: {_reason(path, error)}")
+        failed.errno = error.errno
+        raise failed from error
 
 
 def _reason(path: Path, error: OSError) -> str:
-    """Return what is needed and what to do."""
     folder, said = str(path.parent), error.strerror or str(error)
     if os.path.isdir(path):
         return "it is a folder, but a file is needed: give the name of a file"
     if not os.path.isdir(folder):
         return f"there is no folder {folder!r}: make it, or give another path"
-    if error.errno in FULL:
-        return f"{said}; what was there is unchanged: make room, or give a path on another disk"
     if error.errno in FORBIDDEN:
         return f"{said}: give a path that you may write to, or change its permissions"
-    return f"{said}; what was there is unchanged: give another path"
+    room = "make room, or give a path on another disk" if error.errno in FULL else "give another"
+    return f"{said}; what was there is unchanged: {room}"

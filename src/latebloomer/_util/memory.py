@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,25 +63,20 @@ def _of_the_machine() -> Iterator[FreeMemory]:
 
 def _of_containers() -> Iterator[FreeMemory]:
     """Yield what control groups leave, ours and those around it; cached files can be freed."""
-    for folder in _groups():
-        for most, used, files in (
-            ("memory.max", "memory.current", "inactive_file"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-        ):
-            try:
-                limit, taken = (int((folder / name).read_text()) for name in (most, used))
-                lines = (folder / "memory.stat").read_text().splitlines()
-                cached = int(dict(line.split() for line in lines)[files])
-            except (OSError, KeyError, ValueError):  # another version, or no limit ("max")
-                continue
-            yield FreeMemory(max(0, limit - taken + cached), f"{folder / most} less what is used")
+    versions = (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    )
+    for folder, (most, used, files) in product(_groups(), versions):
+        with suppress(OSError, KeyError, ValueError):  # another version, or no limit ("max")
+            limit, taken = (int((folder / name).read_text()) for name in (most, used))
+            lines = (folder / "memory.stat").read_text().splitlines()
+            free = limit - taken + int(dict(line.split() for line in lines)[files])
+            yield FreeMemory(max(0, free), f"{folder / most} less what is used")
 
 
 def _groups() -> Iterator[Path]:
-    try:
-        lines = OWN_GROUPS.read_text().splitlines()
-    except OSError:
-        return
+    lines = OWN_GROUPS.read_text().splitlines() if OWN_GROUPS.exists() else []
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers in ("", "memory"):
@@ -89,7 +86,7 @@ def _groups() -> Iterator[Path]:
 
 
 def _of_this_process() -> Iterator[FreeMemory]:
-    try:
+    with suppress(ImportError, OSError, ValueError):  # no such limit on this system
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -97,5 +94,3 @@ def _of_this_process() -> Iterator[FreeMemory]:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
             taken = pages * os.sysconf("SC_PAGE_SIZE")
             yield FreeMemory(max(0, limit - taken), f"RLIMIT_AS of {limit:,} less what is used")
-    except (ImportError, OSError, ValueError):  # no such limit on this system
-        return

@@ -1,10 +1,20 @@
-"""Users' objects as text: never an exception, never control characters, never too long."""
+"""Users' objects as text: never an exception, never control characters, never too long.
+
+Also tables: rows as a data frame, and text as plain HTML for notebooks.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from latebloomer.errors import SettingError, extra
 
 MOST = 80  # characters of a value in a message
 NAME = 40  # characters of a name in a table
 LONGEST = 2000  # characters of an exception's message
+MOST_ROWS = 60  # of a table for a notebook; what is longer is cut in the middle
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
@@ -15,11 +25,8 @@ def printable(text: str, keep: str = "\n\t") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c in keep or c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    shown = (c if c in keep or c.isprintable() else ascii(c)[1:-1] for c in text)
+    return "".join(shown)
 
 
 def one_line(text: str) -> str:
@@ -109,3 +116,49 @@ def span_of_time(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+# --- tables ---
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]], index: str | Sequence[str] | None = None) -> Any:
+    """Return the rows as a pandas data frame; `index` names columns to find rows by.
+
+    >>> data_frame([{"name": "a", "pulls": 3}], index="name").loc["a", "pulls"].item()
+    3
+    """
+    pandas = extra("pandas", "data frames", "pandas")
+    frame = pandas.DataFrame(list(rows))
+    if index is None:
+        return frame
+    for name in [index] if isinstance(index, str) else index:
+        if name not in frame.columns:
+            raise SettingError(
+                f"index={name!r}, but index must be of the columns {', '.join(frame.columns)}"
+            )
+    return frame.set_index(index if isinstance(index, str) else list(index))
+
+
+def html_table(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """Return a table with a title above it and sentences below; all text is escaped.
+
+    >>> html_table("a <title>", ["arm"], [["b"]])
+    '<p><b>a &lt;title&gt;</b></p><table><thead><tr><th ...>arm</th></tr></thead>...>b</td>...'
+    """
+    lines = [_line(row, "td") for row in rows]
+    more = len(lines) - MOST_ROWS
+    if more > 0:
+        cut = f'<tr><td colspan="{len(head)}">… {more} more …</td></tr>'
+        lines = [*lines[: MOST_ROWS // 2], cut, *lines[-MOST_ROWS // 2 :]]
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return (
+        f"<p><b>{escape(title)}</b></p><table><thead>{_line(head, 'th')}</thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>{below}"
+    )
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    left = 'style="text-align: left"'  # notebooks align cells to the right
+    return f"<tr>{''.join(f'<{tag} {left}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

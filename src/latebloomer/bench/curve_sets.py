@@ -15,7 +15,6 @@ Files that cannot be used are skipped and reported.
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,8 +31,7 @@ from latebloomer.errors import CurveError, LatebloomerError, unknown
 from latebloomer.policies.plan_text import counted
 from latebloomer.problems import FAMILIES, problem, random_problem
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import DATA
-from latebloomer.problems.recorded import READERS, load_runs
+from latebloomer.problems.recorded import READERS, data_path, load_runs
 from latebloomer.racing.journal.files import read
 from latebloomer.session.events import FAILED, Created, Decided, Joined, LearnerLeft, ScoreReported
 
@@ -150,20 +148,15 @@ def lcdb11(group: str) -> Iterator[Curves]:
             continue
         rows = file["anchors"][: last + 1].astype(np.float64)
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS if group == "lcdb11-linear" else rows
-        means, errors = (
-            np.array([
-                np.interp(at, rows, _filled(rows, row))
-                for row in file[what][place, known[:, last], : last + 1]
-            ])
-            for what in ("val_acc", "val_se")
-        )  # fmt: skip
+        arms = (place, known[:, last], slice(last + 1))
+        means, errors = (_shares(file[what][arms], rows, at) for what in ("val_acc", "val_se"))
         yield Curves(group, f"openml-{openml}", means, SPLIT_SD * errors)
 
 
-def _filled(rows: Floats, row: Any) -> Floats:
-    """Return shares of one, with skipped anchors interpolated."""
-    known = row != MISSING
-    return np.interp(rows, rows[known], row[known] / 10_000)
+def _shares(table: Any, rows: Floats, at: Floats) -> Floats:
+    """Return shares of one at these training sizes, with skipped anchors interpolated."""
+    filled = [np.interp(rows, rows[row != MISSING], row[row != MISSING] / 1e4) for row in table]
+    return np.array([np.interp(at, rows, row) for row in filled])
 
 
 def lcdb10() -> Iterator[Curves]:
@@ -245,14 +238,8 @@ def archive(folder: str) -> dict[str, Any]:
 
 def data_folder() -> Path:
     """Return the folder with recorded curves."""
-    root = os.environ.get(DATA)
-    if root and Path(root, "data").is_dir():
-        return Path(root, "data")
-    said = f"{DATA}={root}, but there is no folder data in it" if root else f"{DATA} is not set"
-    raise CurveError(
-        f"recorded curves are needed, but {said}: it names the folder that holds data/; "
-        "`latebloomer download lcdb FOLDER` makes one with the set lcdb10 in it"
-    )
+    advice = "`latebloomer download lcdb FOLDER` makes one with the set lcdb10 in it"
+    return data_path(Path("data"), "a set of recorded curves", advice)
 
 
 # --- synthetic sets: six random families, the paper's settings, and its IMDB race ---
@@ -418,9 +405,8 @@ def read_folder(folder: Path, sigma: float | None = None) -> tuple[list[Curves],
             why = str(error).removeprefix(str(paths[0])).lstrip(": ")
             skipped.append(Skipped(str(name.relative_to(folder)), why))
     if not found:
-        shown = "; ".join(f"{what}: {why}" for what, why in skipped[:5]) or "it is empty"
-        more = f"; and {len(skipped) - 5} more" if len(skipped) > 5 else ""
-        raise CurveError(f"{folder}: no curves in it that can be used: {shown}{more}")
+        shown = "; ".join(f"{what}: {why}" for what, why in skipped) or "it is empty"
+        raise CurveError(f"{folder}: no curves in it that can be used: {shown}")
     return found, skipped
 
 
@@ -462,10 +448,8 @@ def _runs(paths: list[Path]) -> tuple[Floats, str]:
         if first.names != run.names:
             raise CurveError(f"{path}: {run.label} holds other learners than {first.label}")
         if first.length != run.length:
-            raise CurveError(
-                f"{path}: runs of unequal length: {first.length} pulls in {first.label}, "
-                f"{run.length} in {run.label}"
-            )
+            lengths = f"{first.length} pulls in {first.label}, {run.length} in {run.label}"
+            raise CurveError(f"{path}: runs of unequal length: {lengths}")
     return np.stack([run.curves for run in runs], axis=1), ""
 
 

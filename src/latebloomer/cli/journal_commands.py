@@ -160,7 +160,7 @@ def repair(
 
 def watch(
     place: Annotated[Path | None, typer.Argument(metavar="[PLACE]", help=PLACE_HELP)] = None,
-    port: Annotated[int, o.count("port", 0, 65535)] = 0,
+    port: Annotated[int, o.count("Port to listen on; 0 picks a free one.", 0, 65535)] = 0,
     exit_after_idle: Annotated[float | None, o.number("exit_after_idle")] = None,
 ) -> None:
     """Watch races in a browser while they run.
@@ -168,7 +168,7 @@ def watch(
     Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
     LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
     """
-    from latebloomer.watch import serve
+    from latebloomer.watch.server import serve
 
     if place is None:
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")

@@ -47,14 +47,12 @@ HELP = {
         f"NAME:SETTING=VALUE,... of {KNOWN}",
         "policies": f"Policies separated by commas, each NAME or NAME:SETTING=VALUE,...: {KNOWN}",
         "bench.policies": "Policies separated by commas. Default: all that need no settings.",
-        "bench.baseline": "Policy that the others are compared with.",
         "horizon": "Pulls at which learners are compared. Default: the budget or a full training.",
         "resume.horizon": "New number of pulls at which learners are compared.",
         "min_pulls": "Pulls every learner gets before any can be dropped.",
         "stop": "Stop early. `certified`: once the winner is proved best (95 %).",
         "maximize": "Whether higher scores are better, or lower ones.",
         "seed": "Random seed for the policy and for learners that take a seed.",
-        "simulate.seed": "Random seed.",
         "revive": "Let dropped learners rejoin if the new plan would have kept them.",
         "add": "Name of a learner to add; repeat for several.",
     },
@@ -66,10 +64,6 @@ HELP = {
         "report.out": "File to write. Default: next to the journal.",
         "repair.out": "New file. Default: NAME.repaired.db next to the journal.",
         "simulate.out": "Results file. If it exists, only missing runs are simulated.",
-        "csv": "Write the table to this file.",
-        "plot": "Draw error and regret to this file.",
-        "bench.out": "Folder for bench.md, .csv and .png.",
-        "reproduce.out": "Folder for the files.",
     },
     "Faults": {
         "timeout": "Give up on a pull after this many seconds and count it as failed.",
@@ -97,37 +91,28 @@ HELP = {
         "follow": "Redraw while the race runs; with --json, print one line for each change.",
     },
     None: {
-        "learners": "Number of learners.",
         "clean": "Remove the checkpoints of all learners but the winners of finished races.",
-        "port": "Port to listen on; 0 picks a free one.",
+        "mode": "as-written or as-published.",
         "exit_after_idle": "Exit this many seconds after the last race and the last tab ended.",
         "problem": "paper-a, paper-b, imdb, one-riser:K=16:T=800, random:FAMILY:K=10:seed=3, or a "
         "file of curves.",
         "runs": "Runs of each policy at each budget.",
-        "first_run": "Number of the first run.",
-        "target": "cpu, gpu or python.",
         "method": "pulls: draw every reward; sums: draw window sums (Gaussian noise, fixed "
         "plans); auto: sums if possible.",
         "threads": "CPU threads. Default: all cores.",
-        "chunk": "Runs per unit of work. Default: chosen automatically.",
         "sets": "Sets separated by commas: lcdb11-linear, lcdb11-geometric, taskset, srb-imdb, "
         "yahpo (these five: public), lcdb10 (real runs), random-FAMILY (six of them: random), "
         "paper-a, paper-b, imdb (paper), or all.",
-        "draws": "Draws of the noise for each problem.",
-        "sigma": "Noise added to curves of a folder that were recorded once.",
         "arms": "Arms of the problems of taskset and yahpo: some of 8,16,32,64,128.",
         "costs": "Compare the learners of lcdb10 within a time, per full training and per second.",
-        "list": "List the names.",
-        "mode": "as-written or as-published.",
-        "jobs": "Threads. Default: all cores.",
     },
 }  # fmt: skip
 TEXTS = {name: (panel, text) for panel, texts in HELP.items() for name, text in texts.items()}
 
 
-def text(name: str, *flags: str, **more: Any) -> Any:
-    """Return the option of a name in `HELP`, which takes any text or path."""
-    panel, words = TEXTS[name]
+def text(name: str, *flags: str, panel: str | None = None, **more: Any) -> Any:
+    """Return the option of a name in `HELP`, or with this help text; it takes any text or path."""
+    panel, words = TEXTS.get(name, (panel, name))
     return typer.Option(*flags, help=words, rich_help_panel=panel, **more)
 
 
@@ -136,10 +121,10 @@ def flag(name: str) -> Any:
     return text(name, f"--{name}")
 
 
-def count(name: str, least: int = 1, most: int = MOST) -> Any:
+def count(name: str, least: int = 1, most: int = MOST, **more: Any) -> Any:
     """Return an option that takes an integer in a range."""
     needed = f"at least {least}" + ("" if most == MOST else f" and at most {most}")
-    return _checked(name, lambda value: least <= value <= most, needed)
+    return _checked(name, lambda value: least <= value <= most, needed, **more)
 
 
 def number(name: str) -> Any:
@@ -152,16 +137,16 @@ def choice(name: str, *words: str) -> Any:
     return _checked(name, lambda value: value in words, " or ".join(words))
 
 
-def _checked(name: str, holds: Callable[[Any], bool], needed: str) -> Any:
+def _checked(name: str, holds: Callable[[Any], bool], needed: str, **more: Any) -> Any:
     def check(value: Any) -> Any:
         if value is not None and not holds(value):
             raise typer.BadParameter(f"{value} must be {needed}.")
         return value
 
-    return text(name, callback=check)
+    return text(name, callback=check, **more)
 
 
-def policies(name: str) -> Any:
+def policies(name: str, **more: Any) -> Any:
     """Return an option that takes one policy, or several separated by commas."""
     from latebloomer.policies.registry import default_or_named, split_policies
 
@@ -173,7 +158,7 @@ def policies(name: str) -> Any:
             raise typer.BadParameter(str(error)) from None
         return value
 
-    return text(name, callback=check)
+    return text(name, callback=check, **more)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def carry_out(
     from latebloomer.racing.journal.journal import near
     from latebloomer.racing.learner import can_save
     from latebloomer.racing.progress import WHILE_RUNNING, display_mode
-    from latebloomer.racing.verdict.verdict_text import brief
+    from latebloomer.racing.verdict.verdict import brief
 
     o.check_outputs({"--report": report, "--save": save}, journal=journal)
     where = runner_at(

@@ -34,7 +34,7 @@ def policies() -> None:
 
 
 def plan(
-    learners: Annotated[int, o.count("learners", 2)],
+    learners: Annotated[int, o.count("Number of learners.", 2)],
     budget: Annotated[int | None, o.count("plan.budget")] = None,
     trainings: Annotated[float | None, o.number("plan.trainings")] = None,
     policy: Annotated[str, o.policies("policy")] = "auto",
@@ -63,16 +63,19 @@ def simulate(
     budget: Annotated[str, o.text("simulate.budget")],
     policy: Annotated[str, o.policies("policies")] = "r-ucbe,r-sr,sh",
     runs: Annotated[int, o.count("runs")] = 1000,
-    seed: Annotated[int, o.count("simulate.seed", 0)] = 0,
-    horizon: Annotated[int | None, o.count("horizon")] = None,
-    target: Annotated[str, o.choice("target", "cpu", "gpu", "python")] = "cpu",
+    seed: Annotated[int, o.count("Random seed.", 0, panel="Policy")] = 0,
+    horizon: Annotated[
+        int | None,
+        o.count("Pulls per arm at which arms are compared. Default: each budget.", panel="Policy"),
+    ] = None,
+    target: Annotated[str, o.choice("cpu, gpu or python.", "cpu", "gpu", "python")] = "cpu",
     method: Annotated[str, o.choice("method", "auto", "pulls", "sums")] = "auto",
     threads: Annotated[int | None, o.count("threads")] = None,
-    chunk: Annotated[int | None, o.count("chunk")] = None,
-    first_run: Annotated[int, o.count("first_run", 0)] = 0,
+    chunk: Annotated[int | None, o.count("Runs per unit of work. Default: automatic.")] = None,
+    first_run: Annotated[int, o.count("Number of the first run.", 0)] = 0,
     out: Annotated[Path | None, o.text("simulate.out")] = None,
-    csv: Annotated[Path | None, o.text("csv")] = None,
-    plot: Annotated[Path | None, o.text("plot")] = None,
+    csv: Annotated[Path | None, o.text("Write the table to this file.", panel="Files")] = None,
+    plot: Annotated[Path | None, o.text("Plot error and regret here.", panel="Files")] = None,
     engine: Annotated[str, o.choice("engine", "local", "ray")] = "local",
     address: Annotated[str | None, o.text("address")] = None,
     json: Annotated[bool, o.flag("json")] = False,
@@ -103,12 +106,12 @@ def bench(
     sets: Annotated[str, o.text("sets")] = "public",
     budgets: Annotated[str, o.text("bench.budgets")] = "1,2,4,8",
     policies: Annotated[str | None, o.policies("bench.policies")] = None,
-    draws: Annotated[int, o.count("draws")] = 10,
-    baseline: Annotated[str, o.policies("bench.baseline")] = "r-sr",
-    sigma: Annotated[float | None, o.number("sigma")] = None,
+    draws: Annotated[int, o.count("Draws of the noise for each problem.")] = 10,
+    baseline: Annotated[str, o.policies("Policy to compare with.", panel="Policy")] = "r-sr",
+    sigma: Annotated[float | None, o.number("Noise added to curves recorded once.")] = None,
     arms: Annotated[str, o.text("arms")] = "8",
-    seed: Annotated[int, o.count("simulate.seed", 0)] = 0,
-    out: Annotated[Path | None, o.text("bench.out")] = None,
+    seed: Annotated[int, o.count("Random seed.", 0, panel="Policy")] = 0,
+    out: Annotated[Path | None, o.text("Folder for bench.md, .csv, .png.", panel="Files")] = None,
     threads: Annotated[int | None, o.count("threads")] = None,
     costs: Annotated[bool, o.flag("costs")] = False,
     quiet: Annotated[bool, o.flag("quiet")] = False,
@@ -149,7 +152,7 @@ def download(
     ],
 ) -> None:
     """Fetch public recorded curves, checked by their sha256."""
-    from latebloomer.problems.downloads import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
+    from latebloomer.problems.recorded import LCDB, LCDB_MEGABYTES, download_imdb, download_lcdb
 
     if what not in ("imdb", "lcdb"):
         raise unknown("data set", what, ["imdb", "lcdb"])
@@ -163,11 +166,11 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="[NAMES]...", help="Figures or tables by name, or all."),
     ] = None,
-    listed: Annotated[bool, o.flag("list")] = False,
+    listed: Annotated[bool, o.text("List the names.", "--list")] = False,
     runs: Annotated[int, o.count("runs")] = PUBLISHED_RUNS,
     mode: Annotated[str, o.choice("mode", AS_WRITTEN, AS_PUBLISHED)] = AS_WRITTEN,
-    out: Annotated[Path, o.text("reproduce.out")] = Path("reproduction"),
-    jobs: Annotated[int | None, o.count("jobs")] = None,
+    out: Annotated[Path, o.text("Folder for the files.", panel="Files")] = Path("reproduction"),
+    jobs: Annotated[int | None, o.count("Threads. Default: all cores.")] = None,
     quiet: Annotated[bool, o.flag("quiet")] = False,
 ) -> None:
     """Reproduce the paper's figures, tables and claims."""
@@ -187,6 +190,8 @@ def reproduce(
         advice = f". Repeat the command to make what is missing in {out}."
         raise Interrupted("Stopped", None, advice) from None
     if failures:
+        if quiet:  # otherwise each was shown when it happened
+            say("\n".join(failures), err=True)
         raise typer.Exit(2)
 
 

@@ -18,21 +18,8 @@ from typing import Any
 from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
 from latebloomer.version import __version__
 
-OLDEST = (2, 40)  # of Ray: what this code is written for
 LOOPBACK = ("127.0.0.1", "::1")
 WAIT = 60.0  # seconds in which a node must answer a question
-
-
-def ray_module() -> Any:
-    """Return Ray; raise an error that says what to install if it is missing."""
-    ray = extra("ray", "races and simulations on several cores or machines", "ray")
-    version = tuple(int(part) for part in ray.__version__.split(".")[:2])
-    if version < OLDEST:
-        raise ClusterError(
-            f"Ray {ray.__version__} is installed, but {OLDEST[0]}.{OLDEST[1]} or newer is needed: "
-            "pip install --upgrade 'latebloomer[ray]'"
-        )
-    return ray
 
 
 class Cluster:
@@ -74,7 +61,7 @@ class Cluster:
         with loopback_only(address is None or _is_loopback(address)):
             if not connected and address is None:
                 ask_for_token(ray is not None)
-            self.ray = ray_module()
+            self.ray = extra("ray", "races and simulations on several cores or machines", "ray")
             if connected:
                 self._need_the_same()
             elif address is None:
@@ -103,7 +90,7 @@ class Cluster:
 
     def _start(self) -> None:
         self._folder = PrivateFolder()
-        where = {"address": "local", "_temp_dir": self._folder.for_ray}
+        where = {"address": "local", "_temp_dir": str(self._folder.path / "ray")}
         try:
             self._init(**where, num_cpus=self._cores, include_dashboard=False)
         except BaseException:
@@ -152,11 +139,6 @@ class Cluster:
 
     # --- what there is ---
 
-    @property
-    def loopback(self) -> bool:
-        """True if every node listens on the loopback interface only."""
-        return all(node["NodeManagerAddress"] in LOOPBACK for node in self.nodes())
-
     def nodes(self) -> list[dict[str, Any]]:
         """Return the nodes that are alive, as Ray describes them."""
         return [node for node in self.ray.nodes() if node["Alive"]]
@@ -200,18 +182,11 @@ class Cluster:
     def need_same_version(self) -> None:
         """Raise unless every node has this latebloomer: another one may decide otherwise."""
         for node, answer in self.ask_nodes(_version).items():
-            if isinstance(answer, Exception):
+            if answer != _version():
+                found = first_line(answer) if isinstance(answer, Exception) else f"it has {answer}"
                 raise ClusterError(
-                    f"node {node[:8]} of the Ray cluster cannot run latebloomer "
-                    f"({first_line(answer)}): install latebloomer {__version__} with its extras "
-                    "on every node"
-                ) from answer
-            if answer != (__version__, sys.version_info[:2]):
-                theirs, python = answer
-                raise ClusterError(
-                    f"node {node[:8]} of the Ray cluster has latebloomer {theirs} on Python "
-                    f"{'.'.join(map(str, python))}, and here is {__version__} on "
-                    f"{'.'.join(map(str, sys.version_info[:2]))}: install the same on every node"
+                    f"node {node[:8]} of the Ray cluster cannot run {_version()} ({found}): "
+                    "install the same, with its extras, on every node"
                 )
 
 
@@ -251,8 +226,8 @@ def _need_listener(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-def _version() -> tuple[str, tuple[int, int]]:
-    return __version__, sys.version_info[:2]
+def _version() -> str:
+    return f"latebloomer {__version__} on Python {sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def _times(have: Mapping[str, float], wanted: Mapping[str, float]) -> int:
@@ -306,10 +281,6 @@ class PrivateFolder:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-
-    @property
-    def for_ray(self) -> str:
-        return str(self.path / "ray")
 
     def close(self) -> None:
         """End what is left of the Ray in this folder and remove the folder."""

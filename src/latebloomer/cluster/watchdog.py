@@ -46,9 +46,8 @@ def wait_for_end(driver: int) -> None:
 def end_writers(folder: str, spare: int = 0) -> None:
     """End every process whose output goes into the folder, and wait until they are gone."""
     for _ in range(ROUNDS):
-        handles = [
-            found for pid in _pids() - {spare} if (found := _handle(pid, folder)) is not None
-        ]
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {spare}
+        handles = [found for pid in pids if (found := _handle(pid, folder)) is not None]
         if not handles:
             return
         for handle in handles:
@@ -59,26 +58,14 @@ def end_writers(folder: str, spare: int = 0) -> None:
             os.close(handle)
 
 
-def _pids() -> set[int]:
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
-
-
 def _handle(pid: int, folder: str) -> int | None:
     """Return a handle on a process that writes into the folder, else None."""
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:  # it has ended, or the kernel is older than 5.3
-        return None
-    if any(_is_output(pid, number, folder) for number in _open_files(pid)):
-        return handle
-    os.close(handle)
+    with suppress(OSError):  # it has ended, is another user's, or the kernel is older than 5.3
+        numbers, handle = os.listdir(f"/proc/{pid}/fd"), os.pidfd_open(pid)
+        if any(_is_output(pid, number, folder) for number in numbers):
+            return handle
+        os.close(handle)
     return None
-
-
-def _open_files(pid: int) -> list[str]:
-    with suppress(OSError):  # it has ended, or is another user's
-        return os.listdir(f"/proc/{pid}/fd")
-    return []
 
 
 def _is_output(pid: int, number: str, folder: str) -> bool:

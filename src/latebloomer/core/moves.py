@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +20,6 @@ from latebloomer.core.ledger import Game, Ledger, Plan
 from latebloomer.errors import BudgetError, require
 
 POOL = 4  # cells of Ledger.pool
-
-
-class Rules(Protocol):
-    """What the moves need of a policy; `policies.base.Policy` is one."""
-
-    remember: ClassVar[Callable[..., None]]
-
-    def plan(self, arms: int, budget: int, horizon: int, min_pulls: int = 1) -> Plan: ...
-
-    def settings(self, arms: int, budget: int, horizon: int) -> Any: ...
 
 
 # The kernels that a policy may define; the moves call them by these names.
@@ -93,7 +83,7 @@ def key(seed: int) -> int:
 
 
 def game_of(
-    policy: Rules,
+    policy: Any,
     arms: int,
     budget: int,
     horizon: int,
@@ -132,7 +122,7 @@ def _listed_zeros(shape: tuple[int, ...], kind: Any) -> list[Any]:
 
 
 def arrays_for(
-    policy: Rules, arms: int, longest: int, zeros: Callable[..., Any] = np.zeros
+    policy: Any, arms: int, longest: int, zeros: Callable[..., Any] = np.zeros
 ) -> Ledger:
     """Return a ledger of arrays for arms with up to `longest` pulls; `reset` starts a run."""
     return _ledger(arms, past_lengths(policy, longest), zeros)
@@ -155,30 +145,30 @@ def _ledger(arms: int, past: tuple[int, int], zeros: Callable[..., Any]) -> Ledg
     return Ledger(*made)
 
 
-def ledger_bytes(policy: Rules, arms: int, longest: int) -> int:
+def ledger_bytes(policy: Any, arms: int, longest: int) -> int:
     """Return the bytes of the ledger of `arrays_for`: every entry has 8."""
     rest = kernels.FAN + POOL + kernels.CELLS
     return 8 * (arms * (sum(past_lengths(policy, longest)) + 9) + rest)
 
 
-def rows_in_use(policy: Rules, ledger: Ledger) -> tuple[Any, ...]:
+def rows_in_use(policy: Any, ledger: Ledger) -> tuple[Any, ...]:
     """Return the prefix sums that the policy's `remember` fills."""
     return (ledger.S, ledger.Q)[: _rows(policy)]
 
 
-def past_lengths(policy: Rules, longest: int) -> tuple[int, int]:
+def past_lengths(policy: Any, longest: int) -> tuple[int, int]:
     """Return the entries of a row of `S` and of `Q` if arms are pulled up to `longest` times."""
     S, Q = (longest + 1 if _rows(policy) > row else 1 for row in (0, 1))
     return S, Q
 
 
-def _rows(policy: Rules) -> int:
+def _rows(policy: Any) -> int:
     """Return 0 if `remember` fills nothing, 1 if it fills `S` alone, otherwise 2."""
     light = {kernels.remember_nothing: 0, kernels.remember_levels: 1}
     return light.get(policy.remember, 2)
 
 
-def keeps_levels(policy: Rules) -> bool:
+def keeps_levels(policy: Any) -> bool:
     """Return whether `remember` leaves in `S` the prefix sums that window means are made of."""
     ledger = arrays_for(policy, 1, 2)
     for n, reward in ((1, 1.0), (2, 2.0)):

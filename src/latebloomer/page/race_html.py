@@ -97,7 +97,7 @@ class RaceDrawing:
             "events": _events(page),
             "certainty": _certainty(page, self.looks),
             "others": _others(page),
-            "warnings": _warnings(page),
+            "warnings": _folded("Warnings", page.warnings, _sentences(page.warnings)),
             "about": _about(page),
         }
 
@@ -137,43 +137,33 @@ class RaceDrawing:
 
     def note(self) -> str:
         """Return how to read the picture."""
-        page = self.page
-        better = "higher" if page.higher_is_better else "lower"
-        texts = [
+        page, better = self.page, "higher" if self.page.higher_is_better else "lower"
+        ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
+        rest, gray = len(page.levels) - len(ahead), len(page.learners) - len(self.slots)
+        more = f" and {rest} more phases" if rest else ""
+        fans = [one.state for one in page.learners if svg.fan_of(one) and one.arm in self.slots]
+        tests = [(made.tested, made.trust) for one in page.learners if (made := one.forecast)]
+        tested, trust = max(tests, default=(0, 0.0), key=lambda test: test[0])
+        texts = {
             f"Score ({better} is better) by pulls of each learner, averaged over its latest "
-            "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull."
-        ]
-        if page.trained_further:
-            texts.append("A ring marks the selection: from there on, only the winner was trained.")
-        if page.levels and page.state != FINISHED:
-            ahead = [f"the best {count} learners to {n:,}" for count, n in page.levels[:3]]
-            rest = len(page.levels) - len(ahead)
-            more = f" and {rest} more phases" if rest else ""
-            texts.append(f"Next: train {', '.join(ahead)} pulls{more}.")
-        drawn = [one for one in page.learners if svg.fan_of(one) and one.arm in self.slots]
-        if any(one.state != DROPPED for one in drawn):
-            texts.append("Shaded: straight extrapolation.")
-        if drawn:
-            texts.append("Dashed: the discounted forecast used for ranking.")
-        gray = len(page.learners) - len(self.slots)
-        if gray:
-            texts.append(f"The {gray:,} learners that are ranked lower are gray.")
-        made = [one.forecast for one in page.learners if one.forecast is not None]
-        if made:  # how much of earlier forecasts proved right
-            latest = max(made, key=lambda seen: seen.tested)
-            share = f"{100 * latest.trust:.0f} %"
-            texts.append(
-                f"Forecasts explained {share} of the change up to pull {latest.tested:,}."
-            )
-        return escape(" ".join(texts))
+            "sixteenth of pulls. A cross marks a drop or failure; a dot marks the latest pull.": 1,
+            "A ring marks the selection: from there on, only the winner was trained.": (
+                page.trained_further
+            ),
+            f"Next: train {', '.join(ahead)} pulls{more}.": ahead and page.state != FINISHED,
+            "Shaded: straight extrapolation.": {*fans} - {DROPPED},
+            "Dashed: the discounted forecast used for ranking.": fans,
+            f"The {gray:,} learners that are ranked lower are gray.": gray,
+            f"Forecasts explained {100 * trust:.0f} % of the change up to pull {tested:,}.": tests,
+        }
+        return escape(" ".join(text for text, is_so in texts.items() if is_so))
 
     # --- the table ---
 
     def _table(self) -> str:
         rule = self.page.learners[0].rule if self.page.learners else ""
         numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
-        columns = (("learner", ""), *((text, "num") for text in numbers), ("when and why", ""))
-        head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
+        head = [("learner", ""), *((text, "num") for text in numbers), ("when and why", "")]
         rows = "".join(
             f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
             for arm, cells in self.rows().items()
@@ -183,8 +173,7 @@ class RaceDrawing:
         return _section(
             "How the budget was spent",
             "The policy ranks learners by their estimate. Click a learner to highlight it.",
-            f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
-            f'<tbody id="rows">{rows}</tbody></table>{more}',
+            sortable("learners ", head, rows, ' id="rows"') + more,
         )
 
     def rows(self) -> dict[int, list[str]]:
@@ -234,12 +223,18 @@ def _section(title: str, note: str, content: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
 
 
-def _folded(title: str, count: int, content: str, is_open: bool = False) -> str:
-    shown = " open" if is_open else ""
-    return (
-        f'<section><details{shown} data-key="{escape(title)}"><summary><h2>{escape(title)} '
-        f'<span class="count">{count:,}</span></h2></summary>{content}</details></section>'
-    )
+def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
+    """Return a table that `page.js` sorts by its heads, which have classes; rows are HTML."""
+    cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in head)
+    top = f'<table class="{css}sortable"><thead><tr>{cells}</tr></thead>'
+    return f"{top}<tbody{body}>{rows}</tbody></table>"
+
+
+def _folded(title: str, items: Sequence[object], content: str, shown: str = "") -> str:
+    """Return a section that a reader opens, with the number of its items; empty without any."""
+    count = f'<span class="count">{len(items):,}</span>'
+    head = f'<details{shown} data-key="{title}"><summary><h2>{title} {count}</h2></summary>'
+    return f"<section>{head}{content}</details></section>" if items else ""
 
 
 def _sentences(sentences: Iterable[str]) -> str:
@@ -366,17 +361,15 @@ def settings_table(
     learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
 ) -> str:
     """Return a sortable table of some settings and the score of learners."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *names))
     rows = "".join(
         f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
         + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
         + f'<td class="num">{number_text(one.score)}</td></tr>'
         for one in learners
     )
-    return (
-        f'<div class="wide"><table class="sortable"><thead><tr>{head}<th scope="col" class="num">'
-        f"score</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    head = [*((text, "") for text in (first, *names)), ("score", "num")]
+    table = sortable("", head, rows)
+    return f'<div class="wide">{table}</div>'
 
 
 def _setting(value: object) -> str:
@@ -385,15 +378,13 @@ def _setting(value: object) -> str:
 
 def _events(page: RacePage) -> str:
     """Return drops and failures, the latest first; open while a race runs."""
-    if not page.events:
-        return ""
     lines = "".join(
         f'<li{" class=bad" if one.bad else ""}><span class="soft">pull {one.pull:,}</span> '
         f"{escape(one.text)}</li>"
         for one in page.events[:MOST_EVENTS]
     )
     items = f'<ol class="feed" reversed role="log" aria-label="events">{lines}</ol>'
-    return _folded("Events", len(page.events), items, page.state == RUNNING)
+    return _folded("Events", page.events, items, " open" if page.state == RUNNING else "")
 
 
 def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
@@ -444,11 +435,6 @@ def _others(page: RacePage) -> str:
         "Each is replayed on the recorded curves, with the largest budget they cover.",
         _sentences(page.hindsight),
     )
-
-
-def _warnings(page: RacePage) -> str:
-    found = page.warnings
-    return _folded("Warnings", len(found), _sentences(found)) if found else ""
 
 
 def _about(page: RacePage) -> str:

@@ -248,19 +248,23 @@ def _levels(levels: Sequence[tuple[int, int]], view: View) -> Iterable[str]:
     seen = [one for one in levels if one[1] <= view.longest]
     step = ceil(len(seen) / LEVELS)
     for k, (learners, pulls) in enumerate(seen[::-step][::-1] if seen else ()):
-        at, narrow = view.x(pulls), " wide" if k % 2 else ""  # left out on a phone
-        yield f'<line class="level" data-at="{pulls}" x1="{at}" x2="{at}" y2="100%"/>'
-        yield _text(at, "0", f"{learners} to {pulls:,}", f"level end{narrow}",
-                    f'dx="-4" dy="{11 + 13 * (k % 2)}" data-at="{pulls}"')  # fmt: skip
+        narrow, down = " wide" if k % 2 else "", 11 + 13 * (k % 2)  # left out on a phone
+        yield _upright(
+            "level", pulls, view, f"{learners} to {pulls:,}", narrow, f'dx="-4" dy="{down}"'
+        )
 
 
 def _horizon(horizon: int, view: View) -> str:
     if horizon > view.longest:
         return _text("100%", "0", f"horizon {horizon:,} →", "horizon end", 'dy="-4"')
-    at = view.x(horizon)
-    return f'<line class="horizon" data-at="{horizon}" x1="{at}" x2="{at}" y2="100%"/>' + _text(
-        at, "0", f"horizon {horizon:,}", "horizon end", f'dy="-4" data-at="{horizon}"'
-    )
+    return _upright("horizon", horizon, view, f"horizon {horizon:,}", "", 'dy="-4"')
+
+
+def _upright(kind: str, pulls: int, view: View, text: str, css: str, offset: str) -> str:
+    """Draw a vertical line with a text at its top."""
+    at, moved = view.x(pulls), f'data-at="{pulls}"'
+    label = _text(at, "0", text, f"{kind} end{css}", f"{offset} {moved}")
+    return f'<line class="{kind}" {moved} x1="{at}" x2="{at}" y2="100%"/>{label}'
 
 
 def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) -> Iterable[str]:

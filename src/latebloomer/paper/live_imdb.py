@@ -7,7 +7,6 @@ All runs of a learner are trained together: arrays have one row per run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -18,12 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.errors import CurveError
 from latebloomer.paper import drawing
 from latebloomer.paper.experiments import IMDB
 from latebloomer.paper.workbench import Figure, Shown, Workbench, select
 from latebloomer.problems.curves import Floats
-from latebloomer.problems.paper_settings import DATA
+from latebloomer.problems.recorded import data_path
 from latebloomer.simulation.local_runs import progress_bar
 from latebloomer.simulation.plots import plain_ticks, side_legend
 
@@ -57,14 +55,7 @@ Predictions: TypeAlias = Iterator[tuple[Floats, Any]]  # of each step, with the 
 
 def load_reviews() -> Reviews:
     """Read the word counts; raise an error that says where they are expected."""
-    folder = os.environ.get(DATA)
-    file = Path(folder or "", FILE)
-    if not folder or not file.is_file():
-        said = f"{DATA}={folder}" if folder else f"{DATA} is not set"
-        raise CurveError(
-            f"training live needs {FILE} in the folder that {DATA} names, but {said} and there is "
-            f"no {file}: get {SOURCE}"
-        )
+    file = data_path(FILE, "training live", f"get {SOURCE}")
     with np.load(file, allow_pickle=False) as archive:
         parts = {name: archive[name] for name in ("data", "indices", "indptr", "label")}
     common = parts["indices"] < WORDS

@@ -54,15 +54,15 @@ class NumbersOf:
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         names = [field.name for field in fields if field.type in NUMERIC]
         made: Any = namedtuple("Numbers", names, module=cls.__module__)  # type: ignore[misc]
-        made.__qualname__ = f"{cls.__qualname__}._Numbers"
-        cls._Numbers = made
+        made.__qualname__ = f"{cls.__qualname__}.Numbers"
+        cls.Numbers = made
         return made
 
 
 class Policy(ABC):
     """A rule that spends a budget over arms and recommends one of them."""
 
-    _Numbers: ClassVar[Any] = NumbersOf()
+    Numbers: ClassVar[Any] = NumbersOf()
     name: ClassVar[str]  # in the registry and on the command line
     cites: ClassVar[tuple[str, ...]] = ()  # its sources: keys of src/latebloomer/refs.bib
 
@@ -162,20 +162,20 @@ class Policy(ABC):
         the same type to a compiler, and are compiled once.
         """
         types = {field.name: field.type for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        values = ((getattr(self, name), types[name]) for name in self._Numbers._fields)
-        return self._Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
+        values = ((getattr(self, name), types[name]) for name in self.Numbers._fields)
+        return self.Numbers(*(float(x) if t in ("float", float) else x for x, t in values))
 
     def restricted(self, rule: Any, arms: Sequence[int]) -> Any:
         """Return the numbers in `rule` for some of the arms; needed if it has arrays by arm."""
         return rule
 
     # Settings that tests run, each a policy; the defaults alone are enough for most.
-    example_settings: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     @classmethod
     def examples(cls) -> list[Self]:
         """Return the policies that tests run."""
-        return [cls(**settings) for settings in cls.example_settings]
+        return [cls(**settings) for settings in cls._examples]
 
     # --- what every policy gets ---
 

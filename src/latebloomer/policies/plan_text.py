@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from latebloomer._util.tables import html_table
+from latebloomer._util.text import html_table
 from latebloomer.core.ledger import ANY, Plan
 from latebloomer.policies.base import Policy
 
@@ -90,24 +90,19 @@ class Description:
 
     def to_json(self) -> str:
         """Return the description as one JSON object."""
+        names = ("arms", "budget", "horizon", "unspent", "advised_budget", "why", "outlook")
         phases = [asdict(phase) for phase in self.phases]
-        return json.dumps({
-            "policy": repr(self.policy), "arms": self.arms, "budget": self.budget,
-            "horizon": self.horizon, "phases": phases, "unspent": self.unspent,
-            "advised_budget": self.advised_budget, "why": self.why, "outlook": self.outlook,
-        })  # fmt: skip
+        values = {name: getattr(self, name) for name in names}
+        return json.dumps({"policy": repr(self.policy)} | values | {"phases": phases})
 
     def _repr_html_(self) -> str:
         """Return the phases for a notebook."""
-        title = (
-            f"{self.policy!r}: {self.arms} learners, {self.budget:,} pulls, compared at "
-            f"{self.horizon:,} pulls"
-        )
+        size = f"{self.arms} learners, {self.budget:,} pulls"
+        title = f"{self.policy!r}: {size}, compared at {self.horizon:,} pulls"
         rows = [
-            [str(j), "any" if one.arms is None else str(one.arms), f"{one.upto:,}",
-             f"{one.pulls:,}"]
+            [str(j), str(one.arms or "any"), f"{one.upto:,}", f"{one.pulls:,}"]
             for j, one in enumerate(self.phases, 1)
-        ]  # fmt: skip
+        ]
         head = ["phase", "learners", "pulls each", "total pulls"]
         return html_table(title, head, rows, [*self.outlook, self.advice])
 

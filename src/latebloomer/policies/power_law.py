@@ -46,7 +46,7 @@ class PowerLawPolicy(Policy):
     width_scale: float = 1.0  # factor of the confidence width, which is 24 to 257 on losses <= 1
 
     remember = staticmethod(remember_levels)
-    example_settings = ({}, {"width_scale": 1e-4})
+    _examples = ({}, {"width_scale": 1e-4})
 
     def __post_init__(self) -> None:
         why = "outside, the fit or the width divides by almost 0"

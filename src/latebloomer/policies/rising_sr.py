@@ -42,7 +42,7 @@ class RisingSR(ByWindow):
 
     name: ClassVar[str] = "r-sr"
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    example_settings = ({}, {"window": 0.5, "leftover": "unspent"})
+    _examples = ({}, {"window": 0.5, "leftover": "unspent"})
 
     def __post_init__(self) -> None:
         check_window(self.window)

@@ -84,7 +84,7 @@ class RisingUCBE(Policy):
     name: ClassVar[str] = "r-ucbe"
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Mussi24",)
-    example_settings = (
+    _examples = (
         {},
         {"exploration": 2.0, "noise": 0.02},
         {"exploration": 2.0, "noise": 0.02, "window": 0.1, "recommend": "bound"},
@@ -131,9 +131,7 @@ class RisingUCBE(Policy):
         ledger.rating[i] = upper_bound(self, ledger, i, noise, horizon)
 
     @kernel
-    def pick(  # type: ignore[misc]
-        self: Numbers, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int
-    ) -> int:
+    def pick(self: Any, ledger: Ledger, pulled: int, horizon: int, seed: int, run: int) -> int:
         if pulled == ANY and self.noise < 0:  # the warm-up has ended, or the pulls have doubled
             for i in range(len(ledger.n)):
                 ledger.rating[i] = upper_bound(self, ledger, i, ledger.pool[SIGMA], horizon)
@@ -211,7 +209,7 @@ class UCBE(Policy):
     picks_by_rating: ClassVar[bool] = True
     cites: ClassVar[tuple[str, ...]] = ("Audibert10",)
     remember = staticmethod(remember_levels)
-    example_settings = ({"exploration": 0.5},)
+    _examples = ({"exploration": 0.5},)
 
     def __post_init__(self) -> None:
         if self.exploration is not None:

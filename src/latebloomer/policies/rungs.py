@@ -61,7 +61,7 @@ class ASHA(Policy):
     name: ClassVar[str] = "asha"
     cites: ClassVar[tuple[str, ...]] = ("Li20",)
     remember = staticmethod(remember_rewards)
-    example_settings = ({}, {"eta": 2, "grace": 2, "workers": 3})
+    _examples = ({}, {"eta": 2, "grace": 2, "workers": 3})
 
     def __post_init__(self) -> None:
         need_whole("eta", self.eta, 2, "one in eta learners continues")

@@ -156,7 +156,7 @@ class SuccessiveHalving(ByWindow):
 
     name: ClassVar[str] = "sh"
     cites: ClassVar[tuple[str, ...]] = ("Karnin13", "Jamieson16")
-    example_settings = ({}, {"judge": "window"})
+    _examples = ({}, {"judge": "window"})
 
     def __post_init__(self) -> None:
         choices = ("latest", "window")

@@ -18,11 +18,15 @@ from latebloomer.problems.noise import (
     StudentT,
     Uniform,
 )
-from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
 from latebloomer.problems.problem import AssumptionReport, Problem
 from latebloomer.problems.problem_names import (
     FAMILIES,
+    imdb,
     known_problems,
+    lower_bound,
+    one_riser,
+    paper_a,
+    paper_b,
     problem,
     random_problem,
 )

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from latebloomer.errors import need_number, require
+from latebloomer.errors import need_in, require
 from latebloomer.theory.lower_bounds import lower_bound_curve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -28,16 +28,17 @@ class Curve(ABC):
         """Return the means of the pulls `n`."""
 
 
-def _need(curve: Curve, *settings: str) -> None:
-    """Raise a `SettingError` unless every named setting is a finite number."""
-    for name in settings:
-        value = getattr(curve, name)
-        need_number(name, value)
-        require(math.isfinite(value), name, value, "finite", "it shapes a learning curve")
+FINITE, FROM_0, ABOVE_0 = "(-inf, inf)", "[0, inf)", "(0, inf)"
 
 
-def _need_rise(start: float, limit: float) -> None:
-    require(limit >= start, "limit", limit, f"at least start={start!r}", "the curve rises to it")
+def _check(curve: Curve, **intervals: str) -> None:
+    """Raise a `SettingError` unless each setting is a number in its interval, and curves rise."""
+    for name, interval in intervals.items():
+        need_in(name, getattr(curve, name), interval, "it shapes a learning curve")
+    if {"start", "limit"} <= intervals.keys():
+        start, limit = getattr(curve, "start", 0.0), getattr(curve, "limit", 0.0)
+        need = f"at least start={start!r}"
+        require(limit >= start, "limit", limit, need, "the curve rises to it")
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,7 @@ class PaperF(Curve):
     psi: float = 1.0
 
     def __post_init__(self) -> None:
-        _need(self, "b", "c", "psi")
-        require(self.b >= 0, "b", self.b, "at least 0", "the curve rises over about b pulls")
-        require(self.c >= 0, "c", self.c, "at least 0", "the curve rises to it")
-        require(self.psi > 0, "psi", self.psi, "above 0", "the curve rises")
+        _check(self, b=FROM_0, c=FROM_0, psi=ABOVE_0)
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls = np.asarray(n, dtype=np.float64)
@@ -107,9 +105,7 @@ class Exponential(Curve):
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        _need(self, "limit", "tau", "start")
-        require(self.tau > 0, "tau", self.tau, "above 0", "it is a number of pulls")
-        _need_rise(self.start, self.limit)
+        _check(self, limit=FINITE, tau=ABOVE_0, start=FINITE)
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls = np.asarray(n, dtype=np.float64)
@@ -142,9 +138,7 @@ class PowerLaw(Curve):
     rate: float
 
     def __post_init__(self) -> None:
-        _need(self, "limit", "drop", "rate")
-        require(self.drop >= 0, "drop", self.drop, "at least 0", "the curve rises to its limit")
-        require(self.rate > 0, "rate", self.rate, "above 0", "the curve rises")
+        _check(self, limit=FINITE, drop=FROM_0, rate=ABOVE_0)
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return self.limit - self.drop * np.asarray(n, dtype=np.float64) ** -self.rate
@@ -169,15 +163,12 @@ class PiecewiseLinear(Curve):
 
     def __post_init__(self) -> None:
         pulls = [n for n, _ in self.knots]
-        require(
-            len(pulls) >= 1, "knots", self.knots, "at least one (n, mean)", "a curve needs one"
-        )
-        require(
-            all(a < b for a, b in pairwise(pulls)),
-            "knots", self.knots, "in order of n", "means are read between neighboring knots",
-        )  # fmt: skip
         finite = all(math.isfinite(value) for knot in self.knots for value in knot)
-        require(finite, "knots", self.knots, "finite", "they shape a learning curve")
+        rising = len(pulls) > 0 and all(a < b for a, b in pairwise(pulls))
+        require(
+            finite and rising, "knots", self.knots, "one or more finite (n, mean) in order of n",
+            "means are read between neighboring knots",
+        )  # fmt: skip
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         pulls, values = zip(*self.knots, strict=True)
@@ -202,7 +193,7 @@ class Stationary(Curve):
     mean: float
 
     def __post_init__(self) -> None:
-        _need(self, "mean")
+        _check(self, mean=FINITE)
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return np.full(np.shape(n), float(self.mean))
@@ -237,9 +228,7 @@ class SShaped(Curve):
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        _need(self, "limit", "middle", "width", "start")
-        require(self.width > 0, "width", self.width, "above 0", "it is a number of pulls")
-        _need_rise(self.start, self.limit)
+        _check(self, limit=FINITE, middle=FINITE, width=ABOVE_0, start=FINITE)
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         z = (np.asarray(n, dtype=np.float64) - self.middle) / self.width
@@ -274,9 +263,8 @@ class LowerBound(Curve):
     capped: bool = True
 
     def __post_init__(self) -> None:
-        _need(self, "beta", "gap")
-        require(self.beta > 1, "beta", self.beta, "above 1", "Assumption 2 asks for it")
-        require(0 <= self.gap <= 0.5, "gap", self.gap, "in [0, 1/2]", "means stay in [0, 1]")
+        # Assumption 2 asks for this beta; with this gap means stay in [0, 1].
+        _check(self, beta="(1, inf)", gap="[0, 0.5]")
 
     def __call__(self, n: npt.ArrayLike) -> Floats:
         return lower_bound_curve(n, self.beta, self.gap, self.capped)

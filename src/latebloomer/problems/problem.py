@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from latebloomer._util.memory import need_memory
 from latebloomer.core.moves import key
-from latebloomer.errors import ArmError, CurveError, extra, require
+from latebloomer.errors import ArmError, CurveError, extra, need_whole, require
 from latebloomer.problems.curves import Floats
 from latebloomer.problems.noise import Noise, as_noise, draw
 from latebloomer.theory import complexity
@@ -205,8 +205,7 @@ class Problem:
 
     def need_pulls(self, name: str, value: int) -> None:
         """Raise unless `value` is a number of pulls that the curves cover."""
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and value >= 1, name, value, "an integer >= 1", "it counts pulls")
+        need_whole(name, value, 1, "it counts pulls")
         if self.length is not None and value > self.length:
             raise CurveError(
                 f"{name}={value}, but the curves of {self.label} end at pull {self.length}: "
@@ -250,12 +249,12 @@ def _names(given: Sequence[str], arms: int) -> tuple[str, ...]:
 
 
 def _as_table(given: Any, names: Sequence[str]) -> Floats:
-    """Return curves as a read-only table; a copy, unless they are one already."""
+    """Return curves as a read-only table."""
     rows = {name: _row(name, curve) for name, curve in zip(names, given, strict=True)}
     if len({row.size for row in rows.values()}) > 1:
         ends = ", ".join(f"{name!r} ends at pull {row.size}" for name, row in rows.items())
         raise CurveError(f"curves of unequal length: {ends}")
-    table = given if _is_frozen(given) else np.array([*rows.values()])
+    table = np.array([*rows.values()])
     if table.shape[1] == 0:
         raise CurveError("the curves are empty")
     table.flags.writeable = False
@@ -276,14 +275,6 @@ def _row(name: str, given: Any) -> Floats:
     if len(bad):
         raise CurveError(f"arm {name!r} is {row[bad[0]]} at pull {bad[0] + 1}")
     return row
-
-
-def _is_frozen(given: Any) -> bool:
-    """Return whether the numbers cannot change, so that no copy of them is needed."""
-    if not isinstance(given, np.ndarray) or given.dtype != np.float64:
-        return False
-    owner = given if given.base is None else given.base
-    return isinstance(owner, np.ndarray) and not (given.flags.writeable or owner.flags.writeable)
 
 
 # --- what holds of a problem ---

@@ -1,4 +1,7 @@
-"""Problems by name, for the command line and for settings files.
+"""The paper's problems, random ones, and problems by name, as the command line has them.
+
+Next to those of the paper there are the instances behind its lower bound [Mussi24] and one of
+[Blum25].
 
 A name, then settings, each after a colon: ``paper-a``, ``paper-a:sigma=0.05``,
 ``imdb:noise=bernoulli``, ``random:exponential:K=10:seed=3``, ``lower-bound:K=9:beta=2:gap=0.1``,
@@ -27,23 +30,150 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from latebloomer.errors import SettingError, require, unknown
+from latebloomer.errors import SettingError, need_whole, require, unknown
 from latebloomer.problems import curves
+from latebloomer.problems.curves import LowerBound
 from latebloomer.problems.noise import Bernoulli, Gaussian, Noise, Noiseless
-from latebloomer.problems.paper_settings import imdb, lower_bound, one_riser, paper_a, paper_b
 from latebloomer.problems.problem import Problem, need_room_for
-from latebloomer.problems.recorded import READERS, load
+from latebloomer.problems.recorded import READERS, load, load_imdb
 
 Draw: TypeAlias = "Callable[[np.random.Generator], curves.Curve]"  # text: np.random takes 5 ms
 
 NOISES: dict[str, Noise] = {"bernoulli": Bernoulli(), "none": Noiseless()}
 _FILE = re.compile(r"(.*(?:{}))((?::[^:/\\]*)*)".format("|".join(map(re.escape, READERS))))
+
+
+# --- the paper's, and two more ---
+
+
+def paper_a() -> Problem:
+    """Return setting A: five arms of the paper's family; the last to rise ends highest.
+
+    [Mussi24, Sec. 8], with the parameters of App. G.
+
+    >>> paper_a().changes(3200)
+    ((1, 2), (70, 1), (188, 0))
+    """
+    settings = [(37, 1.0), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]
+    return Problem([curves.PaperF(b, c) for b, c in settings], Gaussian(0.01), label="paper-a")
+
+
+def paper_b() -> Problem:
+    """Return setting B: a straight riser, an early one and one that stops at 0.7.
+
+    [Mussi24, App. H].
+
+    >>> paper_b().changes(3200)
+    ((1, 1), (108, 2), (280, 0))
+    """
+    arms = [
+        curves.PiecewiseLinear(((0, 0.0), (400, 1.0))),  # min(n / 400, 1)
+        curves.PaperF(b=10, c=0.47),
+        curves.PiecewiseLinear(((0, 0.0), (175, 0.7))),  # min(0.004 n, 0.7)
+    ]
+    return Problem(arms, Gaussian(0.01), label="paper-b")
+
+
+def imdb() -> Problem:
+    """Return seven online learners on IMDB reviews, 50,000 recorded accuracies each.
+
+    [Mussi24, App. H].
+
+    Means over 1000 runs of a right-or-wrong outcome, so neither monotone nor concave step by
+    step. Rewards are the recorded values, as in the paper's Table 2; with `Bernoulli` noise they
+    are single outcomes, as a learner trained live would show.
+    """
+    found = load_imdb()
+    return Problem(found.curves, Noiseless(), found.names, "imdb")
+
+
+def lower_bound(
+    gaps: Sequence[float],
+    beta: float,
+    winner: int | None = None,
+    noise: Noise | float | None = None,
+) -> Problem:
+    r"""Return the instance of [Mussi24, Thm 3, proof]: arm 0 is best, arm i ends below.
+
+    The distance is `gaps[i - 1]`.
+
+    `winner` frees one other arm of its cap, and makes it best at large horizons: no algorithm can
+    tell the two instances apart before that arm reaches its cap.
+
+    Parameters
+    ----------
+    gaps : Sequence[float]
+        Gaps of all arms except the first.
+    beta : float
+        How fast increments fall.
+    winner : int | None
+        Arm that is freed of its cap.
+    noise : Noise | float | None
+        Noise, as in `Problem`.
+
+    Returns
+    -------
+    Problem
+        Problem with one arm more than there are gaps.
+
+    Examples
+    --------
+    >>> lower_bound([0.25, 0.25], beta=2).means(4)[:, 3], lower_bound([0.25], 2, winner=1).best(9)
+    (array([0.375, 0.25 , 0.25 ]), 1)
+    """
+    ok = winner is None or 1 <= winner <= len(gaps)
+    require(ok, "winner", winner, f"in 1..{len(gaps)}, or None", "it is another arm than arm 0")
+    others = [LowerBound(beta, gap, capped=i != winner) for i, gap in enumerate(gaps, start=1)]
+    return Problem([LowerBound(beta), *others], noise, label="lower-bound")
+
+
+def one_riser(arms: int = 16, budget: int = 800, noise: Noise | float | None = None) -> Problem:
+    r"""Return arms that rise equally, of which all but the last stop at 1/K [Blum25].
+
+    .. math:: \mu_K(n) = n/T, \qquad \mu_i(n) = \min(n/T,\, 1/K)
+
+    Nothing tells them apart before pull T/K. A rule that is optimistic about all of them, as
+    R-UCBE is, pulls each that often: then the budget T is spent, and what it recommends is worth
+    1/K, while one arm, pulled alone, comes to 1. The best arm is last, since ties go to the
+    first.
+
+    Parameters
+    ----------
+    arms : int
+        K, the number of arms.
+    budget : int
+        T, at which the last arm comes to 1.
+    noise : Noise | float | None
+        Noise, as in `Problem`.
+
+    Returns
+    -------
+    Problem
+        Problem whose last arm is best.
+
+    Examples
+    --------
+    >>> one_riser(arms=4, budget=80).means(80)[:, [19, 39, 79]]
+    array([[0.25, 0.25, 0.25],
+           [0.25, 0.25, 0.25],
+           [0.25, 0.25, 0.25],
+           [0.25, 0.5 , 1.  ]])
+    """
+    need_whole("K", arms, 2, "a problem needs arms to choose from")
+    need_whole("T", budget, arms, "the others stop at pull T/K")
+    stops = curves.PiecewiseLinear(((0, 0.0), (budget / arms, 1 / arms)))
+    rises = curves.PiecewiseLinear(((0, 0.0), (budget, 1.0)))
+    return Problem([stops] * (arms - 1) + [rises], noise, label="one-riser")
+
+
+# --- by name ---
 
 
 def problem(name: str | Problem) -> Problem:
@@ -100,16 +230,20 @@ def _split(name: str) -> tuple[str, list[str]]:
 
 
 def _make(kind: str, settings: dict[str, Any]) -> Problem:
-    if kind.startswith("random:"):
-        family = kind.partition(":")[2]
-        return random_problem(family, **_only(kind, settings, K="arms", seed="seed"))
-    if kind in NAMED:
+    make: Callable[..., Problem]
+    first, _, family = kind.partition(":")
+    if first == "random" and family:
+        make, keys = partial(random_problem, family), {"K": "arms", "seed": "seed"}
+    elif kind in NAMED:
         make, keys = NAMED[kind]
-        return make(**_only(kind, settings, **keys))
-    if Path(kind).suffix in READERS:
-        _only(kind, settings)
-        return load(kind)
-    raise unknown("problem", kind, known_problems())
+    elif Path(kind).suffix in READERS:
+        make, keys = partial(load, kind), {}
+    else:
+        raise unknown("problem", kind, known_problems())
+    for key in settings:
+        if key not in keys:
+            raise unknown(f"setting of {kind}", key, [*keys, "sigma", "noise"])
+    return make(**{keys[key]: value for key, value in settings.items()})
 
 
 def _lower_bound(K: int = 9, beta: float = 2.0, gap: float = 0.1) -> Problem:
@@ -124,14 +258,6 @@ NAMED: dict[str, tuple[Callable[..., Problem], dict[str, str]]] = {
     "lower-bound": (_lower_bound, {"K": "K", "beta": "beta", "gap": "gap"}),
     "one-riser": (one_riser, {"K": "arms", "T": "budget"}),
 }
-
-
-def _only(kind: str, settings: dict[str, Any], **keys: str) -> dict[str, Any]:
-    """Return the settings under the names of their arguments; raise on any other."""
-    for key in settings:
-        if key not in keys:
-            raise unknown(f"setting of {kind}", key, [*keys, "sigma", "noise"])
-    return {keys[key]: value for key, value in settings.items()}
 
 
 def _setting(name: str, word: str) -> tuple[str, int | float | str]:
@@ -152,12 +278,12 @@ def _noise(settings: dict[str, Any]) -> Noise | None:
         raise SettingError("both sigma and noise are given, but a problem has one kind of noise")
     if "sigma" in settings:
         return Gaussian(settings.pop("sigma"))
-    if "noise" in settings:
-        name = str(settings.pop("noise"))
-        if name not in NOISES:
-            raise unknown("noise", name, NOISES)
-        return NOISES[name]
-    return None
+    if "noise" not in settings:
+        return None
+    name = str(settings.pop("noise"))
+    if name not in NOISES:
+        raise unknown("noise", name, NOISES)
+    return NOISES[name]
 
 
 # --- random problems ---
@@ -197,10 +323,8 @@ def random_problem(
     match = {name.lower(): name for name in FAMILIES}.get(str(family).lower())
     if match is None:
         raise unknown("family of curves", str(family), FAMILIES)
-    require(isinstance(arms, int) and arms >= 2, "K", arms, "an integer >= 2",
-            "a problem needs arms to choose from")  # fmt: skip
-    require(isinstance(seed, int) and seed >= 0, "seed", seed, "an integer >= 0",
-            "it seeds NumPy's default generator")  # fmt: skip
+    need_whole("K", arms, 2, "a problem needs arms to choose from")
+    need_whole("seed", seed, 0, "it seeds NumPy's default generator")
     need_room_for(arms)
     rng = np.random.default_rng(seed)
     drawn = [FAMILIES[match](rng) for _ in range(arms)]

@@ -16,13 +16,7 @@ from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
 from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
-from latebloomer.racing.checkpoints.saved_states import (
-    CheckpointSchedule,
-    SavedStates,
-    fetch_model,
-    is_model,
-    keep_model,
-)
+from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
 from latebloomer.racing.learner import Entry
@@ -80,9 +74,10 @@ class Driver:
         self.race, self.session = race, race.session
         self.journal, self.entries, self.runner = journal, entries, runner
         self.progress = progress
-        self.states = SavedStates(race, journal.path, journal.durability == "full")
+        self.states = saved_states.SavedStates(race, journal.path, journal.durability == "full")
         timed = journal.path is not None or runner.fragile
-        self.schedule = CheckpointSchedule(runner.checkpoint_every, len(entries), timed)
+        every = runner.checkpoint_every
+        self.schedule = saved_states.CheckpointSchedule(every, len(entries), timed)
         self.view = RaceView(race, lambda: (entry.event for entry in self.journal.read()))
         self.callbacks = Callbacks(callbacks, self.view) if callbacks else None
         self.watch = Stopwatch(race.elapsed)
@@ -405,7 +400,7 @@ class Driver:
         pulls = self.session.pulls_of(arm)
         kept = self.states.model(arm, pulls) if arm in self._resumed else None
         if kept is not None:  # what the winner, a generator, yielded in an earlier process
-            learner, wrong = fetch_model(self.states.storage, kept)
+            learner, wrong = saved_states.fetch_model(self.states.storage, kept)
             if not wrong:
                 return learner
             self.record(WarningNoted(arm, wrong))
@@ -420,8 +415,8 @@ class Driver:
             self._take(report)
         if self.journal.path is not None:
             self.save([arm])
-            if is_model(learner):
-                model = keep_model(self.states.storage, arm, pulls, learner)
+            if saved_states.is_model(learner):
+                model = saved_states.keep_model(self.states.storage, arm, pulls, learner)
                 if model is not None:
                     self.record(model)
                     self.states.drop_older(model)

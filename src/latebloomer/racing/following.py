@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,6 @@ from latebloomer.racing.journal.listing import journal_at
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.session.events import Created
 
 EVERY = 1.0  # minimum number of seconds between two reads
 SHARE = 0.1  # maximum share of the time that goes into reading: a long race is read less often
@@ -43,17 +42,17 @@ class JournalFollower:
     def read(self, most: int | None = None) -> int:
         """Read up to `most` new events and return their number."""
         with closing(files.read(self.path, brief=True)) as journal:
-            with closing(_first(journal.read(), 1)) as entries:
+            with closing(journal.read()) as entries:  # type: ignore[type-var]
                 first = next(entries, None)
             if first is None:
                 return 0
-            if self.state is None or _race_of(first) != self.state.id:
+            if self.state is None or getattr(first.event, "race", "") != self.state.id:
                 self.state = RaceState.replayed([first])
                 self._number, self.latest = first.number, first.at
                 self._on_start(self.state)
             before = self._number
-            with closing(_first(journal.read(before), most)) as entries:
-                self.state.replay(self._noted(entries))
+            with closing(journal.read(before)) as entries:  # type: ignore[type-var]
+                self.state.replay(self._noted(islice(entries, most)))
         return self._number - before
 
     def _noted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
@@ -61,18 +60,6 @@ class JournalFollower:
             yield entry
             self._number, self.latest = entry.number, entry.at
             self._on_entry(entry)
-
-
-def _first(entries: Iterator[Entry], most: int | None) -> Generator[Entry, None, None]:
-    """Yield the first entries; closing this generator closes the journal's cursor too."""
-    try:
-        yield from islice(entries, most)
-    finally:
-        entries.close()  # type: ignore[attr-defined]
-
-
-def _race_of(first: Entry) -> str:
-    return first.event.race if isinstance(first.event, Created) else ""
 
 
 def follow(journal: Place | None = None) -> Iterator[Verdict]:

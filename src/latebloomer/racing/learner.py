@@ -26,14 +26,13 @@ from dataclasses import dataclass
 from math import isclose, isfinite
 from numbers import Complex, Real
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from latebloomer._util.text import brief, reason_of
 from latebloomer.errors import LearnerError, SettingError, require
-from latebloomer.racing.checkpoints.storage import digest_of
+from latebloomer.racing.checkpoints.storage import Folder, Stored
 
 LARGEST = 1e100  # what a session takes
 ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
@@ -219,25 +218,25 @@ def with_shares(entries: Sequence[Entry], shares: Mapping[str, Share]) -> list[E
 
 
 def _entry(name: str, given: Any, seed: int) -> Entry:
-    if _is_object(given) and not callable(given.pull):
-        raise LearnerError(
-            f"learner {name!r} has pull={brief(given.pull)}, but pull must be a method"
-        )
     adapter = None if hasattr(given, "pull") else adapter_for(given)
     if adapter is not None:
         raise LearnerError(f"learner {name!r} is of another library: {adapter}")
-    if _is_object(given) or callable(given):
+    if _is_object(given) and not callable(given.pull):
+        wrong = f"has pull={brief(given.pull)}, but pull must be a method"
+    elif _is_object(given) or callable(given):
         return Entry(name, given, seed_of(seed, name))
-    if isinstance(given, Iterator):
-        raise LearnerError(
-            f"Learner {name!r} is a generator or iterator, which a race cannot restart. Pass the "
-            "generator function itself, without calling it."
+    elif isinstance(given, Iterator):
+        wrong = (
+            "is a generator or iterator, which a race cannot restart. Pass the generator function "
+            "itself, without calling it"
         )
-    raise LearnerError(
-        f"learner {name!r} is {brief(given)}, but a learner needs a method pull() that trains "
-        "one more unit and returns the score; or give a function that returns such an object, or "
-        "one that yields scores"
-    )
+    else:
+        wrong = (
+            f"is {brief(given)}, but a learner needs a method pull() that trains one more unit "
+            "and returns the score; or give a function that returns such an object, or one that "
+            "yields scores"
+        )
+    raise LearnerError(f"learner {name!r} {wrong}")
 
 
 def adapter_for(thing: Any) -> str | None:
@@ -456,20 +455,15 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
             "saved state is loaded into a second, fresh learner"
         )
     first = entry.build()
-    saves, size, took = can_save(first), 0, 0.0
+    saves = can_save(first)
     before = [_pull(first) for _ in range(pulls)]
     parameters = _parameters(first)
     with tempfile.TemporaryDirectory(prefix="latebloomer-") as place:
-        folder = Path(place)
-        if can_save(first):
-            began = perf_counter()
-            first.save(folder)
-            took = perf_counter() - began
-            size = digest_of(folder)[1]
+        kept = Folder(place).keep("state", first.save) if can_save(first) else Stored("", 0, 0.0)
         expected = tuple(_pull(first) for _ in range(pulls))
         second = entry.build()
         if can_save(second):
-            second.load(folder)
+            second.load(Path(place, "state"))
         else:
             for _ in range(pulls):
                 _pull(second)
@@ -477,7 +471,7 @@ def check_learner(factory: Given, pulls: int = 3, seed: int = 0) -> LearnerCheck
         resumed = tuple(_pull(second) for _ in range(pulls))
     exact = expected == resumed and not wrong
     sentence = wrong or _sentence(saves, pulls, expected, resumed)
-    return LearnerCheck(saves, exact, expected, resumed, size, took, sentence)
+    return LearnerCheck(saves, exact, expected, resumed, kept.size, kept.seconds, sentence)
 
 
 def _pull(learner: Learner) -> float:

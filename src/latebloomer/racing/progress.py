@@ -11,19 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from latebloomer._util.tables import html_table
-from latebloomer._util.text import (
-    NAME,
-    one_line,
-    printable,
-    short_name,
-    short_seconds,
-    shortened,
-    span_of_time,
-)
+from latebloomer._util import text as words
 from latebloomer.errors import require
 from latebloomer.racing.race_state import RaceState
-from latebloomer.racing.verdict.verdict_text import brief
+from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
 from latebloomer.session.learner_view import WINNER, LearnerView
 
@@ -158,8 +149,9 @@ class Progress:
         if type(event) is events.ScoreReported:
             self._pulled(event)
         else:
-            text = self._sentence(event)
-            if text and (self.mode == "lines" or not _is_in_the_table(event)):
+            text, finished = self._sentence(event), getattr(event, "how", "") == events.FINISHED
+            tabled = isinstance(event, events.BudgetReplanned | events.WinnerSelected) or finished
+            if text and (self.mode == "lines" or not tabled):
                 self.say(text)
 
     def _pulled(self, told: events.ScoreReported) -> None:
@@ -201,7 +193,7 @@ class Progress:
         self._wait_for([(pull.arm, pull.n)])
 
     def _wait_for(self, pulls: Sequence[tuple[int, int]]) -> None:
-        names = [f"{short_name(self.race.names[arm])} (its pull {n})" for arm, n in pulls]
+        names = [f"{words.short_name(self.race.names[arm])} (its pull {n})" for arm, n in pulls]
         self.waiting = f"waiting for {', '.join(names)}"
         self._waited_for = tuple(arm for arm, _ in pulls)
         if self.mode == "lines":
@@ -223,7 +215,7 @@ class Progress:
         """Print a line, whatever else is shown."""
         if self.mode == "silent":
             return
-        shown = printable(text)
+        shown = words.printable(text)
         if self.mode == "notebook":
             self._lines = [*self._lines, *shown.strip().splitlines()][-LINES:]
             self._show_html()
@@ -241,7 +233,7 @@ class Progress:
             self._racing = racing
             for one in self.race.learners():
                 if one.left_at == session.spent:
-                    self.say(f"{short_name(one.name)}: {one.why}")
+                    self.say(f"{words.short_name(one.name)}: {one.why}")
         elif now - self._printed >= EVERY:
             best = self.race.learners()[0]
             verb = "leads" if session.winner is None else "is selected and trained further,"
@@ -249,7 +241,8 @@ class Progress:
             score = f"score {best.score:.4g}"
             if best.forecast_score == best.forecast_score:
                 score += f", forecast {best.forecast_score:.4g}"
-            self.say(f"{at}: {short_name(best.name)} {verb} with {score}; {self.time_left()}")
+            name = words.short_name(best.name)
+            self.say(f"{at}: {name} {verb} with {score}; {self.time_left()}")
         else:
             return
         self._printed = now
@@ -262,14 +255,14 @@ class Progress:
         if session.spent == self._start:
             return "time left unknown"
         if self._clock is not None:
-            return f"{span_of_time(max(0.0, self._clock.left()))} left"
+            return f"{words.span_of_time(max(0.0, self._clock.left()))} left"
         pace = (time.monotonic() - self._began) / (session.spent - self._start)
-        return f"about {span_of_time(pace * (session.budget - session.spent))} left"
+        return f"about {words.span_of_time(pace * (session.budget - session.spent))} left"
 
     def _sentence(self, event: events.Event) -> str:
         """Return an event in one line; empty for events that need none."""
         session, arm = self.race.session, getattr(event, "arm", None)
-        name = short_name(session.names[arm]) if arm is not None else ""
+        name = words.short_name(session.names[arm]) if arm is not None else ""
         left = session.budget - session.spent
         pulls = f"{left:,} pull{'s' * (left != 1)}"
         match event:
@@ -277,31 +270,16 @@ class Progress:
                 now = time.monotonic()
                 if now - self._replan_printed >= EVERY:
                     self._replan_printed = now
-                    return f"time left: about {left:,} more pull{'s' * (left != 1)}"
+                    return f"time left: about {pulls}"
             case events.WinnerSelected():
-                naming = session.selection
-                return (
-                    f"{name}: selected at pull {naming.at:,} with estimate "
-                    f"{naming.estimates[naming.arm]:.6g}; training it further with the remaining "
-                    f"{pulls}"
-                )
+                return f"{name}: {event.why} with the remaining {pulls}"
             case events.WarningNoted():
                 return f"{name}: {event.text}" if name else event.text
             case events.PullFailed() if session.departure(event.arm) is None:
                 return f"{name}: pull {event.n} failed, tried again ({event.reason})"
-            case events.LearnerLeft(how=events.FINISHED):
-                others = "" if arm == session.winner else "; the budget goes to the others"
-                return f"{name}: {event.why}{others}"
             case events.LearnerLeft():
-                how = "trained no further" if arm == session.winner else "failed"
-                return f"{name}: {how} ({event.why})"
+                return f"{name}: {event.why}"
         return ""
-
-
-def _is_in_the_table(event: events.Event) -> bool:
-    """Return whether the live table shows the event."""
-    ended = isinstance(event, events.LearnerLeft) and event.how == events.FINISHED
-    return ended or isinstance(event, events.BudgetReplanned | events.WinnerSelected)
 
 
 # --- the table, in a terminal and in a notebook ---
@@ -358,17 +336,17 @@ def _rows(
         elif one.arm == session.winner:
             state = "trained further"
         curve = progress.traces[one.arm].line(low, high, width)
-        took = [f"{short_seconds(one.seconds)} s"] if seconds else []
+        took = [f"{words.short_seconds(one.seconds)} s"] if seconds else []
         values = ("" if value != value else f"{value:.4g}"
                   for value in (one.score, one.forecast_score, one.estimate))  # fmt: skip
-        yield [one_line(one.name), curve, f"{one.pulls:,}", *took, *values, state]
+        yield [words.one_line(one.name), curve, f"{one.pulls:,}", *took, *values, state]
 
 
 def _title(progress: Progress) -> str:
     session, (phase, phases) = progress.race.session, progress.phase
     what = f"phase {phase} of {phases}"
     if session.winner is not None:
-        what = f"training {short_name(session.names[session.winner])} further"
+        what = f"training {words.short_name(session.names[session.winner])} further"
     trusts = [one.forecast.trust for one in progress.rows if one.forecast and not one.left]
     trust = f"forecasts trusted {100 * trusts[0]:.0f} %" if trusts else ""
     parts = [f"pull {session.spent:,} of {session.budget:,}", "" if session.over else what, trust,
@@ -389,24 +367,24 @@ def table(progress: Progress, size: ConsoleDimensions) -> Any:
     if not seconds:
         room += 8 + len(head[-2]) - len("estimate")
         head[-2] = "estimate"
-    longest = max((len(one_line(one.name)) for one in rows), default=0)
-    name = min(longest, NAME, max(12, room - 8))
+    longest = max((len(words.one_line(one.name)) for one in rows), default=0)
+    name = min(longest, words.NAME, max(12, room - 8))
     shown = Table(box=None, pad_edge=False)
     for text in head:
         left = text in ("learner", "curve", "state")
         shown.add_column(text, justify="left" if left else "right", no_wrap=True)
     lines = _rows(progress, rows[:most], max(6, min(WIDTH, room - name)), seconds)
     for one, (first, *others) in zip(rows[:most], lines, strict=True):
-        cells = [shortened(first, name), *others]
+        cells = [words.shortened(first, name), *others]
         shown.add_row(*map(Text, cells), style=STYLE.get(one.state, ""))  # no markup, no emoji
     more = [Text(f"... {len(rows) - most} more", style="dim")] if len(rows) > most else []
-    title = shortened(one_line(_title(progress)), size.width)
+    title = words.shortened(words.one_line(_title(progress)), size.width)
     return Group(Text(title, style="italic"), shown, *more)
 
 
 def html(progress: Progress, lines: Sequence[str]) -> str:
     """Return the same for a notebook, with the latest lines below the table."""
     if not progress.rows:
-        return html_table("latebloomer", [], [], lines)
+        return words.html_table("latebloomer", [], [], lines)
     rows = list(_rows(progress, progress.rows[: MOST // 2], WIDTH, seconds=True))
-    return html_table(_title(progress), _head(progress, seconds=True), rows, lines)
+    return words.html_table(_title(progress), _head(progress, seconds=True), rows, lines)

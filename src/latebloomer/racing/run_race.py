@@ -7,7 +7,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,29 +16,19 @@ from typing import Any
 
 from latebloomer.errors import JournalError, JournalMismatch, NoScoresYet, SettingError
 from latebloomer.policies.base import Policy
+from latebloomer.racing import settings as asked
 from latebloomer.racing import training_share
 from latebloomer.racing.callbacks import Callback, check_callbacks
 from latebloomer.racing.driver import Driver
 from latebloomer.racing.extension import Extension, plan_extension, with_new_learners
 from latebloomer.racing.journal import RESUME, Place, files
-from latebloomer.racing.journal.journal import EventLog, near
+from latebloomer.racing.journal.journal import near
 from latebloomer.racing.journal.listing import begin, check_journal_options, journal_at
 from latebloomer.racing.learner import Given, entries_of, with_shares
 from latebloomer.racing.progress import Progress, print_aside
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners import contract
 from latebloomer.racing.runners.contract import Runner, make_runner
-from latebloomer.racing.settings import (
-    declared_range,
-    described,
-    holds_race,
-    need_same,
-    need_same_learners,
-    need_same_settings,
-    process_name,
-    settings_of,
-    versions,
-)
 from latebloomer.racing.stopping import grace_of
 from latebloomer.racing.verdict.build import build_verdict, load_learner
 from latebloomer.racing.verdict.verdict import Verdict
@@ -77,39 +67,33 @@ def start(
         )
     check_journal_options(journal, if_exists)
     made, functions = make_runner(runner), check_callbacks(callbacks)
-    entries = entries_of(learners, seed)
-    settings = settings_of(
+    given = entries_of(learners, seed)
+    settings = asked.settings_of(
         policy, seed=seed, runner=made.as_dict(),
-        score_range=declared_range(learners) if score_range is None else score_range,
-        learner_settings=described(learners) or None,
+        score_range=asked.declared_range(learners) if score_range is None else score_range,
+        learner_settings=asked.described(learners) or None,
         **training_share.units_of(learners, *size), **others,
     )  # fmt: skip
-    entries = with_shares(entries, settings.shares)
+    entries = with_shares(given, settings.shares)
     created = Created(os.urandom(6).hex(), settings.as_dict(), tuple(learners))
     state = RaceState(created, settings.policy)  # raises errors before a file is made
     shown = Progress(state, progress)
     contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
-    opened = _begin_unless_there(journal, created, if_exists)
-    if opened is None:
-        need_same_settings(journal or "", settings, policy)
+    resumes = if_exists == RESUME
+    there = resumes and asked.holds_race(journal)
+    if not there:
+        try:
+            opened = begin(journal, created, if_exists)
+        except JournalMismatch:
+            there = resumes and asked.holds_race(journal)  # another process has started it
+            if not there:
+                raise
+    if there:
+        asked.need_same_settings(journal or "", settings, policy)
         return continue_race(journal or "", learners, policy, made, progress, callbacks, watch)
     state.started = next(opened.read()).at
-    return _run(Driver(state, opened, entries, made, shown, functions), watch)
-
-
-def _begin_unless_there(
-    journal: Place | None, created: Created, if_exists: str
-) -> EventLog | None:
-    """Return the journal of a new race; None if there is a race that is to be resumed."""
-    resumes = if_exists == RESUME
-    if resumes and holds_race(journal):
-        return None
-    try:
-        return begin(journal, created, if_exists)
-    except JournalMismatch:
-        if not (resumes and holds_race(journal)):
-            raise
-        return None  # another process has started it meanwhile
+    driver = Driver(state, opened, entries, made, shown, functions)
+    return _run(driver, watch, Extension())
 
 
 # --- a race that has started ---
@@ -131,32 +115,31 @@ def continue_race(
     made = None if runner is None else make_runner(runner)
     opened = files.reopen(journal)
     try:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
+        state = RaceState.replayed(opened.read(), policy)
         settings, shown = state.settings, Progress(state, progress)
         made = contract.recorded_runner(settings.runner) if made is None else made
         learners = with_new_learners(learners, add, state)
-        need_same_learners(journal, settings.learner_settings or {}, described(learners))
+        described = asked.described(learners)
+        asked.need_same_learners(journal, settings.learner_settings or {}, described)
         extension = plan_extension(state, learners, add, **more)
         given = {entry.name: entry for entry in entries_of(learners, settings.seed)}
         names = (*state.names, *extension.new)
         advice = "Give the same names, or start a new race in another file."
-        need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
+        asked.need_same(journal, {"learners": names}, {"learners": list(given)}, advice)
         ordered = [given[name] for name in names]
         entries = with_shares(ordered, {**state.shares, **extension.shares})
         contract.check_memory_limit(made.max_in_memory, entries, state.session, settings)
     except BaseException:
         opened.close()
         raise
-    return _run(Driver(state, opened, entries, made, shown, functions), watch, extension)
+    driver = Driver(state, opened, entries, made, shown, functions)
+    return _run(driver, watch, extension)
 
 
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     """Return the verdict of a journal as it stands."""
-    opened = files.read(journal_at(journal), brief=True)
-    try:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
-    finally:
-        opened.close()
+    with closing(files.read(journal_at(journal), brief=True)) as opened:
+        state = RaceState.replayed(opened.read(), policy)
     if state.session.spent == 0 and not state.session.over:
         raise NoScoresYet(
             f"The race of {near(opened.path or Path())} has started, but no pull has finished yet."
@@ -164,14 +147,13 @@ def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     return build_verdict(state, opened.path)
 
 
-def _run(driver: Driver, watch: bool, extension: Extension | None = None) -> Verdict:
+def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
     """Run a race to its end, and close all of it."""
     state, progress = driver.race, driver.progress
-    extension = Extension() if extension is None else extension
     if watch and driver.journal.path is not None:
         start_watching(driver.journal.path)
     try:
-        driver.record(Began(process_name(), versions()))
+        driver.record(Began(asked.process_name(), asked.versions()))
         if not extension.events:
             state.need_one_learner()
         driver.start()
@@ -207,11 +189,9 @@ def _announce(driver: Driver, progress: Progress) -> None:
     crashing = driver.race.crashing_learner()
     if crashing is not None:
         driver.record(WarningNoted(crashing, CRASHES))
-    if session.spent:
-        at = f"Resumed at pull {session.spent} of {session.budget}."
-        progress.say(f"{at} {driver.cost_of_restoring()}")
-    else:
-        progress.say(_plan(driver))
+    resumed = f"Resumed at pull {session.spent} of {session.budget}."
+    cost = f"{resumed} {driver.cost_of_restoring()}" if session.spent else _plan(driver)
+    progress.say(cost)
     if driver.journal.path is not None:
         progress.say(f"Journal: {near(driver.journal.path)}")
 
@@ -220,10 +200,8 @@ def _plan(driver: Driver) -> str:
     session, settings, runner = driver.session, driver.settings, driver.runner
     rule = settings.rule.removeprefix("auto: ") + " (chosen by auto)" * settings.auto
     if settings.seconds is not None:
-        lines = [
-            f"Racing {len(session.names)} learners with policy {rule}. Budget: "
-            f"{settings.seconds:g} s; the first pull of each learner shows how many pulls fit."
-        ]
+        time = f"{settings.seconds:g} s; the first pull of each learner shows how many pulls fit."
+        lines = [f"Racing {len(session.names)} learners with policy {rule}. Budget: {time}"]
         if settings.winner_share:
             share = f"{settings.winner_share:.0%} of the time"
             lines.append(f"{share} is reserved for training the winner further.")
@@ -272,6 +250,7 @@ def start_watching(journal: Path) -> int | None:
             print_aside(f"Watch the race at {address}")
             return child.pid
         child.kill()
+        reader.join()
         child.communicate()
     warnings.warn(
         f"The race runs, but cannot be watched ({''.join(said).strip() or 'it did not come up'}). "

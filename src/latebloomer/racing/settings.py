@@ -265,16 +265,19 @@ def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[s
     found = []
     for name, now in asked.items():
         was = recorded.get(name)
-        now = list(now) if isinstance(now, tuple) else now  # as a journal returns it
-        was = list(was) if isinstance(was, tuple) else was
         if name == "learners":
             found += [f"learner {one} is missing" for one in was or () if one not in now]
             found += [f"learner {one} is new" for one in now if one not in (was or ())]
         elif isinstance(was, Mapping) and isinstance(now, Mapping):
             found += [f"{name}: {one}" for one in differences(was, dict.fromkeys(was) | dict(now))]
-        elif was != now:
+        elif _plain(was) != _plain(now):
             found.append(f"{name} was {brief(was)}, is {brief(now)}")
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a journal returns it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def described(learners: Any) -> dict[str, dict[str, Any]]:

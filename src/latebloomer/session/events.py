@@ -29,8 +29,17 @@ class ScoreReported(NamedTuple):
     steps: int | None = None  # steps of the learner, if a pull is a share of its full training
 
 
+class OtherEvent:
+    """An event that is not a score."""
+
+    __slots__ = ()
+
+
+Event: TypeAlias = ScoreReported | OtherEvent
+
+
 @dataclass(frozen=True, slots=True)
-class BatchIssued:
+class BatchIssued(OtherEvent):
     """A policy that decides after every pull chose several arms to pull at the same time."""
 
     size: int  # number of arms whose pulls are then under way
@@ -38,7 +47,7 @@ class BatchIssued:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnerLeft:
+class LearnerLeft(OtherEvent):
     """An arm takes no more pulls; the other arms get the pulls that it would have had."""
 
     arm: int
@@ -47,7 +56,7 @@ class LearnerLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetReplanned:
+class BudgetReplanned(OtherEvent):
     """The budget changed; the arms that are left get a plan for the pulls that are left."""
 
     budget: int  # total pulls
@@ -56,7 +65,7 @@ class BudgetReplanned:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(OtherEvent):
     """The policy has finished; the budget is what was spent."""
 
     why: str = ""
@@ -64,7 +73,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class WinnerSelected:
+class WinnerSelected(OtherEvent):
     """An arm was selected and is trained further, up to `budget` pulls of all arms together."""
 
     arm: int
@@ -73,7 +82,7 @@ class WinnerSelected:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(OtherEvent):
     """A new arm; the next `Extended` admits it."""
 
     arm: int  # its number: the next one
@@ -83,7 +92,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class Extended(OtherEvent):
     """The budget was extended, and the larger one is planned from the start.
 
     Known scores are reused, so only missing pulls are made. A dropped arm is revived if the new
@@ -102,7 +111,7 @@ class Extended:
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class Created(OtherEvent):
     """A race was set up."""
 
     race: str  # a name that no other race has
@@ -111,7 +120,7 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class Began(OtherEvent):
     """A process started or resumed the race."""
 
     process: str
@@ -119,7 +128,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class PullFailed:
+class PullFailed(OtherEvent):
     """A pull failed and is not counted; it is made again, or `LearnerLeft` follows."""
 
     arm: int
@@ -132,7 +141,7 @@ class PullFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class WarningNoted:
+class WarningNoted(OtherEvent):
     """Something that the verdict should mention."""
 
     arm: int | None
@@ -140,7 +149,7 @@ class WarningNoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(OtherEvent):
     """A learner's state was saved as a checkpoint."""
 
     arm: int
@@ -152,7 +161,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveFailed:
+class SaveFailed(OtherEvent):
     """A learner's state could not be saved; the race continues without that checkpoint."""
 
     arm: int
@@ -161,7 +170,7 @@ class SaveFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(OtherEvent):
     """A learner was built, or restored to its number of pulls."""
 
     arm: int
@@ -170,7 +179,7 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(OtherEvent):
     """An arm is a trial of another tool, which trains it."""
 
     arm: int
@@ -179,14 +188,14 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(OtherEvent):
     """The race has finished, with this verdict."""
 
     summary: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(OtherEvent):
     """The process that ran the race has closed it."""
 
 
@@ -207,26 +216,9 @@ class Waiting(NamedTuple):
     arms: tuple[int, ...]
 
 
-SessionEvent: TypeAlias = (
-    ScoreReported
-    | BatchIssued
-    | LearnerLeft
-    | BudgetReplanned
-    | Stopped
-    | WinnerSelected
-    | Joined
-    | Extended
-)
-RaceEvent: TypeAlias = (
-    Created
-    | Began
-    | PullFailed
-    | WarningNoted
-    | Saved
-    | SaveFailed
-    | Restored
-    | Assigned
-    | Decided
-    | Ended
-)
-Event: TypeAlias = SessionEvent | RaceEvent
+# Every kind of event that a journal keeps, by its name.
+KINDS: dict[str, type[Any]] = {
+    name: kind
+    for name, kind in globals().items()
+    if isinstance(kind, type) and (kind is ScoreReported or OtherEvent in kind.__bases__)
+}

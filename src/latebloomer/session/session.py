@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from latebloomer._util.tables import html_table
-from latebloomer._util.text import brief
+from latebloomer._util.text import brief, html_table
 from latebloomer.core.ledger import OVER, RACERS
 from latebloomer.errors import (
     ArmError,
@@ -27,21 +26,9 @@ from latebloomer.errors import (
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
 from latebloomer.session import events as session_events
+from latebloomer.session import learner_view as views
 from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
 from latebloomer.session.events import FAILED, FINISHED, Event, ScoreReported
-from latebloomer.session.learner_view import (
-    DROPPED,
-    LEADING,
-    NOT_SELECTED,
-    RACING,
-    WINNER,
-    Decision,
-    Exit,
-    ForecastView,
-    LearnerView,
-    Recommendation,
-    ranked,
-)
 from latebloomer.session.plan_in_force import Terms
 from latebloomer.session.play import Play
 from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
@@ -136,7 +123,7 @@ class Session:
         self._others: list[tuple[int, Event]] = []
         # The facts that the plan in force rests on, in addition to the scores.
         self.deciding_budget = deciding  # pulls that decide; the rest trains the winner
-        self._exits: dict[int, Exit] = {}  # arms that were dropped, failed or finished
+        self._exits: dict[int, views.Exit] = {}  # arms that were dropped, failed or finished
         self._joining: tuple[session_events.Joined, ...] = ()  # for the next extension to admit
         self._selection: WinnerSelection | None = None  # once the winner is trained
         self._stopped: str | None = None  # when and why it was ended permanently
@@ -273,7 +260,7 @@ class Session:
         else:
             estimate = self._final_estimate(i) if event.how == FINISHED else self._estimate(i)
             known = None if isnan(estimate) else estimate  # a nan is not equal to itself
-            self._exits[i] = Exit(event.how, max(1, self.spent), known, why=event.why)
+            self._exits[i] = views.Exit(event.how, max(1, self.spent), known, why=event.why)
         if self._selection is not None:  # the selection stays, as trained as the winner is
             self._train_winner()
         elif dropped is None:
@@ -361,7 +348,7 @@ class Session:
         self._selection = self._stopped = None
         self._play.batch = []
         if event.revive:
-            self._exits = {i: left for i, left in self._exits.items() if left.how != DROPPED}
+            self._exits = {i: left for i, left in self._exits.items() if left.how != views.DROPPED}
         self._play_again(from_start=event.revive)
 
     def _checked_extension(self, event: session_events.Extended) -> tuple[int, int, int]:
@@ -437,8 +424,8 @@ class Session:
         rival, bar = play.rival(best=self.policy.decides_after_sweeps())
         for i, rating in dropped:
             at, mine = max(1, self.spent), self._sign * rating
-            decision = Decision(at, self._pulls[i], self.names[rival], self._sign * bar)
-            self._exits[i] = Exit(DROPPED, at, mine, self._forecast(i, mine), decision)
+            decision = views.Decision(at, self._pulls[i], self.names[rival], self._sign * bar)
+            self._exits[i] = views.Exit(views.DROPPED, at, mine, self._forecast(i, mine), decision)
 
     # --- where the session stands ---
 
@@ -516,7 +503,7 @@ class Session:
     def departure(self, arm: int | str) -> str | None:
         """Return how an arm left: FAILED, FINISHED, or None for an arm that takes pulls."""
         left = self._exits.get(self._index(arm))
-        return None if left is None or left.how == DROPPED else left.how
+        return None if left is None or left.how == views.DROPPED else left.how
 
     @property
     def phase(self) -> tuple[int, int]:
@@ -536,10 +523,10 @@ class Session:
 
     # --- the winner ---
 
-    def recommend(self) -> Recommendation:
+    def recommend(self) -> views.Recommendation:
         """Return the arm to keep, by what is known now."""
         arm = self.best_arm
-        return Recommendation(
+        return views.Recommendation(
             arm=arm,
             name=self.names[arm],
             estimates=tuple(self._estimate(i) for i in range(len(self.names))),
@@ -589,7 +576,7 @@ class Session:
         arm, n = self.best_arm, self.pulls
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         forecasts = {i: self._forecast(i, value) for i, value in estimates.items()}
-        departed = {i: left.how for i, left in self._exits.items() if left.how != DROPPED}
+        departed = {i: left.how for i, left in self._exits.items() if left.how != views.DROPPED}
         return WinnerSelection(
             arm, self.spent, n[arm], self.deciding_budget, estimates, forecasts, departed
         )
@@ -652,19 +639,19 @@ class Session:
 
     # --- how every arm stands, and why ---
 
-    def standings(self) -> list[LearnerView]:
+    def standings(self) -> list[views.LearnerView]:
         """Return the best arm, the racing arms by their estimate, then those that left."""
         best = self._best() if self.spent else OVER
-        return ranked((self._view(i, best) for i in range(len(self.names))), self.maximize)
+        return views.ranked((self._view(i, best) for i in range(len(self.names))), self.maximize)
 
-    def explain(self, arm: int | str) -> LearnerView:
+    def explain(self, arm: int | str) -> views.LearnerView:
         """Return how an arm stands, and the numbers that decided; `print` it."""
         return self._view(self._index(arm), self._best() if self.spent else OVER)
 
-    def _view(self, i: int, best: int) -> LearnerView:
+    def _view(self, i: int, best: int) -> views.LearnerView:
         left, estimate, last = self._exits.get(i), self._estimate(i), self._last_scores[i]
         decided = left is not None and left.decision is not None
-        return LearnerView(
+        return views.LearnerView(
             arm=i,
             name=self.names[i],
             state=self._state(i, best),
@@ -681,22 +668,22 @@ class Session:
     def _state(self, i: int, best: int) -> str:
         final = self._selection is not None or (self.over and not self.selection_pending)
         if i == best:
-            return WINNER if final else LEADING
+            return views.WINNER if final else views.LEADING
         if i in self._exits:
             return self._exits[i].how
-        return NOT_SELECTED if final else RACING
+        return views.NOT_SELECTED if final else views.RACING
 
-    def _comparison(self, i: int, best: int) -> Decision | None:
+    def _comparison(self, i: int, best: int) -> views.Decision | None:
         """Return what an arm that was not dropped is compared with: the best one."""
         selected = self._selection
         if not self._pulls[i]:
             return None
         at = self.spent if selected is None else selected.at
         if i == best or best == OVER:
-            return Decision(at, self._pulls[i] if selected is None else selected.pulls)
-        return Decision(at, self._pulls[i], self.names[best], self._estimate(best))
+            return views.Decision(at, self._pulls[i] if selected is None else selected.pulls)
+        return views.Decision(at, self._pulls[i], self.names[best], self._estimate(best))
 
-    def _forecast(self, i: int, estimate: float) -> ForecastView | None:
+    def _forecast(self, i: int, estimate: float) -> views.ForecastView | None:
         """Return the score that the policy expects of an arm in play, as of its last decision."""
         if self._selection is not None:
             return self._selection.forecasts.get(i)
@@ -708,7 +695,9 @@ class Session:
             return None
         gain = self._sign * made.gain
         level = estimate - made.trust * gain
-        return ForecastView(level + gain, made.ahead, made.trust, level, made.origin, made.tested)
+        return views.ForecastView(
+            level + gain, made.ahead, made.trust, level, made.origin, made.tested
+        )
 
     # --- events, replay, equality ---
 

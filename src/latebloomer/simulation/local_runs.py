@@ -77,8 +77,13 @@ def count_chunks(
     for start, count in experiment.chunks():
         try:
             played = play_chunk(experiment, players, start, count)
-        except BaseException:
+        except BaseException as error:
             yield tally.counts()
+            if isinstance(error, MemoryError) and not isinstance(error, ChunkError):
+                raise ChunkError(
+                    f"A chunk of {count} runs over {experiment.arms} arms does not fit into "
+                    f"memory. Give a smaller chunk, for example chunk={max(1, count // 8)}."
+                ) from error
             raise
         tally.add(start, *played)
         advance(experiment.cost_per_run * count)
@@ -105,24 +110,9 @@ def play_chunk(
 ) -> tuple[Any, Any]:
     """Return recommended arms by (policy, run) and pulls by (policy, run, arm), for `Tally.add`.
 
-    There are as many threads as sets of players.
+    There are as many threads as sets of players. An error in one thread, or Ctrl-C, ends the
+    others soon.
     """
-    try:
-        return play_in_threads(experiment, players, first, runs)
-    except ChunkError:  # which is more precise
-        raise
-    except MemoryError as error:
-        raise ChunkError(
-            f"A chunk of {runs} runs of {len(experiment.policies)} policies over "
-            f"{experiment.arms} arms does not fit into memory. Give a smaller chunk, for example "
-            f"chunk={max(1, runs // 8)}."
-        ) from error
-
-
-def play_in_threads(
-    experiment: Experiment, players: list[list[Player]], first: int, runs: int
-) -> tuple[Any, Any]:
-    """Do what `play_chunk` says; an error in one thread, or Ctrl-C, ends the others soon."""
     shape = (len(experiment.policies), runs)
     recommended = np.zeros(shape, np.int32)
     pulls = np.zeros((*shape, experiment.arms), np.int32)

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from latebloomer._util.atomic_files import File, write_csv, write_file
-from latebloomer._util.tables import data_frame, html_table
+from latebloomer._util.text import data_frame, html_table
 from latebloomer.core.statistics import Estimate, mcnemar
 from latebloomer.errors import LatebloomerError, ResultsError, extra, require, unknown
 from latebloomer.policies.base import Policy

@@ -127,8 +127,13 @@ def simulate(
     >>> [(row["policy"], row["budget"], row["error"]) for row in results.rows()]
     [('r-sr', 400, 1.0), ('r-sr', 800, 0.0), ('sh', 400, 1.0), ('sh', 800, 0.55)]
     """
-    _check_choices(target=target, method=method, engine=engine)
-    _check_runs(runs, first_run, threads, chunk)
+    for name, value in (("target", target), ("method", method), ("engine", engine)):
+        require(value in CHOICES[name], name, value, f"one of {', '.join(CHOICES[name])}",
+                "no other is known")  # fmt: skip
+    for name, count in (("runs", runs), ("chunk", chunk or 1), ("threads", threads or 1)):
+        need_whole(name, count, 1, "it counts something")
+    require(0 <= need_whole("first_run", first_run) <= RUNS - runs, "first_run", first_run,
+            f"from 0 to {RUNS - runs}", "runs are numbered below 2^48")  # fmt: skip
     if address is not None and engine != "ray":
         raise SettingError(
             f"address={address!r} is the address of a Ray cluster, but engine={engine!r}. Add "
@@ -157,19 +162,6 @@ def simulate(
             if progress:
                 print("Stopped. The complete runs are kept.", file=sys.stderr)
     return growing.results
-
-
-def _check_choices(**given: str) -> None:
-    for name, value in given.items():
-        known = CHOICES[name]
-        require(value in known, name, value, f"one of {', '.join(known)}", "no other is known")
-
-
-def _check_runs(runs: int, first: int, threads: int | None, chunk: int | None) -> None:
-    for name, value in (("runs", runs), ("chunk", chunk or 1), ("threads", threads or 1)):
-        require(need_whole(name, value) >= 1, name, value, "at least 1", "it counts something")
-    require(0 <= need_whole("first_run", first) <= RUNS - runs, "first_run", first,
-            f"from 0 to {RUNS - runs}", "runs are numbered below 2^48")  # fmt: skip
 
 
 def _by_label(given: Policy | str | Iterable[Policy | str]) -> dict[str, Policy | str]:
@@ -254,19 +246,16 @@ class GrowingResults:
         return {one.labels: one.ranges for one in found if one.budget == budget}
 
     def _missing(self, experiment: Experiment) -> Iterator[Experiment]:
-        """Yield ranges of runs, each with the policies that lack it, alone or in a pair."""
-        policies, known = experiment.policies, self._known(experiment.budget)
-        labels = sorted(policies, key=rank)
-        holes = {
-            some: tally.missing_ranges(known.get(some, ()), experiment.first, experiment.last)
+        """Yield ranges of runs that some policy lacks, alone or in a pair."""
+        labels, known = sorted(experiment.policies, key=rank), self._known(experiment.budget)
+        holes = [
+            tally.missing_ranges(known.get(some, ()), experiment.first, experiment.last)
             for some in [*((label,) for label in labels), *combinations(labels, 2)]
-        }
-        ends = {end for ranges in holes.values() for ends in ranges for end in ends}
+        ]
+        ends = {end for ranges in holes for ends in ranges for end in ends}
         for first, last in pairwise(sorted(ends)):
-            lacking = {one for some in holes if _covers(holes[some], first) for one in some}
-            if lacking:
-                some = {label: policies[label] for label in policies if label in lacking}
-                yield replace(experiment, policies=some, first=first, last=last)
+            if any(_covers(ranges, first) for ranges in holes):
+                yield replace(experiment, first=first, last=last)
 
     def _check(self, experiment: Experiment) -> None:
         """Raise a `ResultsError` unless the file has the same settings for these policies."""

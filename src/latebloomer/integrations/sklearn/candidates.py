@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
@@ -33,10 +32,9 @@ def named_estimators(estimators: Any) -> list[tuple[str, Any]]:
     if all(isinstance(item, tuple) and len(item) == 2 for item in estimators):
         return list(estimators)
     kinds = [type(item).__name__.lower() for item in estimators]
-    numbers = [kinds[: k + 1].count(kind) for k, kind in enumerate(kinds)]
     names = [
-        f"{kind}-{number}" if kinds.count(kind) > 1 else kind
-        for kind, number in zip(kinds, numbers, strict=True)
+        f"{kind}-{kinds[: k + 1].count(kind)}" if kinds.count(kind) > 1 else kind
+        for k, kind in enumerate(kinds)
     ]
     return list(zip(names, estimators, strict=True))
 
@@ -59,16 +57,19 @@ def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
             f"estimators={estimators!r}, but estimators must be at least 2, as a dict of names "
             "and estimators, a list of such pairs or a list of estimators"
         )
-    for name, times in Counter(name for name, _ in pairs).items():
-        if times > 1:
-            raise SettingError(f"{times} estimators are called {name!r}, but names must differ")
-        if not isinstance(name, str) or not name.strip() or "__" in name or name in reserved:
+    names = [name for name, _ in pairs]
+    for name in names:
+        text = isinstance(name, str) and name.strip() and "__" not in name
+        if not text or name in reserved or names.count(name) > 1:
             raise SettingError(
                 f"an estimator is called {name!r}, but a name must be text without '__' (which "
-                "separates nested settings), and not a setting of the search itself"
+                "separates nested settings) that no other estimator or setting of the search has"
             )
     for name, estimator in pairs:
-        need_trainable(f"estimator {name!r}", estimator)
+        try:
+            model_class(estimator)
+        except LearnerError as error:
+            raise LearnerError(f"estimator {name!r}: {error}") from None
     kinds = {name: _kind(estimator) for name, estimator in pairs}
     if len(set(kinds.values())) > 1:
         listed = ", ".join(f"{name} is a {kind}" for name, kind in kinds.items())
@@ -77,14 +78,6 @@ def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
             "race classifiers with classifiers and regressors with regressors"
         )
     return dict(pairs)
-
-
-def need_trainable(what: str, estimator: Any) -> None:
-    """Raise a `LearnerError` unless an estimator can be trained a little at a time."""
-    try:
-        model_class(estimator)
-    except LearnerError as error:
-        raise LearnerError(f"{what}: {error}") from None
 
 
 def _kind(estimator: Any) -> str:
@@ -125,12 +118,8 @@ def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dic
 
 def with_params(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a clone of an estimator for each candidate, by the candidate's name."""
-    names = candidate_names(candidates)
-    try:
-        made = [clone(estimator).set_params(**clone(one, safe=False)) for one in candidates]
-    except ValueError as error:
-        raise SettingError(f"param_distributions: {error}") from None
-    return dict(zip(names, made, strict=True))
+    made = [clone(estimator).set_params(**clone(one, safe=False)) for one in candidates]
+    return dict(zip(candidate_names(candidates), made, strict=True))
 
 
 def candidate_names(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -159,8 +148,8 @@ def candidate_names(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, Real) and not isinstance(value, Integral):
-        return f"{float(value):.3g}"
+    if isinstance(value, float | np.floating):
+        return f"{value:.3g}"
     if hasattr(value, "get_params"):  # a step of a pipeline
         return type(value).__name__
     return value if isinstance(value, str) else brief(value)

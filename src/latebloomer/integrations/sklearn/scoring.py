@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -33,14 +33,15 @@ class Metrics(NamedTuple):
     leading: str = ONE  # the metric that decides the race
     train: bool = False  # whether training rows are scored too
 
-    @property
-    def several(self) -> bool:
-        """True if there are several metrics, as far as it is known before they are computed."""
-        return isinstance(self.scoring, dict)
-
     def scorer(self, estimator: Any) -> Scorer:
         """Return what scores an estimator; with several metrics it returns a dict."""
         return check_scoring(last_step(estimator), scoring=self.scoring)
+
+    def scorers(self, estimator: Any) -> Any:
+        """Return the value of `scorer_`: the scorer, or a dict of them."""
+        if isinstance(self.scoring, dict):
+            return {name: Metrics(one).scorer(estimator) for name, one in self.scoring.items()}
+        return self.scorer(estimator)
 
     def scores(self, scorer: Scorer, models: Sequence[FoldModel]) -> FoldScores:
         """Return the scores of each metric by fold."""
@@ -59,21 +60,23 @@ class Metrics(NamedTuple):
 
     def range_of(self, estimator: Any) -> Range | None:
         """Return the range of the leading metric, if it is known."""
-        leading = self.scoring[self.leading] if self.several else self.scoring
-        return score_range_of(estimator, leading)
+        several = isinstance(self.scoring, dict)
+        return score_range_of(estimator, self.scoring[self.leading] if several else self.scoring)
 
 
-def metrics_of(scoring: Any, refit: Any, train: bool = False) -> Metrics:
+def metrics_of(search: Any) -> Metrics:
     """Return the metrics of a search by its settings, checked.
 
     If `refit` is a function, the first of several metrics decides the race.
 
-    >>> metrics_of(["accuracy", "f1"], "f1").scoring
+    >>> from latebloomer import RaceSearchCV
+    >>> metrics_of(RaceSearchCV([], scoring=["accuracy", "f1"], refit="f1")).scoring
     {'accuracy': 'accuracy', 'f1': 'f1'}
-    >>> metrics_of(["accuracy", "f1"], True)
+    >>> metrics_of(RaceSearchCV([], scoring=["accuracy", "f1"], refit=True))
     Traceback (most recent call last):
     latebloomer.errors.SettingError: refit=True with 2 metrics, but one of them must decide ...
     """
+    scoring, refit, train = search.scoring, search.refit, bool(search.return_train_score)
     if isinstance(scoring, list | tuple | set):
         require(all(isinstance(one, str) for one in scoring), "scoring", scoring,
                 "metrics' names", "a function needs one, as {'mine': function}")  # fmt: skip
@@ -101,11 +104,9 @@ def need_scoring(scoring: Any) -> Any:
     """Return one metric, or raise an error unless it is a name, a function or None."""
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         raise unknown("scoring", scoring, get_scorer_names())
-    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
-        raise SettingError(
-            f"scoring={brief(scoring)}, but scoring must be one metric's name, a function of "
-            "(estimator, X, y), or None: a race has one winner"
-        )
+    require(scoring is None or isinstance(scoring, str) or callable(scoring), "scoring", scoring,
+            "one metric's name, a function of (estimator, X, y), or None",
+            "a race has one winner")  # fmt: skip
     return scoring
 
 
@@ -120,6 +121,7 @@ RANGES: dict[tuple[str, ...], Range] = {
     ("matthews_corrcoef",): (-1, 1),
     ("adjusted_rand",): (-0.5, 1),
 }  # fmt: skip
+OWN: dict[Any, str] = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
 
 
 def score_range_of(estimator: Any, scoring: Any) -> Range | None:
@@ -130,26 +132,21 @@ def score_range_of(estimator: Any, scoring: Any) -> Range | None:
     ((0, 1), (None, 1))
     """
     if scoring is None:
-        own = getattr(type(last_step(estimator)), "score", None)
-        if own is ClassifierMixin.score:
-            scoring = "accuracy"
-        elif own is RegressorMixin.score:
-            scoring = "r2"
+        scoring = OWN.get(getattr(type(last_step(estimator)), "score", None))
     if not isinstance(scoring, str):
         return None
     return next((found for names, found in RANGES.items() if scoring.startswith(names)), None)
 
 
 class Notes:
-    """What a search keeps of one candidate: its latest scores by fold, and its error.
+    """What a search keeps of one candidate: its latest scores by fold.
 
-    The scores are also in a file, if one is given: a candidate may train in another process, or in
+    They are also in a file, if one is given: a candidate may train in another process, or in
     a race that is resumed.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file, self._scores = file, FoldScores()
-        self.error: Exception | None = None
 
     @property
     def scores(self) -> FoldScores:
@@ -174,11 +171,7 @@ COLUMNS = ("pulls", "score", "estimate", "lower", "upper", "state", "left_at", "
 def results_table(verdict: Verdict, raced: SearchRace) -> Table:
     """Return `results_`: one row per estimator, in the order given."""
     names, arms = list(raced.estimators), [verdict[name] for name in raced.estimators]
-    table: Table = {"name": np.array(names, dtype=object)}
-    for column in COLUMNS:
-        values = [getattr(arm, column) for arm in arms]
-        plain = all(isinstance(value, int | float) for value in values)
-        table[column] = np.array(values, dtype=None if plain else object)
+    table: Table = {"name": np.array(names, dtype=object), **_columns(arms, COLUMNS)}
     table["rank"] = _ranks(verdict, names)
     table["how"] = np.array([raced.examples[name].how for name in names], dtype=object)
     table["params"] = np.array([raced.estimators[name].get_params() for name in names], object)
@@ -198,9 +191,11 @@ def cv_results_table(verdict: Verdict, raced: SearchRace, params: list[dict[str,
     table |= _param_columns(params) | {"params": params} | _score_columns(verdict, raced)
     table[f"rank_test_{raced.metrics.leading}"] = _ranks(verdict, names)
     table |= {"n_resources": np.array(steps), "dropped_at": np.array(out)}
-    for column in ("state", "why"):
-        table[column] = np.array([getattr(arm, column) for arm in arms], dtype=object)
-    return table
+    return table | _columns(arms, ("state", "why"))
+
+
+def _columns(arms: list[Any], names: Iterable[str]) -> Table:
+    return {name: np.array([getattr(arm, name) for arm in arms]) for name in names}
 
 
 def _param_columns(params: list[dict[str, Any]]) -> Table:

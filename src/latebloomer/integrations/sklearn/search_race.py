@@ -16,19 +16,12 @@ from typing import Any
 import joblib  # type: ignore[import-untyped]
 from sklearn.base import is_classifier
 
+from latebloomer import errors
 from latebloomer._util.text import span_of_time
 from latebloomer.core.ledger import ANY
-from latebloomer.errors import (
-    AllFailed,
-    BudgetError,
-    SettingError,
-    need_number,
-    need_whole,
-    require,
-)
 from latebloomer.integrations.library_learner import at_least_1, own_folder
 from latebloomer.integrations.sklearn import splits, training
-from latebloomer.integrations.sklearn.scoring import Metrics, Notes, Range
+from latebloomer.integrations.sklearn.scoring import Notes, metrics_of
 from latebloomer.integrations.sklearn.sklearn_learner import SklearnLearner, model_format
 from latebloomer.policies.registry import policy_for
 from latebloomer.racing.api import race, resume
@@ -57,30 +50,32 @@ PASSED_ON = ("winner_share", "min_pulls", "stop")  # settings that `race` takes 
 EXTENDS = ("budget", "trainings", "seconds")  # a larger one extends the race of a journal
 
 
-class NoneLearns(AllFailed, ValueError, TypeError):
-    """Every estimator refused the data; the text has the reason of each."""
+Estimators = dict[str, Any]  # by name
+
+
+class NoneLearns(errors.AllFailed, ValueError, TypeError):
+    """Every estimator has failed; the text has the reason of each.
+
+    A `ValueError`, as in scikit-learn's searches: most often the data do not fit.
+    """
 
 
 class SearchRace:
     """The learners of one search, all on the same splits, and what became of them."""
 
-    def __init__(
-        self,
-        search: Any,
-        estimators: dict[str, Any],
-        metrics: Metrics,
-        X: Any,
-        y: Any,
-        params: splits.RoutedParams,
-    ) -> None:
-        self.estimators, self.metrics, self._params = estimators, metrics, params
-        self._search, self._X, self._y = search, X, y
+    def __init__(self, search: Any, estimators: Estimators, X: Any, y: Any, given: Any) -> None:
+        self.estimators, self.metrics = estimators, metrics_of(search)
+        self._X, self._y = X, y = splits.checked_data(search, X, y)
+        self._search, self._given = search, given
+        self._params, scored, split = splits.routed_params(search, given, estimators, X)
         self.rows, self.seed = splits.row_count(y), splits.seed_from(search.random_state)
-        cv = FOLDS if search.cv is None else search.cv
-        self._splits = splits.split_rows(
-            X, y, cv, is_classifier(search), self.seed, params=params.split
-        )
-        self._folds = splits.folds_of(X, y, self._splits, {}, params.score)
+        cv, classifier = FOLDS if search.cv is None else search.cv, is_classifier(search)
+        self._splits = splits.split_rows(X, y, cv, classifier, self.seed, "cv", split)
+        self._folds = splits.folds_of(X, y, self._splits, {}, scored)
+        self.n_splits = len(self._splits)
+        # Rows of the refit compared with the rows that a step of the race trains on.
+        self._refit_ratio = self.rows / sum(train.size for train, _ in self._splits)
+        self._refit_is_inside = bool(search.refit) and not search.extra_refit
         self._batch = BATCH if search.batch is None and search.budget is not None else search.batch
         self._settings = {
             name: training.checked_settings(
@@ -90,10 +85,12 @@ class SearchRace:
         }
         journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")
         self._format = model_format(journal.checkpoint_format, journal.trusted)
-        folder = self._scores_folder()
+        # Scores are kept next to the journal, or for as long as processes run.
+        folder = None if self.runner.name == "local" else own_folder(self)
+        if search.journal is not None:
+            folder = Path(f"{os.fspath(search.journal)}.scores")
         self.notes = {
-            name: Notes(None if folder is None else folder / f"{k}.json")
-            for k, name in enumerate(estimators)
+            name: Notes(folder and folder / f"{k}.json") for k, name in enumerate(estimators)
         }
         # Not trained, to ask what their steps are.
         self.examples = {name: self._learner(name, self._folds)() for name in estimators}
@@ -101,28 +98,17 @@ class SearchRace:
         self.budget, self.refit_cost = self._shared_out()
 
     @property
-    def n_splits(self) -> int:
-        """Number of models that each estimator has in the race."""
-        return len(self._splits)
-
-    @property
     def has_journal(self) -> bool:
         """True if the race of a journal is resumed."""
         journal = self._search.journal
         return journal is not None and not names_folder(journal) and Path(journal).exists()
 
-    def _scores_folder(self) -> Path | None:
-        """Return where scores are kept: next to the journal, or for as long as processes run."""
-        if self._search.journal is not None:
-            return Path(f"{os.fspath(self._search.journal)}.scores")
-        return None if self.runner.name == "local" else own_folder(self)
-
     @cached_property
     def runner(self) -> Runner:
         """Where pulls run: here for one job, on Ray for several; -1 means all cores."""
         n_jobs = self._search.n_jobs
-        jobs = 1 if n_jobs is None else need_whole("n_jobs", n_jobs)
-        require(jobs != 0, "n_jobs", n_jobs, "at least 1, or negative",
+        jobs = 1 if n_jobs is None else errors.need_whole("n_jobs", n_jobs)
+        errors.require(jobs != 0, "n_jobs", n_jobs, "at least 1, or negative",
                 "it is how many estimators train at once; -1 means all cores")  # fmt: skip
         jobs = joblib.effective_n_jobs(jobs)
         if jobs == 1:
@@ -137,12 +123,12 @@ class SearchRace:
         """Return a function that makes the learner of an estimator, in another process too."""
         settings, notes = self._settings[name], self.notes[name]
         parts = self.estimators[name], folds, settings, self.metrics, self._format, notes
-        return lambda: SklearnLearner.made_of(*parts)  # without `self`
+        return lambda: SklearnLearner.made_of(parts)  # without `self`
 
     def _factories(self) -> dict[str, Callable[[], Any]]:
         """Return a function for each estimator that makes its learner and says what it is."""
         made = {}
-        for name, params in self._params.fit.items():
+        for name, params in self._params.items():
             folds = [
                 fold._replace(fit_params=splits.take_params(params, train, self.rows))
                 for fold, (train, _) in zip(self._folds, self._splits, strict=True)
@@ -165,14 +151,12 @@ class SearchRace:
     @cached_property
     def _search_settings(self) -> dict[str, Any]:
         """What the journal keeps of the search itself; estimators have settings of such names."""
-        search, params, cv = self._search, self._params, self._search.cv
+        search, cv = self._search, self._search.cv
         if search.journal is None:
             return {}
-        fit = {key: value for one in params.fit.values() for key, value in one.items()}
-        with_rows = fit, dict(params.score), dict(params.split)
         named = cv is None or isinstance(cv, int | float) or hasattr(cv, "split")
         return {
-            "search data": str(joblib.hash((self._X, self._y, with_rows)))[:12],
+            "search data": str(joblib.hash((self._X, self._y, self._given)))[:12],
             "search cv": repr(cv) if named else f"splits {str(joblib.hash(self._splits))[:12]}",
             "search random_state": self.seed,
             "search scoring": search.scoring, "search metric": self.metrics.leading,
@@ -197,17 +181,13 @@ class SearchRace:
             asked = {name: self.budget[name] for name in EXTENDS if name in self.budget}
             return resume(search.journal, self._factories(), **asked, **how)
         ranges = {self.metrics.range_of(one) for one in self.estimators.values()}
-        score_range: Range | None = ranges.pop() if len(ranges) == 1 else None
         try:
             return race(
                 self._factories(), **self.budget, **passed_on, **how, journal=search.journal,
-                seed=self.seed, score_range=score_range,
+                seed=self.seed, score_range=ranges.pop() if len(ranges) == 1 else None,
             )  # fmt: skip
-        except AllFailed as error:
-            reasons = [notes.error for notes in self.notes.values() if notes.error is not None]
-            if all(isinstance(reason, ValueError | TypeError) for reason in reasons):
-                raise NoneLearns(str(error)) from next(iter(reasons), None)
-            raise
+        except errors.AllFailed as error:
+            raise NoneLearns(str(error)) from error
 
     @cached_property
     def _recorded(self) -> Mapping[str, Any]:
@@ -216,32 +196,22 @@ class SearchRace:
 
     # --- the budget: what the race may spend, and what is reserved to refit the winner ---
 
-    @property
-    def _refit_is_inside(self) -> bool:
-        return bool(self._search.refit) and not self._search.extra_refit
-
     def _shared_out(self) -> tuple[dict[str, Any], str]:
         """Return the budget as `race` takes it, and what the refit costs, as text."""
         search = self._search
-        if search.extra_refit and not search.refit:
-            raise SettingError(
-                "extra_refit=True with refit=False, but without a refit nothing is spent on one: "
-                "omit one of them"
-            )
+        errors.require(not search.extra_refit or search.refit, "extra_refit", search.extra_refit,
+                "False with refit=False", "without a refit nothing is spent on one")  # fmt: skip
         given = {name: getattr(search, name) for name in EXTENDS}
         named = [f"{name}={value}" for name, value in given.items() if value is not None]
         if len(named) > 1:
-            raise SettingError(
+            raise errors.SettingError(
                 f"{' and '.join(named)}, but a search has one budget: trainings=3 (full "
                 "trainings), budget=2000 (pulls) or seconds=600 (time)"
             )
         if search.budget is not None:
             return self._in_pulls()
-        if search.horizon is not None:
-            raise SettingError(
-                f"horizon={search.horizon}, but that is for budget=: with trainings= or seconds= "
-                "learners are compared at one full training"
-            )
+        errors.require(search.horizon is None, "horizon", search.horizon, "omitted without budget",
+                "otherwise learners are compared at one full training")  # fmt: skip
         cost, amount = "one full training", {"seconds": search.seconds}
         if search.seconds is None:
             amount = {"trainings": self._race_trainings()}
@@ -290,10 +260,10 @@ class SearchRace:
         costs = ["the refit of the winner"] * self._refit_is_inside + self.in_one_step
         if trainings is None:
             trainings = len(costs) + (max(LEAST, others / 2) if others else 0)
-        need_number("trainings", trainings)
+        errors.need_number("trainings", trainings)
         left = trainings - len(costs)
         if left < 0 or (others and not left > 0):
-            raise BudgetError(
+            raise errors.BudgetError(
                 f"trainings={trainings:g} leaves nothing for the race: one full training each is "
                 f"reserved for {', '.join(costs)}. Give {'more than ' * bool(others)}"
                 f"{len(costs)}, set refit=False, or set extra_refit=True to refit on top of it."
@@ -302,12 +272,12 @@ class SearchRace:
 
     def _in_pulls(self) -> tuple[dict[str, Any], str]:
         search = self._search
-        budget, horizon = need_whole("budget", search.budget), search.horizon
+        budget, horizon = errors.need_whole("budget", search.budget), search.horizon
         reserved = 0
         if self._refit_is_inside:
             reserved = horizon or _refit_pulls(search.policy, len(self.estimators), budget)
             if reserved >= budget:
-                raise BudgetError(
+                raise errors.BudgetError(
                     f"budget={budget} leaves nothing for the race: refit=True reserves {reserved} "
                     "pulls to refit the winner. Give more, set refit=False, or set "
                     "extra_refit=True to refit on top of the budget."
@@ -315,29 +285,19 @@ class SearchRace:
         # No learner is trained further than the refit, and all are compared where that ends.
         level = horizon or reserved or None
         asked: dict[str, Any] = {"budget": budget - reserved, "horizon": level}
-        if search.pulls_per_training is not None:
-            asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
+        asked["pulls_per_training"] = search.pulls_per_training  # which `race` refuses
         return asked, f"{level} pulls" if level else "as many pulls as it had"
 
     # --- the refit ---
 
-    @property
-    def _refit_ratio(self) -> float:
-        """Rows of the refit compared with the rows that a step of the race trains on."""
-        return self.rows / sum(train.size for train, _ in self._splits)
-
     def refit(self, name: str, verdict: Verdict) -> SklearnLearner | None:
         """Return a fresh clone of an estimator, trained on all rows, or None if time is short."""
         search, one = self._search, verdict[name]
-        fold = splits.Fold(self._X, self._y, fit_params=self._params.fit[name])
+        fold = splits.Fold(self._X, self._y, fit_params=self._params[name])
         learner = self._learner(name, [fold])()
         made = one.pulls if one.steps is None else one.steps
         pace = self._refit_ratio * one.seconds / max(1, made)
-        steps, least, seconds = learner.full_steps, 0, inf
-        if search.budget is not None and search.extra_refit:
-            steps = one.pulls if search.horizon is None else verdict.horizon
-        elif search.budget is not None:
-            steps = search.budget - self.budget["budget"]
+        steps, least, seconds = self._refit_steps(learner, one.pulls, verdict.horizon), 0, inf
         if search.seconds is not None and self._refit_is_inside and name == verdict.name:
             left = search.seconds - verdict.seconds
             steps, least = min(steps, max(made, int(left / max(pace, TICK)))), made
@@ -359,6 +319,15 @@ class SearchRace:
             RuntimeWarning, stacklevel=2,
         )  # fmt: skip
         return None
+
+    def _refit_steps(self, learner: SklearnLearner, pulls: int, horizon: int) -> int:
+        """Return a full training's steps; if pulls are counted, those reserved or the winner's."""
+        search = self._search
+        if search.budget is None:
+            return learner.full_steps
+        if not search.extra_refit:
+            return int(search.budget - self.budget["budget"])
+        return pulls if search.horizon is None else horizon
 
 
 class RefitReserve:
@@ -401,25 +370,25 @@ class RefitReserve:
         return min(pace * (horizon or inf), max(needed, pace * view.pulls[leader]))
 
 
-def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int:
-    """Return the pulls that the winner has at the end; 0 if the policy does not plan them."""
+def _last_level(policy: Any, arms: int, pulls: int, horizon: int) -> int | None:
+    """Return the pulls that the winner has at the end; 0 if the policy does not plan them.
+
+    None if there are too few pulls for a race.
+    """
     try:
         plan = policy_for(policy, arms, pulls, horizon).plan(arms, pulls, horizon)
-    except BudgetError:
-        return 0
+    except errors.BudgetError:
+        return None
     return 0 if ANY in plan.keep else int(plan.upto[-1])
 
 
 def _refit_pulls(policy: Any, arms: int, budget: int) -> int:
     """Return the pulls to reserve so that the refit can have as many as the winner had."""
-    try:
-        policy_for(policy, arms, budget, budget).plan(arms, budget, budget)
-    except BudgetError:
-        return 0  # too little for the race itself, which raises the error
-    if not _last_level(policy, arms, budget, budget):  # any arm may have any number of pulls
-        return round(REFIT_SHARE * budget)
-    # The most pulls of the race that leave as many for the refit as the winner has then.
-    race = bisect_right(
-        range(2, budget), budget, key=lambda pulls: pulls + _last_level(policy, arms, pulls, pulls)
-    )
-    return budget - 1 - race
+
+    def total(pulls: int) -> int:
+        return pulls + (_last_level(policy, arms, pulls, pulls) or 0)
+
+    level = _last_level(policy, arms, budget, budget)
+    if not level:  # too few for the race, which raises the error; or any arm may have any number
+        return 0 if level is None else round(REFIT_SHARE * budget)
+    return budget - 1 - bisect_right(range(2, budget), budget, key=total)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
@@ -16,10 +16,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from latebloomer.errors import Interrupted, need_whole, require
-from latebloomer.integrations.sklearn import candidates, scoring, splits
+from latebloomer.integrations.sklearn import candidates, scoring, splits, training
 from latebloomer.integrations.sklearn.scoring import Table
 from latebloomer.integrations.sklearn.search_race import SearchRace
-from latebloomer.racing.callbacks import Callback, RaceView, check_callbacks
+from latebloomer.racing.callbacks import RaceView, check_callbacks
 from latebloomer.racing.progress import print_aside
 from latebloomer.racing.verdict.verdict import Verdict
 from latebloomer.session.events import Event, ScoreReported
@@ -27,12 +27,11 @@ from latebloomer.session.events import Event, ScoreReported
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # before scikit-learn 1.9
-    Method = TypeVar("Method", bound=Callable[..., Any])
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Support no callbacks."""
 
-    def with_callbacks(method: Method) -> Method:
+    def with_callbacks(method: Any) -> Any:
         """Return the method unchanged."""
         return method
 
@@ -41,10 +40,9 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     """Return a check of whether the best estimator (before `fit`: every one) has a method."""
 
     def check(self: Any) -> bool:
-        if hasattr(self, "best_estimator_"):
-            getattr(self.best_estimator_, method)
-            return True
-        return all(hasattr(estimator, method) for estimator in self._given().values())
+        fitted = hasattr(self, "best_estimator_")
+        models = [self.best_estimator_] if fitted else self._given().values()
+        return all(hasattr(model, method) for model in models)
 
     return check
 
@@ -160,11 +158,8 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     def get_metadata_routing(self) -> Any:
         """Return what `fit` and `score` pass on to which part, for metadata routing."""
         given = self._given()
-        scorer = self._metrics().scorer(next(iter(given.values())))
+        scorer = scoring.metrics_of(self).scorer(next(iter(given.values())))
         return splits.router_for(self, given, scorer, self.cv)
-
-    def _metrics(self) -> scoring.Metrics:
-        return scoring.metrics_of(self.scoring, self.refit, bool(self.return_train_score))
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -173,54 +168,51 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         `params` are passed on as in scikit-learn's searches: `sample_weight`, `groups` for the
         splitter, and by metadata routing if that is switched on.
         """
-        estimators, metrics, given = self._raced(), self._metrics(), self._given()
-        X, y = splits.checked_data(self, X, y)
-        # Settings of one estimator all get what that asks for.
-        routes = {name: name if name in given else next(iter(given)) for name in estimators}
-        routed = splits.routed_params(self, params, routes, X)
-        raced = SearchRace(self, estimators, metrics, X, y, routed)
+        raced = SearchRace(self, self._raced(), X, y, params)
         if self.verbose and self.refit:
             whence = f"{raced.refit_cost} {'on top of' if self.extra_refit else 'of'} the budget"
             print_aside(f"The refit of the winner on all rows takes {whence}.")
         tasks = FitTasks(self, X, y)
         try:
-            verdict = raced.run(tasks.listeners(self.callbacks))
+            verdict = raced.run([*check_callbacks(self.callbacks), tasks])
         except KeyboardInterrupt as stopped:
             raise self._interrupted(stopped, raced) from None
+        tasks.end(keep=1)
+        self._keep(verdict, raced, tasks)
+        tasks.end(keep=0)
+        return self
+
+    def _keep(self, verdict: Verdict, raced: SearchRace, tasks: FitTasks) -> None:
+        """Set the results, and the best estimator: the race's, or trained again by `refit`."""
+        metrics, names = raced.metrics, list(raced.estimators)
         self.n_splits_, self.multimetric_ = raced.n_splits, metrics.leading != scoring.ONE
         self.verdict_ = replace(verdict, learner=None, loader=None)  # it can be pickled then
-        table, names = self._publish(verdict, raced), list(estimators)
+        table = self._publish(verdict, raced)
         index = self.refit(table) if callable(self.refit) else names.index(verdict.name)
         self.best_index_ = need_whole("refit(results)", index)
         require(0 <= self.best_index_ < len(names), "refit(results)", index,
                 f"from 0 to {len(names) - 1}", "it is the row to refit")  # fmt: skip
-        name = names[self.best_index_]
+        name, made, started = names[self.best_index_], None, perf_counter()
         self.best_score_ = verdict[name].score
-        started = perf_counter()
-        made = tasks.refit(lambda: raced.refit(name, verdict)) if self.refit else None
+        if self.refit:
+            tasks.begin("refit-with-best-params")
+            made = raced.refit(name, verdict)
         self.refit_kind_, self.refit_time_, self.refit_pulls_ = "race", 0.0, 0
         if made is not None:
             self.refit_kind_, self.refit_time_ = "refit", perf_counter() - started
-            whole = raced.budget.get("pulls_per_training", made.full_steps)
+            whole = raced.budget.get("pulls_per_training") or made.full_steps
             self.refit_pulls_ = round(made.steps * whole / made.full_steps)
         self.best_estimator_ = (verdict.learner if made is None else made).model
-        self.scorer_: Any = metrics.scorer(self.best_estimator_)
-        if metrics.several:
-            self.scorer_ = {
-                key: scoring.Metrics(one).scorer(self.best_estimator_)
-                for key, one in metrics.scoring.items()
-            }
-        tasks.end()
-        return self
+        self.scorer_ = metrics.scorers(self.best_estimator_)
 
     def _interrupted(self, stopped: KeyboardInterrupt, raced: SearchRace) -> Interrupted:
         """Return what Ctrl-C ends `fit` with, and print it before the traceback."""
         place = getattr(stopped, "journal", self.journal if raced.has_journal else None)
-        text = "Stopped. The search had no journal, so it cannot be continued."
-        if place is not None:
-            text = f"Stopped. Call fit again with journal={str(place)!r} to continue."
-        print_aside(text)
-        return Interrupted(text, None if place is None else str(place))
+        journal = None if place is None else str(place)
+        advice = f"Call fit again with journal={journal!r} to continue."
+        text = advice if journal else "The search had no journal, so it cannot be continued."
+        print_aside(f"Stopped. {text}")
+        return Interrupted(f"Stopped. {text}", journal)
 
     # --- the best estimator's methods ---
 
@@ -255,8 +247,9 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
 
         `params` are for the scorer, if scikit-learn's metadata routing is switched on.
         """
-        best, metrics = self._best(), self._metrics()
-        scorer = self.scorer_[metrics.leading] if metrics.several else self.scorer_
+        best, metrics = self._best(), scoring.metrics_of(self)
+        several = isinstance(self.scorer_, dict)
+        scorer = self.scorer_[metrics.leading] if several else self.scorer_
         found = scorer(best, X, y, **splits.score_params(self, params))
         return found[metrics.leading] if isinstance(found, dict) else float(found)
 
@@ -264,28 +257,20 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
         check_is_fitted(self)
         return self.best_estimator_
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
     @property
     def classes_(self) -> Any:
         """The classes, if the estimators are classifiers."""
-        return self._of_best("classes_")
+        return self._best().classes_
 
     @property
     def n_features_in_(self) -> int:
         """Number of columns in `fit`."""
-        return self._of_best("n_features_in_")
+        return self._best().n_features_in_
 
     @property
     def feature_names_in_(self) -> Any:
         """Names of the columns in `fit`, if they had any."""
-        return self._of_best("feature_names_in_")
-
-    def _of_best(self, name: str) -> Any:
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{name} is known after fit: call fit(X, y) first")
-        return getattr(self.best_estimator_, name)
+        return self._best().feature_names_in_
 
 
 class FitTasks:
@@ -297,52 +282,35 @@ class FitTasks:
 
     def __init__(self, search: Any, X: Any, y: Any) -> None:
         self._watched = {"estimator": search, "X": X, "y": y}
-        self._root: Any = None
-        self._race: Any = None
         # Its name begins with "_", and scikit-learn documents it for those who write estimators.
         begin = getattr(search, "_init_callback_context", None)
-        if begin is not None:
-            self._root = begin(max_subtasks=1 + bool(search.refit))
-            self._root.call_on_fit_task_begin(**self._watched)
+        self._open = [] if begin is None else [begin(max_subtasks=1 + bool(search.refit))]
+        for task in self._open:
+            task.call_on_fit_task_begin(**self._watched)
 
-    def listeners(self, own: Any) -> list[Callback]:
-        """Return the callbacks of the race: the user's own, and one for those of scikit-learn."""
-        return [*check_callbacks(own), *([self._after_event] if self._root is not None else [])]
+    def begin(self, name: str, subtasks: int | None = 0) -> None:
+        """Begin a task of the innermost one."""
+        if self._open:
+            task = self._open[-1].subcontext(task_name=name, max_subtasks=subtasks)
+            self._open.append(task.call_on_fit_task_begin(**self._watched))
 
-    def _after_event(self, event: Event, view: RaceView) -> None:
+    def end(self, keep: int) -> bool:
+        """End all but the outer `keep` tasks; return whether a callback asks to stop."""
+        asked = False
+        while len(self._open) > keep:
+            asked = bool(self._open.pop().call_on_fit_task_end(**self._watched))
+        return asked
+
+    def __call__(self, event: Event, view: RaceView) -> None:
+        """Report a pull; the first one begins the race."""
         if not isinstance(event, ScoreReported):
             return
-        if self._race is None:
-            left = None if view.settings.seconds is not None else view.budget - view.spent + 1
-            self._race = self._begin(self._root, "race", left)
-        pull = self._begin(self._race, f"pull of {view.names[event.arm]}", 0)
-        if pull.call_on_fit_task_end(**self._watched):
+        if len(self._open) == 1:
+            timed = view.settings.seconds is not None
+            self.begin("race", None if timed else view.budget - view.spent + 1)
+        self.begin(f"pull of {view.names[event.arm]}")
+        if self.end(keep=2):
             view.stop("a callback of scikit-learn asked for it")
-
-    def _begin(self, parent: Any, name: str, subtasks: int | None) -> Any:
-        task = parent.subcontext(task_name=name, max_subtasks=subtasks)
-        return task.call_on_fit_task_begin(**self._watched)
-
-    def refit(self, train: Callable[[], Any]) -> Any:
-        """Train the winner, as a task."""
-        self._end_race()
-        if self._root is None:
-            return train()
-        task = self._begin(self._root, "refit-with-best-params", 0)
-        trained = train()
-        task.call_on_fit_task_end(**self._watched)
-        return trained
-
-    def _end_race(self) -> None:
-        if self._race is not None:
-            self._race.call_on_fit_task_end(**self._watched)
-            self._race = None
-
-    def end(self) -> None:
-        """Report the end of `fit`."""
-        self._end_race()
-        if self._root is not None:
-            self._root.call_on_fit_task_end(**self._watched)
 
 
 @dataclass(eq=False, repr=False)
@@ -383,7 +351,7 @@ class RaceSearchCV(BaseRaceSearch):
     LearnerError
         An estimator is a class, has no `fit`, or stops its training itself.
     NoneLearns
-        In `fit`: every estimator refuses the data.
+        In `fit`: every estimator fails.
 
     Examples
     --------
@@ -472,7 +440,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
     LearnerError
         The estimator is a class, has no `fit`, or stops its training itself.
     NoneLearns
-        In `fit`: every candidate refuses the data.
+        In `fit`: every candidate fails.
 
     Examples
     --------
@@ -495,7 +463,7 @@ class RaceRandomSearchCV(BaseRaceSearch):
         return {"estimator": self.estimator}
 
     def _raced(self) -> dict[str, Any]:
-        candidates.need_trainable("estimator", self.estimator)
+        training.model_class(self.estimator)  # raises an error unless it is an estimator
         self._candidates = candidates.drawn_params(
             self.param_distributions, self.n_iter, self.random_state
         )

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -100,33 +100,29 @@ class SklearnLearner:
             folds = [splits.Fold(X, y, *_checked_set(validation), weights)]
         else:
             classifier = is_classifier(estimator)
-            pairs = splits.split_rows(X, y, validation, classifier, seed, "validation")
+            pairs = splits.split_rows(X, y, validation, classifier, seed, "validation", {})
             folds = splits.folds_of(X, y, pairs, weights, weights)
         settings = training.checked_settings(training.classes_of(estimator, y), batch, step, seed)
-        self._set_up(estimator, folds, settings, metrics, checkpoints, Notes())
+        self._set_up((estimator, folds, settings, metrics, checkpoints, Notes()))
         self.score_range: Range | None = metrics.range_of(estimator)
 
     @classmethod
-    def made_of(cls, *parts: Any) -> SklearnLearner:
-        """Return a learner on rows that have been split already; `parts` are for `_set_up`."""
+    def made_of(cls, parts: Parts) -> SklearnLearner:
+        """Return a learner on rows that have been split already."""
         self = cls.__new__(cls)
-        self._set_up(*parts)
+        self._set_up(parts)
         return self
 
-    def _set_up(
-        self,
-        estimator: Any,
-        folds: list[splits.Fold],
-        settings: training.TrainingSettings,
-        metrics: Metrics,
-        checkpoints: ModelFormat,
-        notes: Notes,
-    ) -> None:
-        self.estimator, self._metrics, self._format = estimator, metrics, checkpoints
-        self._notes, self._scorer = notes, metrics.scorer(estimator)
+    def _set_up(self, parts: Parts) -> None:
+        self.estimator, folds, settings, self._metrics, self._format, self._notes = parts
+        self._scorer = self._metrics.scorer(self.estimator)
         self._rows = [splits.row_count(fold.X) for fold in folds]
-        kind = training.model_class(estimator)
-        self._models = [kind(estimator, fold, settings) for fold in folds]
+        kind = training.model_class(self.estimator)
+        self._models = [kind(self.estimator, fold, settings) for fold in folds]
+        self.full_steps = self._models[0].full_steps  # by what the estimator declares
+        self.in_one_step = kind is training.OneStepModel
+        head = ", after steps fitted once" if training.has_head(self.estimator) else ""
+        self.how = f"{self._models[0].how}{head}{f'; {len(folds)} folds' * (len(folds) > 1)}"
 
     def pull(self, steps: int = 1) -> float:
         """Train up to `steps` more steps and return the score on the held-out rows.
@@ -135,13 +131,8 @@ class SklearnLearner:
         """
         if self.finished:
             raise StopIteration
-        try:
-            self.train(steps)
-            scores = self._metrics.scores(self._scorer, self._models)
-        except Exception as error:
-            self._notes.error = error
-            raise
-        self._notes.scores = scores
+        self.train(steps)
+        scores = self._notes.scores = self._metrics.scores(self._scorer, self._models)
         return float(np.mean(scores[f"test_{self._metrics.leading}"]))
 
     def train(self, steps: int = 1) -> None:
@@ -155,16 +146,6 @@ class SklearnLearner:
         return all(model.finished for model in self._models)
 
     @property
-    def full_steps(self) -> int:
-        """Number of steps in a full training, by what the estimator declares."""
-        return self._models[0].full_steps
-
-    @property
-    def in_one_step(self) -> bool:
-        """True if the estimator is trained in one step, by `fit`."""
-        return isinstance(self._models[0], training.OneStepModel)
-
-    @property
     def model(self) -> Any:
         """The estimator as trained so far (with several folds, on the first); None before."""
         return self._models[0].model
@@ -173,13 +154,6 @@ class SklearnLearner:
     def steps(self) -> int:
         """Number of steps so far."""
         return self._models[0].steps
-
-    @property
-    def how(self) -> str:
-        """What a step is, as text."""
-        head = ", after steps fitted once" if training.has_head(self.estimator) else ""
-        folds = f"; {len(self._models)} folds" if len(self._models) > 1 else ""
-        return f"{self._models[0].how}{head}{folds}"
 
     def save(self, folder: Path) -> None:
         """Write what training has changed; the data are not saved."""
@@ -203,7 +177,7 @@ class SklearnLearner:
                 f"{self.estimator!r} on {self._rows}: give the same estimator, data and validation"
             )
         for number, model in enumerate(self._models):
-            model.restore((self._format.read(Path(folder), number), progress[number]))
+            model.restore(self._format.read(Path(folder), number), progress[number])
 
 
 def _checked_set(validation: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -251,8 +225,7 @@ class ModelFormat(NamedTuple):
         if self.name == "pickle":
             data = pickle.dumps(model)
         else:
-            advice = "checkpoint_format='pickle' may be able to"
-            with _failing(f"save {type(model).__name__}", advice):
+            with _failing(f"save {type(model).__name__}", "checkpoint_format='pickle' may"):
                 data = bytes(_skops().dumps(model))
                 self._need_trusted(data)  # now, rather than when the race is to be resumed
         (folder / f"model-{number}.{self.name}").write_bytes(data)
@@ -262,8 +235,7 @@ class ModelFormat(NamedTuple):
         data = (folder / f"model-{number}.{self.name}").read_bytes()
         if self.name == "pickle":
             return pickle.loads(data)
-        advice = "without the race's checkpoints the learner is trained again"
-        with _failing("load the model", advice):
+        with _failing("load the model", "without its checkpoint the learner is trained again"):
             self._need_trusted(data)
             return _skops().loads(data, trusted=[*TRUSTED, *self.trusted])
 
@@ -302,14 +274,16 @@ def model_format(name: Any, trusted: Any) -> ModelFormat:
             "it is how checkpoints are written")  # fmt: skip
     if name == "skops":
         _skops()  # raises an error before anything is trained
-    elif trusted is not None:
-        raise SettingError(
-            f"trusted={trusted!r}, but checkpoint_format='pickle': a pickle may hold any type; "
-            "set checkpoint_format='skops'"
-        )
+    require(name == "skops" or trusted is None, "trusted", trusted,
+            "omitted without checkpoint_format='skops'", "a pickle may hold any type")  # fmt: skip
     types = list(trusted or ())
     require(not isinstance(trusted, str) and all(isinstance(one, str | type) for one in types),
             "trusted", trusted, "a list of types or of their full names",
             "such as 'sklearn.tree._tree.Tree'")  # fmt: skip
     names = (one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in types)
     return ModelFormat(name, tuple(names))
+
+
+Parts: TypeAlias = tuple[
+    Any, list[splits.Fold], training.TrainingSettings, Metrics, ModelFormat, Notes
+]  # of a learner

@@ -58,13 +58,7 @@ def folds_of(
 
 
 def split_rows(
-    X: Any,
-    y: Any,
-    given: Any,
-    classifier: bool,
-    seed: int,
-    name: str = "cv",
-    params: Params = NOTHING,
+    X: Any, y: Any, given: Any, classifier: bool, seed: int, name: str, params: Params
 ) -> list[Split]:
     """Return the numbers of the rows to train on and of the held-out rows, for each split.
 
@@ -90,25 +84,20 @@ def split_rows(
 
 def _checked_split(split: Any, rows: int, name: str) -> Split:
     """Return two arrays of row numbers, from a pair that a splitter or a user made."""
-    pair = [np.asarray(side) for side in split] if isinstance(split, tuple | list) else []
-    pair = [np.flatnonzero(side) if side.dtype == bool else side for side in pair]
-    if len(pair) != 2 or not all(_are_row_numbers(side, rows) for side in pair):
+    try:
+        train, held = (np.arange(rows)[np.asarray(list(side))] for side in split)
+    except (IndexError, TypeError, ValueError):
         raise SettingError(
             f"{name} has the split {brief(split)}, but a split must be two lists of row numbers "
             f"below {rows}: those to train on, and those to be scored on"
-        )
-    both = np.intersect1d(pair[0], pair[1])
+        ) from None
+    both = np.intersect1d(train, held)
     if both.size:
         raise SettingError(
             f"a split has row {both[0]} both to train on and to be scored on, but a score "
             "must be taken on other rows"
         )
-    return pair[0], pair[1]
-
-
-def _are_row_numbers(side: NDArray[Any], rows: int) -> bool:
-    whole = side.ndim == 1 and side.size > 0 and side.dtype.kind in "iu"
-    return bool(whole and side.min() >= 0 and side.max() < rows)
+    return train, held
 
 
 def _hold_out_share(y: Any, share: float, classifier: bool, seed: int, name: str) -> Split:
@@ -150,8 +139,7 @@ def checked_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     y = y if hasattr(y, "shape") else np.asarray(y)
     if len(y.shape) == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
-    if np.asarray(y).dtype.kind in "fc":
-        assert_all_finite(y, input_name="y")
+    assert_all_finite(y, input_name="y")
     if is_classifier(search):
         check_classification_targets(y)
     return X, y
@@ -197,9 +185,8 @@ def take_params(params: Params, rows: RowNumbers, count: int) -> dict[str, Any]:
 
 
 def _is_per_row(value: Any, count: int) -> bool:
-    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__getitem__"):
-        return False
-    return row_count(value) == count
+    plain = isinstance(value, str | bytes | Mapping) or not hasattr(value, "__getitem__")
+    return not plain and row_count(value) == count
 
 
 def row_count(data: Any) -> int:
@@ -208,14 +195,6 @@ def row_count(data: Any) -> int:
 
 
 # --- what goes with rows, and which part of a search gets it ---
-
-
-class RoutedParams(NamedTuple):
-    """What each part of a search gets of the parameters of `fit`."""
-
-    fit: Mapping[str, Params]  # each estimator, by name
-    score: Params
-    split: Params
 
 
 def routing_enabled() -> bool:
@@ -239,18 +218,24 @@ def _route(name: str) -> str:
     return f"estimator {name}"
 
 
-def routed_params(search: Any, params: Params, routes: Mapping[str, str], X: Any) -> RoutedParams:
-    """Return which part gets what; `routes` maps what races to whose requests it follows."""
+def routed_params(
+    search: Any, params: Params, raced: Iterable[str], X: Any
+) -> tuple[dict[str, Params], Params, Params]:
+    """Return what each estimator gets, by name, and what the scorer and the splitter get.
+
+    Settings of one "estimator" all get what that asks for.
+    """
     given = {name: value for name, value in params.items() if value is not None}
     for name in {"sample_weight", "groups"} & set(given):
         need_one_per_row(name, given[name], X)
     if routing_enabled():
         routed = process_routing(search, "fit", **given)
-        fit = {name: routed[_route(given_name)].fit for name, given_name in routes.items()}
-        return RoutedParams(fit, routed.scorer.score, routed.splitter.split)
+        known = {name: name if _route(name) in routed else "estimator" for name in raced}
+        fit = {name: routed[_route(own)].fit for name, own in known.items()}
+        return fit, routed.scorer.score, routed.splitter.split
     groups = {name: given.pop(name) for name in ("groups",) if name in given}
     weights = {name: given[name] for name in ("sample_weight",) if name in given}
-    return RoutedParams(dict.fromkeys(routes, given), weights, groups)
+    return dict.fromkeys(raced, given), weights, groups
 
 
 def score_params(search: Any, params: Params) -> Params:

@@ -13,14 +13,13 @@ import shutil
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
@@ -35,12 +34,10 @@ from latebloomer.integrations.sklearn import splits
 from latebloomer.racing.training_share import PULLS
 
 Scorer: TypeAlias = Callable[..., Any]  # of (estimator, X, y)
-FoldState: TypeAlias = tuple[Any, dict[str, Any]]  # the model, and how far it is
 
 GROWING = ("n_estimators", "max_iter")  # the settings that warm_start is given more of
 FEWEST_ROWS = 10  # of a step of an estimator that is trained by one pass
 WHY = "each pull must train on something"
-BINNED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
 
 class TrainingSettings(NamedTuple):
@@ -74,6 +71,7 @@ class FoldModel(ABC):
         self._head: Any = None  # the fitted steps before the last one of a pipeline
         self._checked: set[str] = set()  # what was called here: then settings have been checked
         self.steps, self.finished = 0, False  # finished: by the estimator's own rule
+        self._own: dict[str, Any] = {}  # settings of the model that training needs
         model = last_step(self._estimator)
         self._describe(model, model.get_params(deep=False))
 
@@ -85,14 +83,10 @@ class FoldModel(ABC):
     def _train(self, steps: int) -> None:
         """Train the model further and count the steps."""
 
-    def _prepare(self) -> None:  # noqa: B027
-        """Set up a model that has not been trained."""
-
     def train(self, steps: int = 1) -> None:
         """Train up to `steps` more steps; fewer if the estimator's own rule stops it."""
         if self._model is None:
-            self._start(clone(last_step(self._estimator)))
-            self._prepare()
+            self._start(clone(last_step(self._estimator)).set_params(**self._own))
         if not self.finished:
             self._train(steps)
 
@@ -114,8 +108,6 @@ class FoldModel(ABC):
     def score(self, scorer: Scorer, on_training_rows: bool = False) -> Any:
         """Return the score on the held-out rows; a dict if there are several metrics."""
         fold = self._fold
-        if fold.y_val is None:
-            raise LearnerError("no rows are held out: call train() instead of pull()")
         rows, params = (self._X_val, fold.y_val), fold.score_params
         if on_training_rows:
             rows, params = (self._X, fold.y), fold.train_score_params
@@ -137,13 +129,12 @@ class FoldModel(ABC):
         whole.steps = [*self._head.steps, (self._estimator.steps[-1][0], self._model)]
         return whole
 
-    def state(self) -> FoldState:
+    def state(self) -> tuple[Any, dict[str, Any]]:
         """Return what training has changed; the steps before the last are fitted again."""
         return self._model, {name: getattr(self, name) for name in self.kept}
 
-    def restore(self, state: FoldState) -> None:
+    def restore(self, model: Any, progress: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        model, progress = state
         for name in self.kept:
             setattr(self, name, progress[name])
         if model is not None:
@@ -174,12 +165,8 @@ class BatchModel(FoldModel):
         self._size = batch_size(self._settings.batch, self._rows, epochs)
         self.full_steps = (epochs or 1) * -(-self._rows // self._size)
         self.how = f"partial_fit: {self._size} of {self._rows} rows a step, reshuffled every epoch"
-        if self._size == self._rows:
-            self.how = (
-                f"partial_fit: an epoch of all {self._rows} rows a step, reshuffled each time"
-            )
         takes_classes = "classes" in inspect.signature(model.partial_fit).parameters
-        self._first = {"classes": self._settings.classes} if takes_classes else {}
+        self._names_classes = takes_classes and self._settings.classes is not None
         patience, adaptive = given.get("n_iter_no_change"), given.get("learning_rate")
         stops = patience is not None and adaptive != "adaptive"  # which slows down instead
         self._tol: float | None = given.get("tol") if stops else None
@@ -192,8 +179,8 @@ class BatchModel(FoldModel):
         for _ in range(steps):
             rows = self._batch(self.steps)
             params = splits.take_params(self._params, rows, self._rows)
-            if not self.steps and self._settings.classes is not None:
-                params |= self._first
+            if not self.steps and self._names_classes:
+                params["classes"] = self._settings.classes
             X, y = splits.take_rows(self._X, rows), splits.take_rows(self._fold.y, rows)
             self._call(self._model.partial_fit, X, y, **params)
             self.steps += 1
@@ -234,12 +221,10 @@ class WarmStartModel(FoldModel):
     def _describe(self, model: Any, given: dict[str, Any]) -> None:
         self._grows, step = str(grows_by(model)), self._settings.step
         # Ensembles count what they have; iterative solvers count what a call may add.
-        self._counts = self._grows == "n_estimators" or isinstance(model, BINNED)
+        self._counts = self._grows == "n_estimators" or "max_leaf_nodes" in given
         self.full_steps = max(1, given[self._grows] // step)
+        self._own = {"warm_start": True}
         self.how = f"warm_start: {self._grows} grows by {step} a step, on all {self._rows} rows"
-
-    def _prepare(self) -> None:
-        self._model.set_params(warm_start=True)
 
     def _train(self, steps: int) -> None:
         amount = self._settings.step * (self.steps + steps if self._counts else steps)
@@ -295,14 +280,12 @@ class ContinuedModel(BoosterModel):
     def _train(self, steps: int) -> None:
         model, step, seed = self._model, self._settings.step, self._given.get("random_state")
         more, draws = self._so_far() if self.steps else ({}, False)
-        if draws and isinstance(seed, int):
-            model.set_params(random_state=seed + self.steps)  # else each call draws the same rows
-        model.set_params(n_estimators=step * steps)
+        # Else each call draws the same rows.
+        other = {"random_state": seed + self.steps} if draws and isinstance(seed, int) else {}
+        model.set_params(n_estimators=step * steps, **other)
         self._fit(**more)
         self.steps += steps
-        model.set_params(n_estimators=step * self.steps)
-        if seed is not None:
-            model.set_params(random_state=seed)
+        model.set_params(n_estimators=step * self.steps, **dict.fromkeys(other, seed))
 
     @abstractmethod
     def _so_far(self) -> tuple[dict[str, Any], bool]:
@@ -319,9 +302,10 @@ class XGBoostModel(ContinuedModel):
 class LightGBMModel(ContinuedModel):
     """Trains `LGBMClassifier` and `LGBMRegressor`."""
 
-    def _prepare(self) -> None:
+    def _describe(self, model: Any, given: dict[str, Any]) -> None:
+        super()._describe(model, given)
         if not {"verbose", "verbosity"} & set(self._given):
-            self._model.set_params(verbosity=-1)  # it would print the same at each pull
+            self._own = {"verbosity": -1}  # it would print the same at each pull
 
     def _so_far(self) -> tuple[dict[str, Any], bool]:
         booster = self._model.booster_
@@ -342,11 +326,9 @@ class CatBoostModel(BoosterModel):
         super()._describe(model, given)
         self._folder = own_folder(self)
         self._file = self._folder / catboost.SNAPSHOT
-
-    def _prepare(self) -> None:
-        self._model.set_params(train_dir=str(self._folder))  # it is removed with the learner
+        self._own = {"train_dir": str(self._folder)}  # it is removed with the learner
         if not catboost.talks(self._given):
-            self._model.set_params(logging_level="Silent")
+            self._own["logging_level"] = "Silent"
 
     def _train(self, steps: int) -> None:
         last = self._settings.step * (self.steps + steps)

@@ -43,7 +43,7 @@ class TurnPolicy(Policy):
     best: float = 1.0
 
     cites: ClassVar[tuple[str, ...]] = ("Blum25",)
-    example_settings = ({}, {"alpha": 0.5, "best": 0.8})
+    _examples = ({}, {"alpha": 0.5, "best": 0.8})
 
     def __post_init__(self) -> None:
         need_in("alpha", self.alpha, "(0, 1]", "the threshold is a concave power law")

@@ -47,7 +47,7 @@ class IEpoch(ByWindow):
 
     name: ClassVar[str] = "i-epoch"
     cites: ClassVar[tuple[str, ...]] = ("Egele24",)
-    example_settings = ({}, {"i": 3})
+    _examples = ({}, {"i": 3})
 
     def __post_init__(self) -> None:
         need_whole("i", self.i, 1, "learners are compared by their scores")
@@ -95,7 +95,7 @@ class MaxUCB(Policy):
     name: ClassVar[str] = "max-ucb"
     cites: ClassVar[tuple[str, ...]] = ("Balef25",)
     remember = staticmethod(remember_nothing)
-    example_settings = ({}, {"alpha": 2.0})
+    _examples = ({}, {"alpha": 2.0})
 
     def __post_init__(self) -> None:
         need_in("alpha", self.alpha, "[0, inf)", "the bonus grows with it")
@@ -168,7 +168,7 @@ class RisingBandits(Policy):
     name: ClassVar[str] = "rising-bandits"
     cites: ClassVar[tuple[str, ...]] = ("LiJiang20",)
     remember = staticmethod(remember_rewards)
-    example_settings = ({}, {"span": 2})
+    _examples = ({}, {"span": 2})
 
     def __post_init__(self) -> None:
         need_whole("span", self.span, 1, "a slope needs two values")

@@ -50,33 +50,22 @@ class Foreign(JournalError):
 # --- new files ---
 
 
-def create(journal: Place | None, created: Created) -> EventLog:
-    """Make a new journal that begins with `created`; an existing race is never overwritten."""
+def create(journal: Place | None, created: Created, fresh: bool = False) -> EventLog:
+    """Make a new journal that begins with `created`; an existing race is never overwritten.
+
+    `fresh` also keeps an existing file without a race.
+    """
     if journal is None:
         memory = MemoryLog()
         memory.append(created)
         return memory
     file = new_file(journal)
     with locked(file) as lock:
+        if fresh and os.path.lexists(file):
+            raise JournalMismatch(f"{near(file)} exists.")
         _make_way(file)
-        return _begin(journal, created, lock)
-
-
-def create_if_free(journal: Place, created: Created) -> EventLog | None:
-    """Make a new journal, or return None if the name is taken, also by a process just now."""
-    file = new_file(journal)
-    if os.path.lexists(file):
-        return None
-    with suppress(JournalInUse), locked(file) as lock:
-        if not os.path.lexists(file):  # else made and closed in between
-            return _begin(journal, created, lock)
-        lock.close()
-    return None
-
-
-def _begin(journal: Place, created: Created, lock: sqlite3.Connection) -> SqliteLog:
-    durability = journal.durability if isinstance(journal, JournalFile) else "normal"
-    return write_new(Path(journal).absolute(), [Entry(1, time(), 0.0, created)], durability, lock)
+        durability = journal.durability if isinstance(journal, JournalFile) else "normal"
+        return write_new(file, [Entry(1, time(), 0.0, created)], durability, lock)
 
 
 def write_new(
@@ -197,27 +186,21 @@ def _damage(file: Path, error: Exception) -> JournalError:
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
     """Open a journal to read it; one that is known to be damaged, as far as SQLite can."""
-    marked = has_mark(file)
+    need_journal(file)
     db = _connect_to_read(file, at_rest=brief and not _wal(file).exists())
     try:
         if damaged:  # else SQLite refuses a file that was cut off
             db.execute("PRAGMA writable_schema = ON")
-        questions = (
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
-        )
-        _need_journal(file, *(int(db.execute(one).fetchone()[0]) for one in questions))
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            raise Blank(f"{near(file)} is empty: no race has started in it. Start with race(...).")
         return SqliteLog(db, file)
-    except BaseException as error:
+    except BaseException:
         db.close()
-        if isinstance(error, DAMAGE) and not marked:
-            raise Foreign(f"{near(file)} is not a journal ({one_line(str(error))}).") from None
         raise
 
 
-def has_mark(file: Path) -> bool:
-    """Return whether a file begins as a journal does; raise an error if it cannot be opened."""
+def need_journal(file: Path) -> None:
+    """Raise an error unless a file begins as a journal of this format does."""
     try:
         if not file.is_file():
             raise JournalError(f"There is no journal {near(file)}. Check the path.")
@@ -233,14 +216,11 @@ def has_mark(file: Path) -> bool:
             f"Journal {near(file)} has 0 bytes, but {_wal(file).name} next to it has {waiting}. "
             "Copy both files again, together."
         )
-    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION.to_bytes(4, "big")
-
-
-def _need_journal(file: Path, application: int, version: int, tables: int) -> None:
-    if not tables:
+    if not head:
         raise Blank(f"{near(file)} is empty: no race has started in it. Start with race(...).")
-    if application != APPLICATION:
-        raise Foreign(f"{near(file)} is not a journal: another program wrote this SQLite file.")
+    if not head.startswith(b"SQLite format 3\0") or head[68:] != APPLICATION.to_bytes(4, "big"):
+        raise Foreign(f"{near(file)} is not a journal: another program wrote it.")
+    version = int.from_bytes(head[60:64], "big")
     if version != VERSION:
         way = "Start a new race in another file." if version < VERSION else "Upgrade latebloomer."
         raise JournalError(

@@ -5,6 +5,10 @@ library's `sqlite3`, not SQLAlchemy: there is one table, the base install stays 
 costs one prepared INSERT (12 to 20 µs here; SQLAlchemy Core adds several times that). With
 `synchronous=NORMAL` a committed event survives whatever happens to the process;
 `durability="full"` also waits for the disk, against power loss.
+
+A row is the kind of an event, the columns that queries need, and JSON for the rest; views show the
+rows as people ask for them (`docs/journal.md`). Each row carries a CRC-32 of itself and of the row
+before, so that damage is noticed: a flipped bit, a lost row, two rows that changed places.
 """
 
 from __future__ import annotations
@@ -14,18 +18,18 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError
-from latebloomer.session.events import Event, ScoreReported
+from latebloomer.session.events import KINDS, Event, ScoreReported
 
 APPLICATION = 0x4C425243  # "LBRC": SQLite's application_id of a journal
 VERSION = 3  # format of the tables below, SQLite's user_version
@@ -82,7 +86,6 @@ CREATE VIEW verdict AS SELECT key, value FROM json_each((SELECT json_extract(dat
 """
 
 SCORE = ScoreReported.__name__
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 FIELDS: dict[type[Any], tuple[str, ...]] = {
     kind: kind._fields if kind is ScoreReported else tuple(field.name for field in fields(kind))
     for kind in KINDS.values()
@@ -95,7 +98,6 @@ INSERT_SCORE = (
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
-BATCH = 256  # maximum number of pulls that are read together: few enough to stay in the cache
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
@@ -110,24 +112,6 @@ class Entry(NamedTuple):
     at: float  # seconds since 1970
     elapsed: float  # seconds of the race so far
     event: Event
-
-
-class PullEntries(NamedTuple):
-    """Entries of counted pulls that follow each other, as columns."""
-
-    first: int  # the number of the first one
-    arms: list[int]
-    scores: list[float]
-    seconds: list[float]
-    steps: list[int | None]
-    at: list[float]
-    elapsed: list[float]
-
-    def entries(self) -> Iterator[Entry]:
-        """Return each as a separate entry."""
-        columns = zip(*self[1:], strict=True)
-        for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
-            yield Entry(number, at, elapsed, ScoreReported(arm, score, seconds, steps))
 
 
 def score_checksum(
@@ -159,6 +143,8 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return the entry of a row in the order of `COLUMNS`."""
     number, kind, *own, data, at, elapsed, _ = row
+    if kind == SCORE:  # most are
+        return Entry(number, at, elapsed, ScoreReported(*own))
     made = KINDS[kind]
     values = {name: cell for name, cell in zip(OWN, own, strict=True) if name in FIELDS[made]}
     for name, value in json.loads(data or "{}").items():
@@ -188,10 +174,6 @@ class EventLog(ABC):
     @abstractmethod
     def read(self, after: int = 0) -> Iterator[Entry]:
         """Return the entries beyond number `after`, in order."""
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """Return the same, with pulls that follow each other together where that is faster."""
-        return self.read(after)
 
     def is_in_place(self) -> bool:
         """Return whether what was written can still be found where it was put."""
@@ -269,7 +251,8 @@ class SqliteLog(EventLog):
             row = row_of(entry)
             number, mark = entry.number, checksum(mark, row)
             rows.append((*row[:-1], mark))
-        with _transaction(self._db):
+        with self._db:  # commits all of it, or nothing
+            self._db.execute("BEGIN IMMEDIATE")
             for statement in statements:
                 self._db.execute(statement)
             self._db.executemany(INSERT, rows)
@@ -279,27 +262,25 @@ class SqliteLog(EventLog):
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        for entry in self.read_in_batches(after):
-            if isinstance(entry, PullEntries):
-                yield from entry.entries()
-            else:
-                yield entry
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
         """Return a snapshot, because it is one statement, also while another process writes."""
-        checked = _CheckedRows(after)
+        number, pulls = after, 0
         try:
             # Before the events: a race that continues meanwhile has more of them, never fewer.
             (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
-            (checked.mark,) = self.query("SELECT checksum FROM events WHERE id = ?", after) or (0,)
-            for rows in _batches(self._db.execute(SELECT, (after,))):
-                yield from checked.entries(rows)
-            if checked.number < last:
+            (mark,) = self.query("SELECT checksum FROM events WHERE id = ?", after) or (0,)
+            for row in self._db.execute(SELECT, (after,)):
+                mark = checksum(mark, row)
+                if row[0] != number + 1 or row[-1] != mark:
+                    raise ValueError("its checksum differs")
+                entry = entry_of(row)
+                number, pulls = number + 1, pulls + (row[1] == SCORE)
+                yield entry
+            if number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
             # A reader that continues after an event has already read the intact part before it.
-            pulls = checked.pulls or after
-            raise damage_error(self.path, checked.number, pulls, one_line(str(error))) from error
+            cause = one_line(str(error))
+            raise damage_error(self.path, number, pulls or after, cause) from error
 
     def is_in_place(self) -> bool:
         """Return whether the file under its name is still the one that is written."""
@@ -317,70 +298,6 @@ class SqliteLog(EventLog):
         self._db.close()
         if self._lock is not None:
             self._lock.close()
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Carry out all statements within, or none."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Return rows together up to one that is not a score; before an error, what was read."""
-    batch: list[Row] = []
-    try:
-        for row in rows:
-            batch.append(row)
-            if len(batch) == BATCH or row[1] != SCORE:
-                yield batch
-                batch = []
-    except DAMAGE:
-        yield batch
-        raise
-    yield batch
-
-
-class _CheckedRows:
-    """Turns rows into entries and checks the checksum of each."""
-
-    def __init__(self, after: int) -> None:
-        self.number = after
-        self.mark = self.pulls = 0
-
-    def entries(self, rows: list[Row]) -> Iterator[Entry | PullEntries]:
-        """Return scores as columns, and the event of another kind that may follow them."""
-        scores = rows if not rows or rows[-1][1] == SCORE else rows[:-1]
-        intact = self._count_intact(scores)
-        if intact:
-            columns = list(map(list, zip(*scores[:intact], strict=True)))
-            self.pulls += intact
-            yield PullEntries(scores[0][0], *columns[2:6], *columns[7:9])
-        if intact == len(scores) < len(rows):
-            intact += self._count_intact(rows[-1:])
-        if intact < len(rows):
-            raise ValueError("its checksum differs")
-        if len(scores) < len(rows):
-            yield entry_of(rows[-1])
-
-    def _count_intact(self, rows: list[Row]) -> int:
-        """Return how many rows, from the first on, are what was written."""
-        number, mark = self.number, self.mark
-        with suppress(StructError, TypeError):  # values that a score cannot have
-            for row in rows:
-                expected = checksum(mark, row)
-                if row[0] != number + 1 or row[-1] != expected:
-                    break
-                number, mark = number + 1, expected
-        intact = number - self.number
-        self.number, self.mark = number, mark
-        return intact
 
 
 def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:

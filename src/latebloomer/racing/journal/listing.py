@@ -1,7 +1,11 @@
-"""The races of a folder at a glance: learners, progress, result, and size on disk.
+"""The journals of a folder: the races in them at a glance, and names for new ones.
 
-Nothing is replayed and no row is checked: a few queries for each file, so that hundreds of them
-are listed at once. `read_verdict` checks every row.
+To list a race, nothing is replayed and no row is checked: a few queries for each file, so that
+hundreds of them are listed at once. `read_verdict` checks every row.
+
+A name that ends in a slash is a folder, and each race gets a new file in it:
+`races/2026-11-15-1530-brisk-fern.db`, the local date and time and two words. A name is taken under
+the journal's own lock, so that two processes never get the same one.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -19,7 +23,14 @@ from typing import Any
 
 from latebloomer._util.atomic_files import make_folder
 from latebloomer._util.text import brief, one_line
-from latebloomer.errors import JournalError, JournalInUse, OutputError, SettingError, require
+from latebloomer.errors import (
+    JournalError,
+    JournalInUse,
+    JournalMismatch,
+    OutputError,
+    SettingError,
+    require,
+)
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, INTERRUPTED, RUNNING
 from latebloomer.racing.journal import ERROR, IF_EXISTS, NEW, RACES, JournalFile, Place, files
 from latebloomer.racing.journal.journal import DAMAGE, EventLog, near
@@ -91,22 +102,18 @@ def _checkpoints(path: Path) -> Path:
 
 
 def _journal_bytes(path: Path) -> int:
-    total = 0
-    for end in ("", *BESIDE):
-        file = path.with_name(f"{path.name}{end}")
-        total += file.stat().st_size if file.is_file() else 0
-    return total
+    return sum(_bytes(f"{path}{end}") for end in ("", *BESIDE))
 
 
 def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size
-            except OSError:  # removed meanwhile
-                continue
-    return total
+    found = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sum(map(_bytes, found))
+
+
+def _bytes(file: str) -> int:
+    with suppress(OSError):  # there is none, or it was removed meanwhile
+        return os.lstat(file).st_size
+    return 0
 
 
 @dataclass(frozen=True)
@@ -149,23 +156,16 @@ def _drop_losers(folder: Path, winner: int) -> int:
 BESIDE = ("-wal", "-shm", "-journal", ".lock", ".draft")  # ends of files that belong to a journal
 
 ADJECTIVES = (  # noqa: SIM905
-    "amber bold brave brisk bright broad calm clear clever cool crisp deep eager early "
-    "even fair fast fine firm fleet fond free fresh gentle glad golden grand green happy "
-    "hardy honest keen kind large late light lively lucky mellow merry mild misty neat new "
-    "noble open patient plain polite proud quick quiet rapid ready rich round sharp shy "
-    "silent silver sleek slow small smart smooth snug soft solid sound spry steady still "
-    "strong sunny sure swift tall tame tidy tiny true vast vivid warm wide wild wise witty "
-    "young zesty"
+    "amber bold brave brisk bright calm clear clever cool crisp eager early fair fine fleet free "
+    "fresh gentle glad golden grand green happy keen kind late light lively lucky merry mild neat "
+    "noble patient plain proud quick quiet rapid ready sharp silver smart steady swift tidy vivid "
+    "warm wild wise witty young zesty"
 ).split()
 NOUNS = (  # noqa: SIM905
-    "acorn alder aspen aster badger bay beech birch bloom bramble brook cedar cherry "
-    "clover cliff cloud comet coral crane creek daisy dale dawn delta dove dune elder elm "
-    "falcon fern field finch fir fjord flame flint forest fox garden glade grove hare "
-    "harbor hawk hazel heath heron hill holly ivy jay juniper lake lark laurel leaf lily "
-    "linden lotus lynx maple marsh meadow moon moss oak olive orchard otter owl peak "
-    "pebble pine plum pond poplar poppy quail rain reed reef ridge river robin rose rowan "
-    "rush sage seal shore sky sorrel sparrow spruce star stone stream swan thistle thrush "
-    "thyme tide tulip valley violet wave willow wren yarrow"
+    "acorn alder aspen badger bay beech birch bloom brook cedar cherry clover cloud comet coral "
+    "crane creek daisy dawn dove dune elm falcon fern field finch fox garden grove hare hawk "
+    "hazel heron hill holly ivy lake lark leaf lily lotus maple meadow moon moss oak olive otter "
+    "owl pine plum pond poppy reed ridge river robin rose sage sky star stone swan tulip willow"
 ).split()
 
 
@@ -197,14 +197,14 @@ def names_folder(journal: Place | None) -> bool:
 
 def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> EventLog:
     """Make the journal of a new race; a race that is on disk is never changed."""
-    if journal is not None and (names_folder(journal) or if_exists == NEW):
-        made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
-        for path in _new_names(journal) if names_folder(journal) else _numbered(Path(journal)):
-            log = files.create_if_free(replace(made, path=path), created)
-            if log is not None:
-                return log
-        raise JournalError("No name is free for the journal. Give one with journal=....")
-    return files.create(journal, created)
+    if journal is None or not (names_folder(journal) or if_exists == NEW):
+        return files.create(journal, created)
+    made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
+    for path in _new_names(journal) if names_folder(journal) else _numbered(Path(journal)):
+        if not os.path.lexists(path):
+            with suppress(JournalInUse, JournalMismatch):  # another process made it just now
+                return files.create(replace(made, path=path), created, fresh=True)
+    raise JournalError("No name is free for the journal. Give one with journal=....")
 
 
 def _new_names(journal: Place) -> Iterator[Path]:
@@ -247,21 +247,20 @@ def _may_be_journal(path: Path) -> bool:
     if path.suffix == ".db" or path.with_name(f"{path.name}-wal").exists():
         return True
     try:
-        return files.has_mark(path)
+        files.need_journal(path)
     except JournalError:
         return False
+    return True
 
 
 def written_at(path: Path) -> float:
     """Return when a journal was written last; during a race the -wal has the latest pulls."""
     times = [0.0]
     for file in (path, path.with_name(f"{path.name}-wal")):
-        try:
+        with suppress(OSError):
             found = file.stat()
-        except OSError:
-            continue
-        if found.st_size or file is path:  # a reader may leave an empty -wal
-            times.append(found.st_mtime)
+            if found.st_size or file is path:  # a reader may leave an empty -wal
+                times.append(found.st_mtime)
     return max(times)
 
 

@@ -29,15 +29,8 @@ from latebloomer.racing.checkpoints.storage import Storage, place_of
 from latebloomer.racing.learner import Entry, already_had, as_score, can_save, steps_of, trained
 from latebloomer.racing.runners.contract import HandedOver, Report, RunnerContext
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.session.events import (
-    FINISHED,
-    LearnerLeft,
-    PullFailed,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-    WarningNoted,
-)
+from latebloomer.session import events
+from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 LONGEST = 12_000  # characters of a traceback that are kept
 SLICE = 0.25  # seconds of pulls in one call of `train`: some 200 times what a call costs on Ray
@@ -45,7 +38,7 @@ BARE = (
     "it yields only scores and trains in another process, so nothing of it can be returned if it "
     "wins. Let it yield (score, model)"
 )
-PullReport: TypeAlias = ScoreReported | LearnerLeft | PullFailed
+PullReport: TypeAlias = ScoreReported | events.LearnerLeft | PullFailed
 
 
 class Ready(NamedTuple):
@@ -63,16 +56,13 @@ class Batch(NamedTuple):
 
 
 class LearnerHost:
-    """Builds a learner, trains it and saves it.
-
-    With `packed` learners it is in its own process, where Ctrl-C does not arrive.
-    """
+    """Builds a learner, trains it and saves it; packed learners, in its own process."""
 
     def __init__(
         self, arm: int, given: Entry | PackedLearners, states: OwnStates | None = None
     ) -> None:
         self.arm, self._given = arm, given
-        self._apart = isinstance(given, PackedLearners)
+        self.apart = isinstance(given, PackedLearners)  # Ctrl-C does not arrive here
         self._states = OwnStates() if states is None else states
         self.learner: Any = None
         self.seed = 0
@@ -83,7 +73,11 @@ class LearnerHost:
         """Answer that the process is running."""
 
     def prepare(
-        self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
+        self,
+        done: int,
+        saved: Saved | None,
+        recorded: Sequence[float],
+        storage: Storage | None,
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls."""
         try:
@@ -136,16 +130,18 @@ class LearnerHost:
             reports.append(self.pull())
         return Batch(reports, self.yields_only_scores())
 
-    def _finished(self) -> LearnerLeft | PullFailed:
+    def _finished(self) -> events.LearnerLeft | PullFailed:
         n = self.done
         if n == 0:
             text = "it ended before its first score"
             return PullFailed(self.arm, 1, "score", text, final=True)
-        return LearnerLeft(self.arm, FINISHED, f"finished after {n} pull{'s' * (n != 1)}")
+        return events.LearnerLeft(
+            self.arm, events.FINISHED, f"finished after {n} pull{'s' * (n != 1)}"
+        )
 
     def _failure(self, n: int, error: BaseException, kind: str) -> PullFailed:
         """Return the failure that an exception in the learner's code is; Ctrl-C is none."""
-        if isinstance(error, KeyboardInterrupt) and not self._apart:
+        if isinstance(error, KeyboardInterrupt) and not self.apart:
             raise error
         details = shortened("".join(traceback.format_exception(error)), LONGEST)
         return PullFailed(self.arm, n, kind, reason_of(error), printable(details))
@@ -257,20 +253,20 @@ def hand_over(
             return HandedOver(pickle.loads(fetched), [])  # written by our own process
         except Exception as error:  # of a GPU or a module that is not here
             why = reason_of(error)
-    events: list[Report] = []
+    reports: list[Report] = []
     try:
         saved: Any = context.states.newest(arm, pulls)
         if saved is None or saved.n != pulls:
             saved = save()
             if not isinstance(saved, Saved):
                 raise LearnerError("it cannot be saved")
-            events.append(saved)
+            reports.append(saved)
         recorded, storage = context.recorded(arm), context.states.storage
         learner, _, _ = saved_states.restore(entry, pulls, saved, recorded, storage)
-        return HandedOver(trained(learner), events)
+        return HandedOver(trained(learner), reports)
     except Exception:  # the learner's own: what it needs is not on this machine
         text = (
             f"it was trained in another process and cannot be returned ({why!s}). Give it "
             "save(folder) and load(folder), or let a generator yield (score, model)"
         )
-        return HandedOver(None, [*events, WarningNoted(arm, text)])
+        return HandedOver(None, [*reports, events.WarningNoted(arm, text)])

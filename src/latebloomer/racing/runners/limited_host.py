@@ -26,14 +26,8 @@ from typing import Any
 from latebloomer.racing.checkpoints.storage import Storage
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.learner_host import LearnerHost, PackedLearners, PullReport, Ready
-from latebloomer.session.events import (
-    INTERRUPTED,
-    TIMEOUT,
-    PullFailed,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-)
+from latebloomer.session import events
+from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 DOES = {"prepare": "building it", "pull": "a pull", "save": "saving it"}
 OUT_OF_TIME = "it was still running when the race's time and its grace period were over"
@@ -48,7 +42,7 @@ class NoAnswer(Exception):
 
 def took_longer(method: str, timeout: float | None) -> tuple[str, str]:
     """Return the kind of failure that a call is that takes longer than `timeout`, and why."""
-    return TIMEOUT, f"{DOES[method]} took longer than timeout={timeout:g} s"
+    return events.TIMEOUT, f"{DOES[method]} took longer than timeout={timeout:g} s"
 
 
 class LimitedHost(ABC):
@@ -75,7 +69,11 @@ class LimitedHost(ABC):
             return PullFailed(self.arm, self.done + 1, kind, why, seconds=took)
 
     def prepare(
-        self, done: int, saved: Saved | None, recorded: Sequence[float], storage: Storage | None
+        self,
+        done: int,
+        saved: Saved | None,
+        recorded: Sequence[float],
+        storage: Storage | None,
     ) -> Ready | PullFailed:
         """Build the learner and bring it to `done` pulls; each repeated pull has its own time."""
         self.done = done
@@ -118,6 +116,7 @@ class ThreadHost(LimitedHost):
     ) -> None:
         super().__init__(host.arm, timeout)
         self._host, self._thread, self._rebuilds = host, thread, rebuilds
+        host.apart = True  # Ctrl-C does not arrive in the thread, and no call may raise there
 
     @property
     def learner(self) -> Any:
@@ -168,17 +167,11 @@ class CallThread:
         answer: SimpleQueue[Any] = SimpleQueue()
         self._jobs.put((call, answer))
         try:
-            value, error = answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+            return answer.get(timeout=min(seconds, threading.TIMEOUT_MAX))
         except Empty:
             self._jobs.put(None)  # the thread ends when the abandoned call does
             self._thread = None
             raise
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error, call  # a cycle that would keep the learner in memory
-        return value
 
     def close(self) -> None:
         """End the thread."""
@@ -191,10 +184,7 @@ class CallThread:
 def _make_calls(jobs: SimpleQueue[Any]) -> None:
     while (job := jobs.get()) is not None:
         call, answer = job
-        try:
-            answer.put((call(), None))
-        except BaseException as error:  # raised again in the thread that waits
-            answer.put((None, error))
+        answer.put(call())
         del job, call, answer  # else the learner stays in memory until the next call
 
 
@@ -230,7 +220,11 @@ class ChildProcess(LimitedHost):
             if may_take < inf and not self._line.poll(min(may_take, 1e9)):
                 late = left == may_take
                 raise NoAnswer(
-                    *((INTERRUPTED, OUT_OF_TIME) if late else took_longer(method, self._timeout))
+                    *(
+                        (events.INTERRUPTED, OUT_OF_TIME)
+                        if late
+                        else took_longer(method, self._timeout)
+                    )
                 )
             return self._line.recv()
         except (EOFError, OSError):

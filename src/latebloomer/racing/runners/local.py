@@ -10,26 +10,13 @@ from typing import ClassVar, TypeAlias
 
 from latebloomer.errors import LearnerError, SettingError
 from latebloomer.racing.learner import bare, note_pulls, trained
-from latebloomer.racing.runners import contract
+from latebloomer.racing.runners import contract, limited_host
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.runners.learner_host import BARE, LearnerHost, hand_over, pack, unpack
-from latebloomer.racing.runners.limited_host import (
-    FORKS,
-    CallThread,
-    ChildProcess,
-    ThreadHost,
-    make_forker,
-)
+from latebloomer.racing.runners.limited_host import CallThread, ChildProcess, ThreadHost
 from latebloomer.racing.runners.own_state import OwnStates
-from latebloomer.session.events import (
-    PullFailed,
-    PullStarted,
-    Restored,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-    WarningNoted,
-)
+from latebloomer.session import events
+from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 Host: TypeAlias = LearnerHost | ThreadHost | ChildProcess
 
@@ -83,8 +70,8 @@ class LocalRunner(Runner):
         self.in_phases = self._few = most is not None and most < len(entries)
         if self.isolate:
             # A forked process has all learners in its memory; a spawned one receives them.
-            self._packed = pack(entries, copied=FORKS)
-            self._forker = make_forker()
+            self._packed = pack(entries, copied=limited_host.FORKS)
+            self._forker = limited_host.make_forker()
 
     # --- pulls ---
 
@@ -97,7 +84,7 @@ class LocalRunner(Runner):
             if arm not in self._live:  # it failed, or the race has given it up meanwhile
                 return
         if self._context.shown:
-            yield PullStarted(arm, done + 1, monotonic())
+            yield events.PullStarted(arm, done + 1, monotonic())
         host = self._live[arm]
         if self._few:
             self._live[arm] = self._live.pop(arm)
@@ -113,7 +100,7 @@ class LocalRunner(Runner):
             if self.isolate and arm not in self._checked:
                 self._checked.add(arm)
                 if host.yields_only_scores():
-                    yield WarningNoted(arm, BARE)
+                    yield events.WarningNoted(arm, BARE)
             if self._context.schedule.is_due(arm, done + 1):
                 yield from self.save({arm: done + 1})
 
@@ -140,8 +127,8 @@ class LocalRunner(Runner):
             self._drop(arm)
             yield replace(answer, seconds=seconds)
             return
-        yield from (WarningNoted(arm, text) for text in answer.notes)
-        yield Restored(arm, done, seconds)
+        yield from (events.WarningNoted(arm, text) for text in answer.notes)
+        yield events.Restored(arm, done, seconds)
 
     def _host(self, arm: int) -> Host:
         entry = self._context.entries[arm]
@@ -201,23 +188,23 @@ class LocalRunner(Runner):
 
     def learner(self, arm: int, pulls: int) -> HandedOver:
         """Return the trained learner, restored if it is not live."""
-        events: list[Report] = []
+        reports: list[Report] = []
         if arm not in self._live:
             for report in self._restore(arm, pulls):
                 if isinstance(report, PullFailed):
                     error = LearnerError(report.reason)
                     error.add_note(report.details)
                     raise error
-                events.append(report)
+                reports.append(report)
         host = self._live[arm]
         if not isinstance(host, ChildProcess):
-            return HandedOver(trained(host.learner), events)
+            return HandedOver(trained(host.learner), reports)
         storage = self._context.states.storage
         found = hand_over(
             self._context, unpack(self._packed)[arm], arm, pulls, host.fetch(),
             lambda: host.save(storage, self._few),
         )  # fmt: skip
-        return HandedOver(found.learner, [*events, *found.events])
+        return HandedOver(found.learner, [*reports, *found.events])
 
     def stop(self) -> None:
         """End all processes and threads; remember how often objects were pulled."""

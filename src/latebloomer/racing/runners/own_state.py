@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import random
 import sys
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-DEVICES = ("cpu", "cuda")  # of PyTorch's autocast
 numpy_random: Any = np.random  # its types lack the two functions that are used here
+Modes: TypeAlias = list[tuple[Callable[[], Any], Callable[[Any], Any]]]
 
 
 class Owner(Protocol):
@@ -25,17 +27,6 @@ class Owner(Protocol):
     arm: int
     done: int
     seed: int
-
-
-class Modes(NamedTuple):
-    """PyTorch's random numbers and modes."""
-
-    numbers: Any
-    on_gpus: list[Any]
-    grad: bool
-    inference: bool
-    dtype: Any
-    autocast: list[tuple[str, bool, Any]]  # devices, whether it is on there, and with which type
 
 
 class OwnStates:
@@ -63,64 +54,60 @@ class OwnStates:
         self._kept.clear()
 
     def _switch(self, owner: Owner | None) -> None:
+        torch: Any = sys.modules.get("torch")
+        modes = [] if torch is None else self._modes(torch)
         self._kept[_key(self._owner)] = (
-            random.getstate(), numpy_random.get_bit_generator(), _torch_modes()
+            random.getstate(), numpy_random.get_bit_generator(), [get() for get, _ in modes]
         )  # fmt: skip
         self._owner = owner
-        numbers, bits, modes = self._kept.pop(_key(owner), None) or _new_state(owner)
+        numbers, bits, values = self._kept.pop(_key(owner), None) or _new_state(owner)
         random.setstate(numbers)
         numpy_random.set_bit_generator(bits)
-        if "torch" in sys.modules:
-            self._set_modes(sys.modules["torch"], modes or _new_modes(sys.modules["torch"]))
+        if len(values) < len(modes):  # PyTorch, or its GPUs, were not in use then
+            values = [*values, *_new_modes(torch)[len(values) :]]
+        for (_, put), value in zip(modes, values, strict=False):
+            put(value)
 
-    def _set_modes(self, torch: Any, modes: Modes) -> None:
+    def _modes(self, torch: Any) -> Modes:
+        """Return how each of PyTorch's modes and random numbers is read and set."""
+        found: Modes = [
+            (torch.is_inference_mode_enabled, partial(self._set_inference, torch)),
+            (torch.is_grad_enabled, torch.set_grad_enabled),
+            (torch.get_default_dtype, torch.set_default_dtype),
+        ]
+        for get, put in (
+            (torch.is_autocast_enabled, torch.set_autocast_enabled),
+            (torch.get_autocast_dtype, torch.set_autocast_dtype),
+        ):
+            found += [(partial(get, device), partial(put, device)) for device in ("cpu", "cuda")]
+        found.append((torch.get_rng_state, torch.set_rng_state))
+        if torch.cuda.is_initialized():
+            found.append((torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all))
+        return found
+
+    def _set_inference(self, torch: Any, on: bool) -> None:
         if self._inference is not None:
             self._inference.__exit__(None, None, None)
             self._inference = None
-        if modes.inference != torch.is_inference_mode_enabled():
-            self._inference = torch.inference_mode(modes.inference)
+        if on != torch.is_inference_mode_enabled():
+            self._inference = torch.inference_mode(on)
             self._inference.__enter__()
-        torch.set_grad_enabled(modes.grad)
-        torch.set_default_dtype(modes.dtype)
-        for device, on, dtype in modes.autocast:
-            torch.set_autocast_enabled(device, on)
-            torch.set_autocast_dtype(device, dtype)
-        torch.set_rng_state(modes.numbers)
-        if torch.cuda.is_initialized():
-            torch.cuda.set_rng_state_all(modes.on_gpus or _new_modes(torch).on_gpus)
 
 
 def _key(owner: Owner | None) -> tuple[int, int] | None:
     return None if owner is None else (owner.arm, owner.done)
 
 
-def _new_state(owner: Owner | None) -> tuple[Any, Any, Modes | None]:
+def _new_state(owner: Owner | None) -> tuple[Any, Any, list[Any]]:
     seed = None if owner is None else owner.seed + owner.done
-    return random.Random(seed).getstate(), np.random.MT19937(seed), None
+    return random.Random(seed).getstate(), np.random.MT19937(seed), []
 
 
-def _torch_modes() -> Modes | None:
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return None
-    return Modes(
-        torch.get_rng_state(),
-        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
-        torch.is_grad_enabled(),
-        torch.is_inference_mode_enabled(),
-        torch.get_default_dtype(),
-        [(one, torch.is_autocast_enabled(one), torch.get_autocast_dtype(one)) for one in DEVICES],
-    )
-
-
-def _new_modes(torch: Any) -> Modes:
-    """Return what PyTorch has in a new process."""
+def _new_modes(torch: Any) -> list[Any]:
+    """Return what PyTorch has in a new process, in the order of `_modes`."""
     gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    return Modes(
-        torch.Generator().get_state(),
-        [torch.Generator(f"cuda:{k}").get_state() for k in gpus],
-        True,
-        False,
-        torch.float32,
-        [("cpu", False, torch.bfloat16), ("cuda", False, torch.float16)],
-    )
+    numbers = [torch.Generator(f"cuda:{k}").get_state() for k in gpus]
+    types = torch.bfloat16, torch.float16
+    return [
+        False, True, torch.float32, False, False, *types, torch.Generator().get_state(), numbers
+    ]  # fmt: skip

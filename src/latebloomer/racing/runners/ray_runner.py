@@ -13,37 +13,14 @@ from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.storage import storage_at, without_password
-from latebloomer.racing.runners import contract
+from latebloomer.racing.runners import contract, ray_actors, ray_slots
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.runners.learner_host import BARE, Batch, hand_over, pack, unpack
 from latebloomer.racing.runners.limited_host import took_longer
-from latebloomer.racing.runners.ray_actors import (
-    LATE,
-    NONE,
-    RESTORE,
-    SAVE,
-    START,
-    TRAIN,
-    ActorPool,
-    Worker,
-)
-from latebloomer.racing.runners.ray_slots import (
-    PATIENCE,
-    Slots,
-    need_learners,
-    need_shared,
-    needed,
-)
-from latebloomer.session.events import (
-    INTERRUPTED,
-    PullFailed,
-    Restored,
-    Saved,
-    SaveFailed,
-    ScoreReported,
-    Waiting,
-    WarningNoted,
-)
+from latebloomer.racing.runners.ray_actors import ActorPool, Worker
+from latebloomer.racing.runners.ray_slots import PATIENCE, Slots, needed
+from latebloomer.session import events
+from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
 TICK = 1.0  # seconds between two looks at what has not come back
 EVERY = 30.0  # seconds between two lines about who is waited for
@@ -157,10 +134,10 @@ class RayRunner(Runner):
         self._packed = pack(context.entries)
         self._cluster.need_same_version()
         sent = self._ray.put(self._packed)  # once for each machine
-        need_learners(self._cluster, sent)
+        ray_slots.need_learners(self._cluster, sent)
         if self._storage is not None:
             context.states.move_to(self._storage)
-        need_shared(self._cluster, context.states.storage)
+        ray_slots.need_shared(self._cluster, context.states.storage)
         self._slots = Slots(self._cluster, wanted)
         self._closing.callback(self._slots.close)
         self._pool = ActorPool(self._ray, self._slots, context, sent, self)
@@ -188,13 +165,13 @@ class RayRunner(Runner):
     def hold(self) -> None:
         super().hold()
         for worker in self._pool.calling:
-            if worker.call in (START, RESTORE):  # nothing that would be lost
+            if worker.call in (ray_actors.START, ray_actors.RESTORE):  # nothing that would be lost
                 self._pool.end(worker.arm)
 
     def _send(self, orders: Orders) -> None:
         """Give work to the learners that have none, the longest first."""
         pool, slots = self._pool, self._slots
-        slots.look_for_more()
+        slots.look(now=False)
         pool.leave_lost_machines()
         self.lanes = max(1, slots.lanes)
         self._start_processes(orders)
@@ -207,7 +184,7 @@ class RayRunner(Runner):
                 if worker.ready:
                     pool.train(worker, orders[worker.arm])
                 else:
-                    worker.send(RESTORE, pool.prepare(worker))
+                    worker.send(ray_actors.RESTORE, pool.prepare(worker))
 
     def _start_processes(self, orders: Orders) -> None:
         """Start processes for learners that have none, and end others where there is no room."""
@@ -216,7 +193,7 @@ class RayRunner(Runner):
         new = [arm for arm in orders if arm not in pool.workers]
         if spare and any(self._slots.is_full(arm) for arm in new):
             pool.end(spare.pop().arm)
-        room = AHEAD * self.lanes - sum(worker.call == START for worker in pool.calling)
+        room = AHEAD * self.lanes - sum(worker.call == ray_actors.START for worker in pool.calling)
         if self._most is not None:
             pool.let_go(spare[: max(0, len(new) + len(pool.workers) - self._most)])
             room = min(room, self._most - len(pool.workers))
@@ -241,9 +218,9 @@ class RayRunner(Runner):
         if monotonic() - self._looked > tick:
             self._looked = monotonic()
             yield from self._overdue()
-            yield Waiting(self._stragglers(len(orders)))
+            yield events.Waiting(self._stragglers(len(orders)))
 
-    def _wait_for_room(self) -> Waiting:
+    def _wait_for_room(self) -> events.Waiting:
         """Wait for a machine that has room for a learner, but not for ever."""
         self._slots.wait(TICK)
         if monotonic() - self._heard > PATIENCE:
@@ -251,7 +228,7 @@ class RayRunner(Runner):
                 f"the Ray cluster has had no machine for any learner for {PATIENCE:g} s: the "
                 "journal has all that was counted; resume(...) when there are machines again"
             )
-        return Waiting(())
+        return events.Waiting(())
 
     def _answered(self, worker: Worker) -> Iterator[Report]:
         arm, call = worker.arm, worker.call
@@ -264,10 +241,10 @@ class RayRunner(Runner):
             took = monotonic() - worker.sent
             yield PullFailed(arm, worker.done + 1, "lost", what, str(error), took)
             return
-        worker.call = NONE
-        if call == TRAIN:
+        worker.call = ray_actors.NONE
+        if call == ray_actors.TRAIN:
             yield from self._batch_of(worker, answer)
-        elif call == SAVE:
+        elif call == ray_actors.SAVE:
             if self._most is not None and isinstance(answer, SaveFailed):
                 name = self._context.entries[arm].name
                 raise LearnerError(contract.cannot_let_go(name, answer.reason))
@@ -277,10 +254,10 @@ class RayRunner(Runner):
                 yield answer
         elif isinstance(answer, PullFailed):
             yield answer
-        elif call == RESTORE:
+        elif call == ray_actors.RESTORE:
             worker.ready = True
-            yield from (WarningNoted(arm, text) for text in answer.notes)
-            yield Restored(arm, worker.done, monotonic() - worker.since)
+            yield from (events.WarningNoted(arm, text) for text in answer.notes)
+            yield events.Restored(arm, worker.done, monotonic() - worker.since)
 
     def _batch_of(self, worker: Worker, batch: Batch) -> Iterator[Report]:
         arm, schedule = worker.arm, self._context.schedule
@@ -289,7 +266,7 @@ class RayRunner(Runner):
                 yield report
                 return
             if self.timeout is not None and report.seconds > self.timeout:
-                kind, why = took_longer(TRAIN, self.timeout)
+                kind, why = took_longer(ray_actors.TRAIN, self.timeout)
                 yield PullFailed(arm, worker.done + 1, kind, why, seconds=report.seconds)
                 return
             worker.done += 1
@@ -297,19 +274,19 @@ class RayRunner(Runner):
             yield report
             if batch.only_scores and arm not in self._bare:
                 self._bare.add(arm)
-                yield WarningNoted(arm, BARE)
+                yield events.WarningNoted(arm, BARE)
             if self._pool.workers.get(arm) is not worker:  # it is out, or was not wanted
                 return
         complete = worker.ends_phase and len(batch.reports) == worker.pulls
         if schedule.is_due(arm, worker.done) or (complete and schedule.is_worth_it(arm)):
-            worker.send(SAVE, self._pool.save(worker))
+            worker.send(ray_actors.SAVE, self._pool.save(worker))
 
     # --- what does not come back ---
 
     def _overdue(self) -> Iterator[Report]:
         for worker, kind, why in list(self._pool.overdue()):
             self._pool.end_and_retry(worker)
-            if worker.pulls <= 1 or kind == INTERRUPTED:  # else it is not known which pull it is
+            if worker.pulls <= 1 or kind == events.INTERRUPTED:  # else which pull is not known
                 took = monotonic() - worker.sent
                 yield PullFailed(worker.arm, worker.done + 1, kind, why, seconds=took)
 
@@ -317,7 +294,7 @@ class RayRunner(Runner):
         """Return the arms that the others wait for, if that has taken a while."""
         now, calling = monotonic(), self._pool.calling
         idle = len(calling) < min(self.lanes, max(wanted, 2))
-        late = all(now - worker.sent > LATE for worker in calling)
+        late = all(now - worker.sent > ray_actors.LATE for worker in calling)
         if not (calling and idle and late) or now - self._said < EVERY:
             return ()
         self._said = now
@@ -353,21 +330,21 @@ class RayRunner(Runner):
         raise AssertionError
 
     def _fetched(self, arm: int, pulls: int) -> HandedOver:
-        events: list[Report] = []
+        reports: list[Report] = []
         worker = self._pool.workers.get(arm)
         if worker is not None and worker.call:  # such as a save after the last pull
             self._get(worker.ref, worker)
-            events += self._answered(worker)
+            reports += self._answered(worker)
         if not (self._pool.idle(arm) and worker and worker.ready and worker.done == pulls):
             worker, notes = self._restored(arm, pulls)
-            events += [WarningNoted(arm, text) for text in notes]
+            reports += [events.WarningNoted(arm, text) for text in notes]
         fetched = self._get(worker.actor.fetch.remote(), worker)
         entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
         found = hand_over(
             self._context, entry, arm, pulls, fetched,
             lambda: self._get(self._pool.save(worker), worker),
         )  # fmt: skip
-        return HandedOver(found.learner, [*events, *found.events])
+        return HandedOver(found.learner, [*reports, *found.events])
 
     def _restored(self, arm: int, pulls: int) -> tuple[Worker, list[str]]:
         """Return the learner in a new process after `pulls` pulls, and what to note."""
@@ -378,7 +355,7 @@ class RayRunner(Runner):
         answer = self._get(self._pool.prepare(worker), worker)
         if isinstance(answer, PullFailed):
             raise LearnerError(answer.reason)
-        worker.ready, worker.call = True, NONE
+        worker.ready, worker.call = True, ray_actors.NONE
         return worker, answer.notes
 
     def _get(self, ref: Any, worker: Worker) -> Any:

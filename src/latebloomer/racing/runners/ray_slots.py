@@ -63,8 +63,6 @@ class Kind(NamedTuple):
         """Return what an actor requests of its slot, so that all learners fit into one."""
         if name == "GPU" and amount > 1:
             return amount
-        if name == "memory":
-            return amount / self.learners
         return max(FINEST, int(amount / self.learners / FINEST) * FINEST)
 
     def __str__(self) -> str:
@@ -105,9 +103,8 @@ class Slots:
         for kind, count in counts.items():
             if kind.gpus > 1 and count < kind.learners:
                 raise ClusterError(
-                    f"{kind.learners} learners need {kind.gpus:g} GPU each, but the cluster has "
-                    f"room for {count}. Several GPUs cannot be shared in turns: race fewer "
-                    "learners, or request at most one GPU each."
+                    f"{kind.learners} learners need {kind.gpus:g} GPU each, which they cannot "
+                    f"share, but the cluster has room for {count}: race fewer, or request one GPU."
                 )
             bundle = dict(kind.wanted) or {"CPU": FINEST}
             first = len(self.slots)
@@ -121,18 +118,13 @@ class Slots:
     def _counts(self) -> dict[Kind, int]:
         """Return how many slots of each kind fit together, in turns one of each."""
         counts = dict.fromkeys(self._kinds, 0)
-        for kind in counts:
-            self._cluster.room(dict(kind.wanted))  # raises an error if it fits nowhere
         free = [dict(node["Resources"]) for node in self._cluster.nodes()]
-        grows = True
-        while grows:
-            grows = False
-            for kind in counts:
-                if counts[kind] < kind.learners and _take(free, kind):
-                    counts[kind] += 1
-                    grows = True
+        while grown := [k for k in counts if counts[k] < k.learners and _take(free, k)]:
+            for kind in grown:
+                counts[kind] += 1
         for kind, count in counts.items():
             if not count:
+                self._cluster.room(dict(kind.wanted))  # raises an error if it fits nowhere
                 raise ClusterError(
                     f"The Ray cluster has no room for a learner that needs {kind} next to the "
                     "others: request less with resources= or learner_resources=."
@@ -143,16 +135,13 @@ class Slots:
         """Wait for a slot that has a machine; raise an error if there is none in time."""
         until = monotonic() + PATIENCE
         self.look()
-        while not self._there(kind) and monotonic() < until:
+        while not self._there(kind):
+            if monotonic() > until:
+                raise ClusterError(
+                    f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s. Wait until "
+                    "resources are free, or request less per learner."
+                )
             self.wait(1.0)
-        if not self._there(kind):
-            free = self._cluster.ray.available_resources()
-            have = ", ".join(f"{free.get(name, 0):g} {name}" for name, _ in kind.wanted)
-            raise ClusterError(
-                f"The Ray cluster had no node with {kind} free for {PATIENCE:g} s (free now: "
-                f"{have or 'no node'}). Wait until resources are free, or request less per "
-                "learner."
-            )
 
     def wait(self, seconds: float) -> None:
         """Wait for a slot that has no machine to get one."""
@@ -163,10 +152,12 @@ class Slots:
             sleep(min(seconds, 0.1))
         self.look()
 
-    def look(self) -> None:
-        """Check which slots have a machine."""
+    def look(self, now: bool = True) -> None:
+        """Check which slots have a machine; unless `now`, only now and then, if some have none."""
         from ray.util.placement_group import placement_group_table
 
+        if not now and (self.lanes == len(self.slots) or monotonic() - self._looked < AGAIN):
+            return
         self._looked = monotonic()
         alive = {node["NodeID"] for node in self._cluster.nodes()}
         for slot in self.slots:
@@ -174,11 +165,6 @@ class Slots:
             node = state.get("bundles_to_node_id", {}).get(0)
             there = state.get("state") == "CREATED" and node in alive
             slot.node = node if there else None
-
-    def look_for_more(self) -> None:
-        """Check now and then whether slots without a machine have got one."""
-        if self.lanes < len(self.slots) and monotonic() - self._looked > AGAIN:
-            self.look()
 
     # --- which arm lives where, and which may train ---
 
@@ -228,17 +214,15 @@ class Slots:
 
         kind = slot.kind
         share = {name: kind.share(name, amount) for name, amount in kind.wanted}
-        options: dict[str, Any] = {
-            "num_cpus": share.pop("CPU", 0),
-            "num_gpus": share.pop("GPU", 0),
-            "memory": int(share.pop("memory", 0)) or None,
-            "resources": share or None,
-            "scheduling_strategy": PlacementGroupSchedulingStrategy(slot.group, 0),
-        }
         threads = int(dict(kind.wanted).get("CPU", 1))
-        if threads > 1:  # Ray would allow one thread to a process with a share of a core
-            options["runtime_env"] = {"env_vars": {"OMP_NUM_THREADS": str(threads)}}
-        return options
+        # Ray would allow one thread to a process with a share of a core.
+        own = {"env_vars": {"OMP_NUM_THREADS": str(threads)}} if threads > 1 else None
+        return {
+            "num_cpus": share.pop("CPU", 0), "num_gpus": share.pop("GPU", 0),
+            "memory": int(share.pop("memory", 0)) or None, "resources": share or None,
+            "scheduling_strategy": PlacementGroupSchedulingStrategy(slot.group, 0),
+            "runtime_env": own,
+        }  # fmt: skip
 
     def close(self) -> None:
         """Give the reservations back."""

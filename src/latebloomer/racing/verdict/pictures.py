@@ -16,8 +16,7 @@ from latebloomer.page.race_page import PageEvent, RacePage, ThinnedCurve, points
 from latebloomer.page.svg import fan_of
 from latebloomer.racing.journal.journal import resume_call
 from latebloomer.racing.verdict.history import ALARM
-from latebloomer.racing.verdict.verdict import Verdict
-from latebloomer.racing.verdict.verdict_text import by_rank, explanation, standing
+from latebloomer.racing.verdict.verdict import Verdict, by_rank, explanation, standing
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import LearnerView
 
@@ -34,34 +33,28 @@ def page_data(
     """Return a race's page as plain data; curves that are known already are not made again."""
     findings = set(map(str, verdict.findings))
     selected = verdict.selected
+    same = ("spent", "horizon", "started", "seconds", "assessed_at", "certified", "certificate",
+            "half_time", "versions")  # fmt: skip
     return RacePage(
+        **{name: getattr(verdict, name) for name in same},
         state=state or (race_page.FINISHED if verdict.over else race_page.INTERRUPTED),
         best=verdict.name,
         final=selected.final,
         why=_why(verdict),
         learners=by_rank(verdict),
         curves=_curves_of(verdict) if curves is None else curves,
-        spent=verdict.spent,
         budget=max(1, verdict.budget),
-        horizon=verdict.horizon,
         higher_is_better=verdict.history.sign > 0,
-        started=verdict.started,
-        seconds=verdict.seconds,
         selected=(selected.estimate, selected.pulls) if selected.final else None,
         trained_further=verdict.trained.pulls_after_selection > 0,
-        assessed_at=verdict.assessed_at,
-        certified=verdict.certified,
-        certificate=verdict.certificate,
         contradictions=[str(one) for one in verdict.findings if one.contradicts],
         plateaus=[str(one) for one in verdict.findings if not one.contradicts],
         false_alarm=ALARM,
         hindsight=list(map(str, verdict.hindsight)),
-        half_time=verdict.half_time,
         events=_departures(verdict),
         warnings=[text for text in verdict.warnings if text not in findings],
         record=(f"{selected}.", f"{verdict.trained}.", f"{verdict.reason}."),
         settings=shown_settings(verdict.settings, verdict.policy),
-        versions=verdict.versions,
         resume_code=None if verdict.journal is None else resume_code(Path(verdict.journal)),
     )
 
