@@ -39,7 +39,12 @@ def house(tmp_path_factory):
     without = shutil.ignore_patterns("__pycache__")
     package = copy / "src" / "latebloomer"
     shutil.copytree(ROOT / "src" / "latebloomer", package, ignore=without)
-    for file in ("docs/journal.md", "tests/conftest.py", "tests/racing/test_journal.py"):
+    for file in (
+        "docs/journal.md",
+        "tests/conftest.py",
+        "tests/racing/test_journal.py",
+        "tests/racing/toys.py",
+    ):
         (copy / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, copy / file)
     for what, file in FILES.items():
