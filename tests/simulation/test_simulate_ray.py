@@ -108,21 +108,15 @@ def plainly(policy, run=quiet, **other):
 # --- the same bits ---
 
 
-@pytest.mark.parametrize("chunk", [7, 33, None])
-def test_ray_gives_the_bits_of_one_machine(chunk, tmp_path):
-    whole = content(quiet(method="pulls"), tmp_path)
-    assert content(on_ray(method="pulls", chunk=chunk), tmp_path) == whole
-
-
-def test_by_sums_too(tmp_path):
-    whole = content(quiet(SUMS, runs=3000, method="sums"), tmp_path)
-    for how in ({"chunk": 777}, {"threads": 1}, {"first_run": 0}):
-        assert content(on_ray(SUMS, runs=3000, method="sums", **how), tmp_path) == whole
-
-
-def test_other_ranges_and_files_go_together(out, tmp_path):
-    on_ray(runs=30, first_run=20, out=out)
-    assert content(on_ray(out=out), tmp_path) == content(quiet(), tmp_path) == out.read_bytes()
+@pytest.mark.parametrize(
+    ("policies", "runs", "method", "how"),
+    [(PULLS, 100, "pulls", {"chunk": 7}), (PULLS, 100, "pulls", {"chunk": 33}),
+     (PULLS, 100, "pulls", {}), (SUMS, 3000, "sums", {"chunk": 777}),
+     (SUMS, 3000, "sums", {"threads": 1})],
+)  # fmt: skip
+def test_ray_gives_the_bits_of_one_machine(policies, runs, method, how, tmp_path):
+    whole = content(quiet(policies, runs=runs, method=method), tmp_path)
+    assert content(on_ray(policies, runs=runs, method=method, **how), tmp_path) == whole
 
 
 def test_what_is_all_there_needs_no_ray(out, monkeypatch, tmp_path):
@@ -279,19 +273,6 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
 def test_a_cluster_without_gpus_is_said():
     with pytest.raises(ClusterError, match="asks for 1 CPU, 1 GPU, but no node"):
         on_ray(method="pulls", target="gpu")
-
-
-BAD = [
-    ({"engine": "spark"}, "engine must be one of local, ray"),
-    ({"address": "auto"}, "Add engine='ray', or omit address"),
-    ({"engine": "ray", "address": " "}, "address must be None, 'auto'"),
-]
-
-
-@pytest.mark.parametrize(("bad", "words"), BAD, ids=[words for _, words in BAD])
-def test_bad_words_are_refused(bad, words):
-    with pytest.raises(SettingError, match=words):
-        quiet(**bad)
 
 
 def test_the_command_runs_on_ray_and_goes_on_with_a_file(cluster, out, tmp_path):
