@@ -253,8 +253,7 @@ def test_a_policy_whose_module_is_not_on_the_node_is_said(tmp_path, monkeypatch)
         plainly(module.Elsewhere(), on_ray)
 
 
-def test_a_policy_that_cannot_be_sent_is_said_before_any_task(monkeypatch):
-    monkeypatch.setattr(Cluster, "open", None)
+def test_a_policy_that_cannot_be_sent_is_said():
     with pytest.raises(SettingError, match=r"trouble:thing=.* cannot be sent to other processes"):
         on_ray([Trouble(thing=Lock())])
 
