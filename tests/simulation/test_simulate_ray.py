@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from latebloomer import Results, simulate
+from latebloomer import simulate
 from latebloomer.cli import app
 from latebloomer.cluster import Cluster
 from latebloomer.core.kernel import kernel
@@ -22,7 +22,6 @@ from latebloomer.errors import BudgetError, ClusterError, MissingExtra, SettingE
 from latebloomer.policies.base import Policy
 from latebloomer.simulation import ray_tasks as remote
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.simulate import GrowingResults
 
 pytest.importorskip("ray")
 
@@ -184,56 +183,14 @@ def test_a_worker_that_always_dies_is_an_error_and_the_rest_is_kept(tmp_path, ou
     assert out.read_bytes() == before
 
 
-KILLED = """
-import os, signal, sys
-from latebloomer.core.kernel import kernel
-from latebloomer.simulation import simulate
-import test_simulate_ray
-simulate.EVERY, simulate.SHARE = -1.0, 0
-real, calls = simulate.GrowingResults.add, []
-def deadly(self, experiment, counts):
-    calls.append(counts)
-    if len(calls) == 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(self, experiment, counts)
-simulate.GrowingResults.add = deadly
-test_simulate_ray.on_ray(chunk=15, address=sys.argv[1], out=sys.argv[2])
-"""
-
-
-def test_a_killed_driver_loses_only_what_was_not_written(cluster, out, tmp_path, request):
-    words = [sys.executable, "-c", KILLED, address_of(cluster), out]
-    ran = subprocess.run(words, cwd=request.path.parent)
-    assert ran.returncode == -signal.SIGKILL
-    tasks = [cell.runs for cell in Results.load(out).cells if cell.policy == "r-sr"]
-    assert 0 < sum(tasks) <= 3 * 15
-    assert content(on_ray(out=out), tmp_path) == content(quiet(), tmp_path) == out.read_bytes()
-
-
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_keeps_what_came_in(out, tmp_path, capsys):
+def test_ctrl_c_keeps_what_came_in_and_the_file_is_continued(out, tmp_path):
     policy = trouble(tmp_path, "interrupt")
     some = plainly(policy, on_ray, out=out)
     assert content(some, tmp_path) == out.read_bytes()
     assert sum(cell.runs for cell in some.cells) < 40
-    assert content(plainly(policy, on_ray, out=out), tmp_path) == content(
-        plainly(policy), tmp_path
-    )
-
-
-def test_ctrl_c_between_two_tasks_keeps_them(monkeypatch, capsys):
-    real, calls = GrowingResults.add, []
-
-    def third_is_interrupted(self, experiment, counts):
-        calls.append(counts)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        real(self, experiment, counts)
-
-    monkeypatch.setattr(GrowingResults, "add", third_is_interrupted)
-    some = simulate("paper-a", "r-sr", 60, 100, chunk=10, engine="ray")
-    assert [cell.runs for cell in some.cells] == [20]
-    assert "The complete runs are kept" in capsys.readouterr().err
+    whole = content(plainly(policy, on_ray, out=out), tmp_path)
+    assert whole == content(plainly(policy), tmp_path) == out.read_bytes()
 
 
 # --- what goes wrong ---
