@@ -1,4 +1,4 @@
-"""The report in a browser, scripts off: fit for a phone and a desk, light and dark."""
+"""A report in a browser: it fits a phone and a desk, light and dark; hover, zoom, sort."""
 
 import random
 from itertools import count
@@ -7,6 +7,9 @@ import pytest
 from page_checks import check_page
 
 from latebloomer import race
+from latebloomer.page.race_html import race_html
+from latebloomer.page.race_page import RacePage, ThinnedCurve, points_for
+from latebloomer.session.learner_view import ForecastView, LearnerView
 
 
 def curve(slow, best, end=None, fail=None):
@@ -29,51 +32,213 @@ HOSTILE = {
     "ends by itself": curve(4, 0.7, end=30),
     "fails": curve(4, 0.7, fail=20),
 }
-MANY = {f"learner number {k}": curve(3 + k, 0.5 + k / 60) for k in range(40)}
-RACES = {
-    "hostile": lambda: race(HOSTILE, 900, journal=None, progress=False, winner_share=0.2),
-    "many": lambda: race(MANY, 1500, journal=None, progress=False),
-    "losses": lambda: race(
-        {"low": lambda: (0.1 + 10 / n for n in count(1)), "high": lambda: (3e6 for _ in count())},
-        60, journal=None, progress=False, maximize=False,
-    ),
-}  # fmt: skip
+LOSSES = {"low": lambda: (0.1 + 10 / n for n in count(1)), "high": lambda: (3e6 for _ in count())}
 
 
-@pytest.fixture(scope="module", params=RACES)
-def report(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("reports")
-    return request.param, RACES[request.param]().report(folder / f"{request.param}.html")
+def drawn(count):
+    """A race of many learners: the first three are still in it, the others were dropped."""
+    learners, curves = [], {}
+    for arm in range(count):
+        pulls, best = (60 if arm < 3 else max(4, 60 - arm)), 0.9 - 0.6 * arm / count
+        scores = [best * n / (n + 8) for n in range(1, pulls + 1)]
+        state = "leading" if arm == 0 else "racing" if arm < 3 else "dropped"
+        made = ForecastView(scores[-1] + 0.05, 100, 0.8, scores[-1], 30, 60)
+        settings = {"rate": 10 ** -(1 + arm % 4), "depth": 2 + arm % 7, "kind": "ab"[arm % 2]}
+        learners.append(LearnerView(
+            arm, f"learner {arm} rate={settings['rate']}", state, pulls, scores[-1], made,
+            scores[-1] + 0.04, "foresight", left_at=None if arm < 3 else 9 * (200 - arm),
+            settings=settings,
+        ))  # fmt: skip
+        curves[arm] = ThinnedCurve(points_for(count), scores)
+    return RacePage(
+        state="running", best=learners[0].name, final=False, why="It leads.", learners=learners,
+        curves=curves, spent=60 * count, budget=100 * count, horizon=100, higher_is_better=True,
+        started=0.0, seconds=1.0,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """A function that returns the file of a report, by what is raced or how many learners."""
+    folder, made = tmp_path_factory.mktemp("reports"), {}
+
+    def report(what):
+        file = made.setdefault(what, folder / f"{what}.html")
+        if file.exists():
+            return file
+        if isinstance(what, int):
+            file.write_text(race_html(drawn(what)), encoding="utf-8")
+            return file
+        learners, losses = (HOSTILE, False) if what == "hostile" else (LOSSES, True)
+        return race(learners, 60 if losses else 900, journal=None, progress=False,
+                    maximize=not losses, winner_share=0.2).report(file)  # fmt: skip
+
+    return report
+
+
+@pytest.fixture
+def opened(new_page, reports):
+    """A function that opens a report in a new tab."""
+
+    def open_page(what=40, **settings):
+        page = new_page(**settings)
+        page.open(reports(what).as_uri())
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def page(opened):
+    return opened()
+
+
+BOXES = """[...document.querySelectorAll('#marks text')]
+  .filter((one) => one.getBoundingClientRect().width)
+  .map((one) => { const box = one.getBoundingClientRect();
+                  return [one.textContent, box.left, box.top, box.right, box.bottom]; })"""
+
+
+def overlaps(boxes):
+    def meet(one, other):
+        return (one[1] < other[3] - 1 and other[1] < one[3] - 1
+                and one[2] < other[4] - 2 and other[2] < one[4] - 2)  # fmt: skip
+
+    return [(a[0], b[0]) for k, a in enumerate(boxes) for b in boxes[:k] if meet(a, b)]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1400])
-def test_it_fits_and_can_be_read(new_page, report, picture, width, dark):
-    name, file = report
-    page = new_page(width=width, scripts=False, dark=dark)
-    page.open(file.as_uri())
+@pytest.mark.parametrize("what", [9, 40, 200, "hostile", "losses"])
+def test_it_fits_and_can_be_read_without_scripts(opened, reports, what, width, dark, picture):
+    page = opened(what, width=width, dark=dark, scripts=False)
+    assert overlaps(page.value(BOXES)) == []
     for is_open in ("true", "false"):
         details = "document.querySelectorAll('details')"
         page.value(f"{details}.forEach((one) => {{ one.open = {is_open} }})")
         check_page(page)
-    page.screenshot(picture(f"{name}-{width}-{'dark' if dark else 'light'}"))
-    assert page.requests() == [file.as_uri()]
+    page.screenshot(picture(f"{what}-{width}-{'dark' if dark else 'light'}"))
+    assert page.requests() == [reports(what).as_uri()]
 
 
-def test_names_are_text(new_page, tmp_path):
-    file = RACES["hostile"]().report(tmp_path / "race.html")
-    page = new_page()  # scripts on: nothing of a name may run
-    page.open(file.as_uri())
+@pytest.mark.parametrize("width, beside, below", [(1400, 10, 0), (390, 0, 10)])
+def test_names_are_next_to_curves_or_on_a_phone_below_them(opened, width, beside, below):
+    page = opened(width=width)
+    names = [box[0] for box in page.value(BOXES) if "learner" in box[0] or "…" in box[0]]
+    legend = "[...document.querySelectorAll('#legend .name')].filter((o) => o.offsetWidth).length"
+    assert (len(names), page.value(legend)) == (beside, below)
+
+
+def test_names_are_text(opened):
+    page = opened("hostile")  # scripts on: nothing of a name may run
     assert page.value("typeof hacked") == "undefined"
     for name in HOSTILE:
         assert name in page.value("document.querySelector('#rows').textContent")
     check_page(page)
 
 
-def test_individual_scores_can_be_hidden(new_page, tmp_path):
-    page = new_page(scripts=False)
-    page.open(RACES["hostile"]().report(tmp_path / "race.html").as_uri())
+def test_individual_scores_can_be_hidden(opened):
+    page = opened("hostile", scripts=False)
     shown = "getComputedStyle(document.querySelector('path.raw')).display"
     assert page.value(shown) == "inline"
     page.value("document.querySelector('label[for=raw]').click()")
     assert page.value(shown) == "none"
+
+
+def test_the_horizon_is_marked_and_forecasts_reach_it(page):
+    right = "document.querySelector('.frame').getBoundingClientRect().right"
+    line = "document.querySelector('#marks line.horizon').getBoundingClientRect().left"
+    assert page.value(f"Math.abs({line} - {right})") < 2
+    ends = "[...document.querySelectorAll('#fans .fan path:not(.area)')]"
+    assert page.value(f"{ends}.length") == 10
+    assert page.value(f"{ends}.every((one) => one.getBoundingClientRect().right > {right} - 2)")
+    dropped_have_none = page.value("document.querySelectorAll('#fans .area').length") == 3
+    assert dropped_have_none
+
+
+def mouse(page, kind, x, y, **more):
+    """Move or press at a place of the plot, from 0 to 1."""
+    box = "document.querySelector('.frame').getBoundingClientRect()"
+    left, top, width, height = (
+        page.value(f"{box}.{side}") for side in ("left", "top", "width", "height")
+    )
+    page.call(
+        "Input.dispatchMouseEvent", type=kind, x=left + x * width, y=top + y * height, **more
+    )
+
+
+TICKS = "[...document.querySelectorAll('#axes .tick.middle')].map((one) => +one.textContent)"
+TIP = "document.querySelector('.tooltip:not([hidden])')?.innerText ?? ''"
+
+
+def test_pointing_at_a_curve_says_learner_pull_score_and_forecast(page):
+    dot = "document.querySelector('#marks .mark[data-arm=\"0\"]')"  # where the best curve ends
+    x, y = (float(page.value(f"{dot}.getAttribute('c{axis}')")[:-1]) / 100 for axis in "xy")
+    mouse(page, "mouseMoved", x, y)
+    said = page.value(TIP).splitlines()
+    assert said[0] == "learner 0 rate=0.1" and said[1].startswith("pull 60: score 0.79")
+    assert said[2].startswith("forecast 0.84") and said[2].endswith("(80 %)")
+    assert page.value("document.querySelector('#c0').classList.contains('hot')")
+
+
+def test_a_drag_zooms_and_a_double_click_resets(page):
+    box = "document.querySelector('#curves').getAttribute('viewBox')"
+    whole, before = page.value(TICKS), page.value(box)
+    mouse(page, "mousePressed", 0.1, 0.5, button="left", clickCount=1)
+    for x in (0.2, 0.3):
+        mouse(page, "mouseMoved", x, 0.5, buttons=1)
+    mouse(page, "mouseReleased", 0.3, 0.5, button="left", clickCount=1)
+    zoomed = page.value(TICKS)
+    assert min(zoomed) >= 10 and max(zoomed) <= 30 and max(whole) == 100
+    assert overlaps(page.value(BOXES)) == []
+    for clicks in (1, 2):
+        mouse(page, "mousePressed", 0.5, 0.5, button="left", clickCount=clicks)
+        mouse(page, "mouseReleased", 0.5, 0.5, button="left", clickCount=clicks)
+    assert page.value(TICKS) == whole
+    after, before = ([float(x) for x in text.split()] for text in (page.value(box), before))
+    assert after == pytest.approx(before)
+
+
+def test_a_click_highlights_a_learner_everywhere(page):
+    page.value("document.querySelector('#r30').click()")
+    places = "['#c30', '#r30', '.parallel [data-arm=\"30\"]', '[data-row=\"30\"]']"
+    is_lit = "(one) => document.querySelector(one).classList.contains('lit')"
+    assert page.value(f"{places}.every({is_lit})")
+    assert "learner 3…" in page.value("document.querySelector('#marks text.added').textContent")
+    assert overlaps(page.value(BOXES)) == []
+    page.value("document.querySelector('#r30').click()")
+    assert page.value("document.querySelectorAll('.lit').length") == 0
+
+
+def test_everything_can_be_reached_by_keyboard(page):
+    page.value("document.querySelector('.plot').focus()")
+    page.press("ArrowDown")
+    assert page.value(TIP).startswith("learner 1 ")
+    page.press("ArrowLeft")
+    assert "pull 59: " in page.value(TIP)
+    page.press("Enter")
+    assert page.value("document.querySelector('#c1').classList.contains('lit')")
+    page.press("+")
+    assert max(page.value(TICKS)) <= 75
+    page.press("0")
+    assert max(page.value(TICKS)) == 100
+    page.value("document.querySelector('#r5').focus()")
+    page.press("Enter")
+    assert page.value("document.querySelector('#c5').classList.contains('lit')")
+
+
+def test_tables_are_sorted_by_their_heads(page):
+    column, rates = (
+        f"[...document.querySelectorAll('{rows}')].map((one) => +one.children[1].textContent)"
+        for rows in ("#rows tr", "[data-row]")
+    )
+    score = "document.querySelector('.learners thead th:nth-child(2)')"
+    page.value(f"{score}.click()")
+    assert page.value(column) == sorted(page.value(column), reverse=True)
+    page.value(f"{score}.focus()")
+    page.press("Enter")
+    assert page.value(column) == sorted(page.value(column))
+    assert page.value(f"{score}.getAttribute('aria-sort')") == "ascending"
+    heads = "[...document.querySelectorAll('th')]"
+    page.value(f"{heads}.find((one) => one.textContent === 'rate').click()")
+    assert page.value(rates) == sorted(page.value(rates), reverse=True)

@@ -38,9 +38,6 @@ CALLS = {  # of each adapter, by its module
 OTHERS = {  # the library and the extra where the module is not named after both
     "syne_tune": ("syne_tune", "syne-tune"),
     "ray_tune": ("ray", "tune"),
-    "MLflowLogger": ("mlflow", "mlflow"),
-    "WandbLogger": ("wandb", "wandb"),
-    "TensorBoardLogger": ("tensorboard", "tensorboard"),
 }
 
 
@@ -48,7 +45,8 @@ def parts_of(name):
     """Return an adapter, its library and the extra that installs it."""
     module, _, what = name.rpartition(".")
     found = getattr(import_module(f"latebloomer.integrations.{module}"), what)
-    return found, *OTHERS.get(what, OTHERS.get(module, (module, module)))
+    own = what.removesuffix("Logger").lower() if module == "loggers" else module
+    return found, *OTHERS.get(own, (own, own))
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -62,7 +62,7 @@ def test_it_has_what_people_read_of_a_search():
     assert len(columns) > 8 and set(columns) - {"cv_results_"} <= set(table)
 
 
-def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
+def test_ranks_are_by_who_stayed_then_by_the_drop_and_resources_are_steps():
     found = search(n_iter=8, policy="sh", budget=60, trainings=None, refit=False).fit(X, Y)
     table = pd.DataFrame(found.cv_results_).sort_values("rank_test_score")
     assert table["rank_test_score"].tolist() == list(range(1, 9))
@@ -72,9 +72,6 @@ def test_ranks_are_by_who_stayed_then_by_the_level_of_the_drop():
     assert (dropped["dropped_at"] == dropped["n_resources"]).all()  # a pull is one batch here
     for _, level in dropped.groupby("dropped_at"):
         assert level["mean_test_score"].is_monotonic_decreasing
-
-
-def test_resources_are_the_estimators_own_steps():
     found = search(trainings=4).fit(X, Y)
     steps = found.cv_results_["n_resources"]
     assert steps.tolist() == [arm.steps for arm in found.verdict_.learners]
@@ -201,13 +198,6 @@ def test_the_race_goes_by_the_metric_that_refit_names(scoring):
     assert found.score(X, Y) == alone.score(X, Y)
 
 
-def test_searches_over_named_estimators_have_several_metrics_too():
-    models = {"bayes": GaussianNB(), "linear": LINEAR}
-    table = RaceSearchCV(models, trainings=2, random_state=0, **TWO).fit(X, Y).results_
-    assert np.array_equal(table["mean_test_f1_macro"], table["score"])
-    assert np.isfinite(table["mean_test_accuracy"]).all()
-
-
 # --- weights and other metadata ---
 
 
@@ -232,11 +222,8 @@ def test_weights_reach_forests_and_the_last_step_of_pipelines(name):
 
 
 def asking(fit, score=False):
-    return (
-        LINEAR.__class__(max_iter=50)
-        .set_fit_request(sample_weight=fit)
-        .set_score_request(sample_weight=score)
-    )
+    made = SGDClassifier(max_iter=50).set_fit_request(sample_weight=fit)
+    return made.set_score_request(sample_weight=score)
 
 
 def test_metadata_are_routed_where_that_is_switched_on():
@@ -307,23 +294,19 @@ def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit_and_can_stop_the_
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"n_iter": 0}, SettingError, "n_iter=0, but n_iter must be at least 2"),
         ({"n_iter": 1}, SettingError, "at least 2: with one there is nothing to choose"),
         ({"n_iter": "many"}, SettingError, "n_iter must be an integer, or 'all'"),
         ({"n_iter": "all"}, SettingError, "a distribution has no end"),
         ({"space": GRID, "n_iter": 9}, SettingError, "but there are 8 settings in total"),
         ({"space": {"alhpa": [*range(6)]}}, ValueError, "Invalid parameter 'alhpa' for estimator"),
         ({"space": {"alpha": 1}}, SettingError, "'alpha' needs to be a list .* but got 1"),
-        ({"space": {"alpha": []}}, SettingError, "'alpha' need to be a non-empty seq"),
         ({"space": {"penalty": "l1"}}, SettingError, "'penalty' needs to be a list"),
         ({"space": 3}, SettingError, "param_distributions=3, but param_distributions must be a"),
         ({"space": {}}, SettingError, "but there are 1 settings in total"),
         ({"estimator": SGDClassifier}, LearnerError, "SGDClassifier is a class"),
-        ({"scoring": "acc"}, UnknownName, "no scoring is called 'acc'"),
         ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
         ({"scoring": ["accuracy", "r2"]}, SettingError, "refit must be 'accuracy' or 'r2'"),
         ({"scoring": ["accuracy"], "refit": "f1"}, SettingError, "refit='f1' with 1 metrics"),
-        ({"scoring": ["accuracy"], "refit": False}, SettingError, "one of them must decide the"),
         ({"scoring": [], "refit": "f1"}, SettingError, "refit must be the name of one"),
         ({"scoring": [len], "refit": "len"}, SettingError, "scoring must be metrics' names"),
         ({"scoring": 3}, SettingError, "scoring=3, but scoring must be one metric's name"),
@@ -331,7 +314,6 @@ def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit_and_can_stop_the_
         ({"cv": 1}, SettingError, "cv=1, but cv must be a share .* at least 2 folds"),
         ({"cv": 1.5}, SettingError, r"cv=1.5, but cv must be in \(0, 1\)"),
         ({"cv": "kfold"}, SettingError, "cv='kfold', but cv must be a share of the rows, such"),
-        ({"cv": True}, SettingError, "cv=True, but cv must be a share of the rows"),
         ({"cv": [[0, 1]]}, SettingError, "a split must be two lists of row numbers below 150"),
         ({"cv": [([0, 1], [150])]}, SettingError, "row numbers below 150"),
         ({"cv": [([0, 1], [1, 2])]}, SettingError, "a split has row 1 both to train on and to be"),

@@ -100,12 +100,6 @@ def test_boosters_race_with_estimators_of_scikit_learn_and_in_pipelines(name):
     assert found.verdict_.settings["full_steps"] == {"booster": ROUNDS, "trees": ROUNDS}
 
 
-def test_a_search_goes_on_with_its_own_journal(name, tmp_path_factory):
-    asked = {"journal": tmp_path_factory.mktemp("race") / "search.db", "refit": False}
-    first, again = (search(booster(name), [2, 4], **asked).fit(X, Y) for _ in range(2))
-    assert np.array_equal(first.predict_proba(X_TEST), again.predict_proba(X_TEST))
-
-
 def test_regressors_weights_and_folds(name):
     weights = np.where(Y == 1, 1e-3, 1.0)
     found = search(booster(name, "Regressor"), [2, 4], cv=2).fit(X, Y * 1.0, sample_weight=weights)

@@ -7,20 +7,18 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import pytest
+from toys import Saves, rising, rows, saves
 
 from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing.checkpoints.storage import digest_of
 from latebloomer.racing.journal import files as journals
-from latebloomer.racing.journal.journal import COLUMNS, KINDS, PullEntries
-from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.journal.journal import COLUMNS, KINDS
 from latebloomer.racing.settings import Settings, process_name, versions
-from latebloomer.racing.verdict.build import build_verdict
 from latebloomer.session.events import Began, Created, Ended, ScoreReported
 
 SETTINGS = Settings(policy=make_policy("r-sr"), budget=40)
@@ -30,20 +28,11 @@ def created(names):
     return Created("race", SETTINGS.as_dict(), tuple(names))
 
 
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
-
-
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
 
 
 def run(path, budget=40, **settings):
     return race(LEARNERS, budget, journal=path, progress=False, **settings)
-
-
-def rows(path, query):
-    with sqlite3.connect(path) as db:
-        return db.execute(query).fetchall()
 
 
 # --- what is in it ---
@@ -59,24 +48,6 @@ def test_every_pull_is_there_in_order_with_its_number_of_the_arm(tmp_path):
         assert [pull[2] for pull in mine] == list(range(1, verdict.pulls[name] + 1))
         assert [pull[3] for pull in mine] == verdict.curve(name)
     assert all(seconds >= 0 and at > 1e9 for *_, seconds, at in pulls)
-
-
-@pytest.mark.parametrize("settings", [{}, {"policy": "r-ucbe"}, {"winner_share": 0.3}])
-def test_batches_have_the_same_entries_and_make_the_same_race(tmp_path, settings):
-    path = tmp_path / "race.db"
-    learners = LEARNERS | {"short": lambda: iter([0.3] * 40)}
-    race(learners, 1000, journal=path, progress=False, **settings)
-    with closing(journals.read(path)) as journal:
-        entries, batches = list(journal.read()), list(journal.read_in_batches())
-    apart = [one.entries() if isinstance(one, PullEntries) else [one] for one in batches]
-    assert [entry for some in apart for entry in some] == entries
-    assert len(batches) < len(entries) / 10
-    one_by_one, at_once = RaceState.replayed(entries), RaceState.replayed(batches)
-    for name in ("seconds", "steps", "longest_pull", "elapsed", "trained_until"):
-        assert getattr(at_once, name) == getattr(one_by_one, name)
-    assert [at_once.pace(arm) for arm in range(4)] == [one_by_one.pace(arm) for arm in range(4)]
-    assert at_once.session.history == one_by_one.session.history
-    assert build_verdict(at_once, path).summary() == build_verdict(one_by_one, path).summary()
 
 
 def test_settings_versions_and_verdict_can_be_read_with_any_sqlite_tool(tmp_path):
@@ -101,7 +72,7 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path):
         yield 0.5
         raise RuntimeError("boom")
 
-    path, learners = tmp_path / "race.db", LEARNERS | {"fails": fails, "saved": Kept}
+    path, learners = tmp_path / "race.db", LEARNERS | {"fails": fails, "saved": Saves}
     saving = LocalRunner(checkpoint_every=3)
     race(learners, 60, journal=path, progress=False, runner=saving, winner_share=0.3)
     assert len(VIEWS) == 8
@@ -265,23 +236,7 @@ def test_full_durability_waits_for_the_disk(tmp_path):
 # --- checkpoints ---
 
 
-class Kept:
-    def __init__(self, best=1.0):
-        self.best, self.n = best, 0
-        self.made = 0  # pulls of this object
-
-    def pull(self):
-        self.n, self.made = self.n + 1, self.made + 1
-        return self.best * self.n / (self.n + 5)
-
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n))
-
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
-
-
-KEPT = {"a": lambda: Kept(0.9), "b": lambda: Kept(0.7)}
+KEPT = {"a": saves(0.9), "b": saves(0.7)}
 
 
 @pytest.mark.parametrize("changed", [False, True])

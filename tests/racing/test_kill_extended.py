@@ -7,7 +7,6 @@ ended by SIGKILL at that moment.
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,28 +31,20 @@ test_kill_extended.victim(sys.argv[1], int(sys.argv[2]))
 FIRST, LAST = 60, 130  # pulls before and after the extension
 
 
-class Plain:
+class Plain(kill.Saved):
     """Without save and load; few in memory, it is pickled."""
 
-    def __init__(self, seed, best, slow):
-        self.best, self.slow, self.n, self.rng = best, slow, 0, random.Random(seed)
-
-    def pull(self):
-        kill.reach("before the pull")
-        self.n += 1
-        score = self.best * self.n / (self.n + self.slow) + self.rng.gauss(0, 0.01)
-        kill.reach("after the pull")
-        return score
+    save = load = None
 
 
 LEARNERS = {
-    "saved-late": lambda seed: kill.Saved(seed, 1.0, 20.0),
-    "saved-early": lambda seed: kill.Saved(seed, 0.6, 1.0),
-    "plain": lambda seed: Plain(seed, 0.8, 6.0),
-    "plain too": lambda seed: Plain(seed, 0.5, 1.0),
-    "saved-third": lambda seed: kill.Saved(seed, 0.7, 4.0),
+    "saved-late": lambda: kill.Saved(1.0, 20.0),
+    "saved-early": lambda: kill.Saved(0.6, 1.0),
+    "plain": lambda: Plain(0.8, 6.0),
+    "plain too": lambda: Plain(0.5, 1.0),
+    "saved-third": lambda: kill.Saved(0.7, 4.0),
 }
-ADD = {"new": lambda seed: kill.Saved(seed, 0.9, 8.0)}
+ADD = {"new": lambda: kill.Saved(0.9, 8.0)}
 WAYS = [  # settings of the runner, of the race, and of its extension
     ({"max_in_memory": 2}, {"policy": "r-sr", "horizon": 99}, {}),
     ({"checkpoint_every": 4}, {"policy": "auto"}, {"add": ADD, "horizon": 99}),
@@ -79,19 +70,12 @@ def arm_moments():
 def live(path, way):
     """One life: the race, and when that is over, its extension. Repeated, it goes on."""
     runner, settings, more = WAYS[way]
-    if not path.exists() or not kill_began(path):
+    if not path.exists() or not kill.begun(path):
         how = LocalRunner(**runner)
         race(LEARNERS, FIRST, journal=path, progress=False, seed=5, runner=how, **settings)
     elif len(kill.told(path)) < FIRST:
         resume(path, LEARNERS, progress=False)
     return resume(path, LEARNERS, budget=LAST, progress=False, **more)
-
-
-def kill_began(path):
-    try:
-        return bool(kill.told(path))
-    except Exception:  # killed while it was made
-        return False
 
 
 def calm(folder, way):
@@ -115,23 +99,7 @@ def victim(folder, seed):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_a_race_killed_before_in_or_after_its_extension_ends_the_same(tmp_path, seed):
     undisturbed = [calm(tmp_path, way) for way in range(len(WAYS))]
-    ran = subprocess.run(
-        [sys.executable, "-c", VICTIM, str(tmp_path), str(seed)], capture_output=True, text=True
-    )
+    words = [sys.executable, "-c", VICTIM, str(tmp_path), str(seed)]
+    ran = subprocess.run(words, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    killed = 0
-    for way, k, moment, often, code in map(json.loads, ran.stdout.splitlines()):
-        path, what = tmp_path / f"{way}-{k}.db", f"way {way}: {moment}, number {often}"
-        assert code in (0, -signal.SIGKILL), what
-        killed += code != 0
-        before = kill.told(path) if kill_began(path) else []
-        verdict = live(path, way)
-        pulls, summary = undisturbed[way]
-        after = kill.told(path)
-        assert [row[0] for row in after] == list(range(1, len(pulls) + 1)), what
-        assert after[: len(before)] == before, what  # nothing counted was made again
-        # In which order the pulls of a phase are made is free where few are in memory.
-        assert sorted(row[1:] for row in after) == pulls, what
-        assert verdict.summary() == summary, what
-        assert not any("unpickled" in text for text in verdict.warnings), what
-    assert killed >= 8
+    assert len(kill.check_victims(ran.stdout, tmp_path, undisturbed, live)) >= 8

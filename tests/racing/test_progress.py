@@ -59,7 +59,7 @@ def test_plain_lines_where_there_is_no_terminal(capfd):
     assert out == "" and "\x1b" not in err
     lines = err.splitlines()
     assert lines[0].startswith("Racing 5 learners with policy foresight")  # the plan comes first
-    assert "fails: failed (pull 2 failed twice: RuntimeError: boom)" in lines
+    assert "fails: pull 2 failed twice: RuntimeError: boom" in lines
     assert any(line.startswith("a: dropped at race pull ") for line in lines)
     assert any(line.startswith("Keep c: ") for line in lines)
 
@@ -185,7 +185,7 @@ def test_a_race_that_is_replanned_all_the_time_prints_that_now_and_then():
     (progress, state), said = show(mode="lines"), []
     progress.say = said.append
     report(progress, state, *(events.BudgetReplanned(budget, budget) for budget in (70, 80, 90)))
-    assert said == ["time left: about 70 more pulls"]
+    assert said == ["time left: about 70 pulls"]
 
 
 def test_a_trace_of_any_length_is_short():

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from toys import rising
 from typer.testing import CliRunner
 
 from latebloomer import race, read_verdict, resume
@@ -17,11 +18,6 @@ from latebloomer.cli import app
 from latebloomer.errors import AllFailed, JournalError
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import list_races
-
-
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
-
 
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
 

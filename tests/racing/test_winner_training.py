@@ -317,8 +317,8 @@ def test_the_lines_say_who_is_trained_on(capfd, monkeypatch):
     race(FIVE, 600, winner_share=0.4, journal=None)
     said = capfd.readouterr().err
     assert ", then the winner for 240 more pulls.\n" in said
-    assert "selected at pull 360 with estimate " in said
-    assert "; training it further with the remaining 240 pulls" in said
+    assert ": selected with estimate " in said
+    assert ", trained further with the remaining 240 pulls" in said
     monkeypatch.setattr(progress_module, "EVERY", 0.0)
     race(FIVE, 600, winner_share=0.4, journal=None)
     assert " is selected and trained further, with score " in capfd.readouterr().err

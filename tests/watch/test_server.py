@@ -14,8 +14,7 @@ import pytest
 
 from latebloomer import race
 from latebloomer.errors import JournalError, MissingExtra, SettingError
-from latebloomer.watch import serve
-from latebloomer.watch.server import REQUESTS, TOKEN, Watch, app_of
+from latebloomer.watch.server import REQUESTS, TOKEN, Watch, app_of, serve
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")

@@ -15,7 +15,7 @@ import numpy as np
 
 from latebloomer._util.atomic_files import make_folder, write_csv, write_file
 from latebloomer.bench import curve_runs, curve_sets
-from latebloomer.bench.curve_runs import ALL, Line, Played, Player
+from latebloomer.bench.curve_runs import ALL, Found, Line, Played, Player
 from latebloomer.bench.curve_sets import GROUP_SIZE, Curves, Skipped
 from latebloomer.errors import extra, need_whole, require
 from latebloomer.page.figures import TEXT
@@ -112,12 +112,10 @@ def bench(
         problems, skipped = curve_sets.read_folder(where, sigma)
     else:
         problems, skipped = curve_sets.read_sets(curve_sets.names_of(where), arms)
-    played = curve_runs.play_all(
-        problems, players, budgets, draws, seed, threads or cores(), shown
-    )
-    lines = curve_runs.lines_of(
-        curve_runs.costs_by_set(problems, played), [*players], budgets, baseline
-    )
+    runs = (draws, seed, threads or cores(), shown)
+    played = curve_runs.play_all(problems, players, budgets, *runs)
+    costs = curve_runs.costs_by_set(problems, played)
+    lines = curve_runs.lines_of(costs, [*players], budgets, baseline)
     notes = [f"{curves.name}: {curves.note}" for curves in problems if curves.note]
     seconds, drawn = time.perf_counter() - start, what_is_drawn(problems, draws)
     return BenchReport(lines, skipped, baseline, seconds, drawn, notes)
@@ -251,10 +249,8 @@ def losses_by(what: str, lines: Sequence[Line], order: Sequence[str]) -> list[li
     """Return rows of rank losses with a column for each `group` or `budget`, the header first."""
     found = {(line.policy, getattr(line, what)): decimals(line.rank_loss) for line in lines}
     columns = list(dict.fromkeys(column for _, column in found))
-    return [
-        ["policy", *columns],
-        *([policy, *(found[policy, column] for column in columns)] for policy in order),
-    ]
+    rows = [[policy, *(found[policy, column] for column in columns)] for policy in order]
+    return [["policy", *columns], *rows]
 
 
 def other_measures(lines: Sequence[Line], group: str, order: Sequence[str], baseline: str) -> str:
@@ -313,9 +309,8 @@ def draw_picture(lines: Sequence[Line], path: Path) -> None:
         ax.set_axis_off()
     for ax, group in zip(axes.flat, groups, strict=False):
         _panel(ax, [line for line in lines if line.group == group], group)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=TEXT,
-                  handlelength=4)  # fmt: skip
+    look = {"loc": "outside lower center", "ncols": 4, "fontsize": TEXT, "handlelength": 4}
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), **look)
     write_figure(figure, path, dpi=120)
     pyplot.close(figure)
 
@@ -352,17 +347,13 @@ def line_styles(policies: Sequence[str]) -> dict[str, Style]:
 TIMED_POLICIES = ("auto", "r-sr", "sh")
 TICK = 1e-6  # seconds: no pull is shorter
 NOTE = (
-    "A budget is a time: a number of full trainings of a learner of average cost. *same share*: "
-    "learners are compared at the same share of their own training; *same time*: after the same "
-    "time."
+    "A budget is the time of full trainings of average cost. *same share*, *same time*: learners "
+    "are compared at the same share of their own training, or after the same time."
 )
 
 
 def bench_times(
-    policies: Sequence[str] = TIMED_POLICIES,
-    budgets: Sequence[float] = (1.0, 2.0, 4.0),
-    draws: int = 3,
-    seed: int = 0,
+    policies: Sequence[str], budgets: Sequence[float], draws: int = 3, seed: int = 0
 ) -> BenchReport:
     """Compare policies within a time, learners compared at the same share and after the same time.
 
@@ -371,30 +362,28 @@ def bench_times(
     start, problems = time.perf_counter(), list(curve_sets.lcdb10())
     labels = [f"{name}, {unit}" for name, unit in product(policies, UNITS)]
     played = [play_times(curves, policies, budgets, draws, seed) for curves in problems]
-    lines = curve_runs.lines_of(
-        curve_runs.costs_by_set(problems, played), labels, budgets, labels[0]
-    )
+    costs = curve_runs.costs_by_set(problems, played)
+    lines = curve_runs.lines_of(costs, labels, budgets, labels[0])
     seconds, drawn = time.perf_counter() - start, f"Draws of real runs: {draws}"
     return BenchReport(lines, [], labels[0], seconds, drawn, [NOTE])
 
 
 def play_times(
     curves: Curves, policies: Sequence[str], budgets: Sequence[float], draws: int, seed: int
-) -> dict[tuple[str, float], Played]:
+) -> Found:
     """Return what was played on one problem, by (policy with unit, budget)."""
     took = without_start(curves.seconds)
     average = float(took[:, -1].mean())
     tables, order = curve_runs.shuffled(curves, draws, seed)
     found = {}
     for name, unit, budget in product(policies, UNITS, budgets):
-        policy = default_or_named(name)
-        outcomes = [
-            race_in_time(policy, *UNITS[unit](table, took[arms]), budget * average)
-            for table, arms in zip(tables, order, strict=True)
-        ]
-        picks = [arms[pick] for arms, (pick, _) in zip(order, outcomes, strict=True)]
-        spent = np.array([spent for _, spent in outcomes]) * curves.length / average
-        found[f"{name}, {unit}", budget] = Played(np.array(picks), spent, 0)
+        policy, picks, spent = default_or_named(name), [], []
+        for table, arms in zip(tables, order, strict=True):
+            pulls = UNITS[unit](table, took[arms])
+            pick, seconds = race_in_time(policy, *pulls, budget * average)
+            picks.append(arms[pick])
+            spent.append(seconds * curves.length / average)
+        found[f"{name}, {unit}", budget] = Played(np.array(picks), np.array(spent), 0)
     return found
 
 

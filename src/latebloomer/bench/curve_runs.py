@@ -39,6 +39,9 @@ class Played(NamedTuple):
     left_out: int  # arms left out because the budget was below the policy's minimum
 
 
+Found: TypeAlias = Mapping[tuple[str, float], Played]  # by policy and budget in full trainings
+
+
 @kernel
 def play_tables(game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any) -> None:
     """Run the policy once on each table of rewards; a single table serves all runs."""
@@ -112,13 +115,13 @@ def play_all(
     seed: int,
     threads: int,
     shown: bool = False,
-) -> list[dict[tuple[str, float], Played]]:
+) -> list[Found]:
     """Return, for each problem, what was played by (policy, budget in full trainings).
 
     All policies see the same random rewards.
     """
 
-    def play_one(curves: Curves) -> dict[tuple[str, float], Played]:
+    def play_one(curves: Curves) -> Found:
         tables, order = shuffled(curves, draws, seed)
         found = {}
         for label, player in policies.items():
@@ -172,9 +175,7 @@ def cost(curves: Curves, played: Played, budget: float) -> Floats:
     return np.array([rank, regret, (got < best).mean(), spent, played.left_out / curves.arms])
 
 
-def costs_by_set(
-    problems: Sequence[Curves], played: Sequence[Mapping[tuple[str, float], Played]]
-) -> Costs:
+def costs_by_set(problems: Sequence[Curves], played: Sequence[Found]) -> Costs:
     """Return the costs of all that was played, set by set."""
     rows: dict[str, list[Floats]] = {}
     for curves, found in zip(problems, played, strict=True):

@@ -148,20 +148,15 @@ def lcdb11(group: str) -> Iterator[Curves]:
             continue
         rows = file["anchors"][: last + 1].astype(np.float64)
         at = rows[-1] * np.arange(1, ROWS + 1) / ROWS if group == "lcdb11-linear" else rows
-        means, errors = (
-            np.array([
-                np.interp(at, rows, _filled(rows, row))
-                for row in file[what][place, known[:, last], : last + 1]
-            ])
-            for what in ("val_acc", "val_se")
-        )  # fmt: skip
+        arms = (place, known[:, last], slice(last + 1))
+        means, errors = (_shares(file[what][arms], rows, at) for what in ("val_acc", "val_se"))
         yield Curves(group, f"openml-{openml}", means, SPLIT_SD * errors)
 
 
-def _filled(rows: Floats, row: Any) -> Floats:
-    """Return shares of one, with skipped anchors interpolated."""
-    known = row != MISSING
-    return np.interp(rows, rows[known], row[known] / 10_000)
+def _shares(table: Any, rows: Floats, at: Floats) -> Floats:
+    """Return shares of one at these training sizes, with skipped anchors interpolated."""
+    filled = [np.interp(rows, rows[row != MISSING], row[row != MISSING] / 1e4) for row in table]
+    return np.array([np.interp(at, rows, row) for row in filled])
 
 
 def lcdb10() -> Iterator[Curves]:
@@ -453,10 +448,8 @@ def _runs(paths: list[Path]) -> tuple[Floats, str]:
         if first.names != run.names:
             raise CurveError(f"{path}: {run.label} holds other learners than {first.label}")
         if first.length != run.length:
-            raise CurveError(
-                f"{path}: runs of unequal length: {first.length} pulls in {first.label}, "
-                f"{run.length} in {run.label}"
-            )
+            lengths = f"{first.length} pulls in {first.label}, {run.length} in {run.label}"
+            raise CurveError(f"{path}: runs of unequal length: {lengths}")
     return np.stack([run.curves for run in runs], axis=1), ""
 
 

@@ -168,7 +168,7 @@ def watch(
     Its URL is printed; Ctrl-C ends it. The page is read-only and served on 127.0.0.1 only. Set
     LATEBLOOMER_WATCH_TOKEN and --port to keep its URL across restarts.
     """
-    from latebloomer.watch import serve
+    from latebloomer.watch.server import serve
 
     if place is None:
         place = Path(RACES) if Path(RACES).is_dir() else Path(".")

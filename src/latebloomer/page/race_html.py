@@ -163,8 +163,7 @@ class RaceDrawing:
     def _table(self) -> str:
         rule = self.page.learners[0].rule if self.page.learners else ""
         numbers = ("score", "trained", "forecast (trust)", f"estimate ({rule})", "time")
-        columns = (("learner", ""), *((text, "num") for text in numbers), ("when and why", ""))
-        head = "".join(f'<th scope="col" class="{css}">{text}</th>' for text, css in columns)
+        head = [("learner", ""), *((text, "num") for text in numbers), ("when and why", "")]
         rows = "".join(
             f'<tr id="r{arm}" tabindex="0">{"".join(cells)}</tr>'
             for arm, cells in self.rows().items()
@@ -174,8 +173,7 @@ class RaceDrawing:
         return _section(
             "How the budget was spent",
             "The policy ranks learners by their estimate. Click a learner to highlight it.",
-            f'<table class="learners sortable"><thead><tr>{head}</tr></thead>'
-            f'<tbody id="rows">{rows}</tbody></table>{more}',
+            sortable("learners ", head, rows, ' id="rows"') + more,
         )
 
     def rows(self) -> dict[int, list[str]]:
@@ -223,6 +221,13 @@ def number_text(value: float) -> str:
 def _section(title: str, note: str, content: str) -> str:
     small = f'<p class="soft small">{escape(note)}</p>'
     return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
+
+
+def sortable(css: str, head: Iterable[tuple[str, str]], rows: str, body: str = "") -> str:
+    """Return a table that `page.js` sorts by its heads, which have classes; rows are HTML."""
+    cells = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in head)
+    top = f'<table class="{css}sortable"><thead><tr>{cells}</tr></thead>'
+    return f"{top}<tbody{body}>{rows}</tbody></table>"
 
 
 def _folded(title: str, items: Sequence[object], content: str, shown: str = "") -> str:
@@ -356,17 +361,15 @@ def settings_table(
     learners: Sequence[LearnerView], names: Sequence[str], first: str = "learner"
 ) -> str:
     """Return a sortable table of some settings and the score of learners."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (first, *names))
     rows = "".join(
         f'<tr data-row="{one.arm}"><th scope="row" class="name">{escape(one.name)}</th>'
         + "".join(f"<td>{escape(_setting(one.settings.get(name, '')))}</td>" for name in names)
         + f'<td class="num">{number_text(one.score)}</td></tr>'
         for one in learners
     )
-    return (
-        f'<div class="wide"><table class="sortable"><thead><tr>{head}<th scope="col" class="num">'
-        f"score</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    head = [*((text, "") for text in (first, *names)), ("score", "num")]
+    table = sortable("", head, rows)
+    return f'<div class="wide">{table}</div>'
 
 
 def _setting(value: object) -> str:

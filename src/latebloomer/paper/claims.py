@@ -110,11 +110,9 @@ def _least_regret(rows: Rows) -> Evidence:
 
 
 def _no_regret_below(rows: Rows, ours: Row) -> ev.Finding:
-    return ev.all_of(
-        ~(ev.at(rows, name, ours.T, "regret") < measured(ours, "regret"))
-        for name in ALGORITHMS
-        if name != ours.algorithm
-    )
+    others = [name for name in ALGORITHMS if name != ours.algorithm]
+    theirs = (ev.at(rows, name, ours.T, "regret") for name in others)
+    return ev.all_of(~(regret < measured(ours, "regret")) for regret in theirs)
 
 
 @on_simple_regret("For T > 185 R-UCBE detects the optimal arm but suffers a large simple regret.")
@@ -124,20 +122,16 @@ def _large_regret(rows: Rows) -> Evidence:
     theirs = [ev.at(rows, "R-SR", row.T, "regret") for row in late]
     more = [one < measured(row, "regret") for one, row in zip(theirs, late, strict=True)]
     ends = f"{short(late[-1].regret, 4)} against {short(theirs[-1].value, 4)}"
-    return Evidence(
-        ev.all_of((ev.errors_below(SMALL, late), *more)),
-        f"above R-SR's at {ev.holding(more)} of {len(late)}; T = {late[-1].T}: {ends}",
-    )
+    said = f"above R-SR's at {ev.holding(more)} of {len(late)}; T = {late[-1].T}: {ends}"
+    return Evidence(ev.all_of((ev.errors_below(SMALL, late), *more)), said)
 
 
 @on_simple_regret("This is explained by a small number of pulls of the optimal arm.")
 @decided_by("R-UCBE pulls the best arm less than R-SR at every T > 1000, where R-SR is right too")
 def _few_pulls(rows: Rows) -> Evidence:
     late, theirs = (ev.over(rows, name, 1001) for name in ev.OURS)
-    fewer = [
-        measured(one, "pulls") < measured(other, "pulls")
-        for one, other in zip(late, theirs, strict=True)
-    ]
+    pairs = zip(late, theirs, strict=True)
+    fewer = [measured(one, "pulls") < measured(other, "pulls") for one, other in pairs]
     said = (
         f"fewer than R-SR's at {ev.holding(fewer)} of {len(late)} budgets; share of T at most "
         f"{short(max(row.pulls_best / row.T for row in late))}, R-SR's at least "
@@ -157,12 +151,8 @@ def _from_usual(rows: Rows, row: Row) -> ev.Quantity:
 
 def _early(rows: Rows, factors: Sequence[float]) -> list[ev.Quantity]:
     """Return the differences up to the change of the best arm, on the fine grid of budgets."""
-    return [
-        _from_usual(rows, row)
-        for factor in factors
-        for row in select(rows, panel="detail", factor=factor)
-        if row.T <= PRINTED
-    ]
+    own = [row for factor in factors for row in select(rows, panel="detail", factor=factor)]
+    return [_from_usual(rows, row) for row in own if row.T <= PRINTED]
 
 
 def _range(differences: Sequence[ev.Quantity]) -> str:
@@ -234,12 +224,11 @@ def _nearly_always(rows: Rows) -> Evidence:
 def _unreliable(rows: Rows) -> Evidence:
     late = ev.over(rows, "Rest-Sure", 1000)
     wrong = {row.T: measured(row) > SMALL for row in late}
-    largest = ev.any_of(wrong[budget] for budget in wrong if budget >= 2000)
+    largest = ev.at_least(1, (wrong[budget] for budget in wrong if budget >= 2000))
     where = ", ".join(str(row.T) for row in late if row.error > SMALL) or "none"
     said = f"above .05 at T = {where} of {len(late)} budgets from 1000 to 3200"
-    return Evidence(
-        ev.at_least(2, wrong.values()) & largest, f"{said}, T = 3200: {measured(late[-1])}"
-    )
+    several = ev.at_least(2, wrong.values())
+    return Evidence(several & largest, f"{said}, T = 3200: {measured(late[-1])}")
 
 
 @on_setting_b("R-SR starts providing a small error after R-UCBE does, at T about 1000.")
@@ -249,11 +238,9 @@ def _later(rows: Rows) -> Evidence:
         {first: ev.errors_below(SMALL, ev.over(rows, name, first)) for first in BUDGETS}
         for name in ev.OURS
     )
-    before = ev.any_of(fast[first] & ~slow[first] for first in BUDGETS)
-    said = (
-        f"below .05 from T = {ev.settles(rows, 'R-SR', SMALL)} on, R-UCBE from "
-        f"T = {ev.settles(rows, 'R-UCBE', SMALL)} on"
-    )
+    before = ev.at_least(1, (fast[first] & ~slow[first] for first in BUDGETS))
+    theirs, ours = (ev.settles(rows, name, SMALL) for name in ev.OURS)
+    said = f"below .05 from T = {ours} on, R-UCBE from T = {theirs} on"
     return Evidence(ev.all_of((slow[1200], ~slow[700], before)), said)
 
 
@@ -278,8 +265,7 @@ def _at_150(rows: Rows) -> Evidence:
         others = [row for row in own if row.T != 150]
         found += [measured(row) < here for row in others]
         rest = ev.largest(others)
-        elsewhere = f"else at most {measured(rest)} (T = {rest.T})"
-        said.append(f"sigma {short(sigma)}: {here}, {elsewhere}")
+        said.append(f"sigma {short(sigma)}: {here}, else at most {measured(rest)} (T = {rest.T})")
     return Evidence(ev.all_of(found), "; ".join(said))
 
 
@@ -308,10 +294,8 @@ def _no_worse_at_150(rows: Rows) -> Evidence:
 @on_noise("For sigma >= 0.05 the performance of R-UCBE starts to degrade.")
 @decided_by("R-UCBE's mean error over T >= 200 grows from sigma = .01 to .05, .1 and .5")
 def _degrades(rows: Rows) -> Evidence:
-    found = {
-        f"sigma {short(sigma)}": ev.mean_error(ev.over(select(rows, sigma=sigma), "R-UCBE", 200))
-        for sigma in SIGMAS
-    }
+    late = {sigma: ev.over(select(rows, sigma=sigma), "R-UCBE", 200) for sigma in SIGMAS}
+    found = {f"sigma {short(sigma)}": ev.mean_error(own) for sigma, own in late.items()}
     rising = list(found.values())[2:]
     grows = ev.all_of(smaller < larger for smaller, larger in pairwise(rising))
     return Evidence(grows, f"means: {ev.values_of(found)}")

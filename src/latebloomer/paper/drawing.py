@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from latebloomer.page.figures import TEXT
 from latebloomer.page.svg import spread
@@ -12,6 +12,7 @@ from latebloomer.paper.experiments import Setting
 from latebloomer.paper.workbench import Row, select
 from latebloomer.simulation.plots import BAND, MORE_STYLES, STYLES, Style, plain_ticks
 
+Looks: TypeAlias = Mapping[str, Style] | None
 ARM_STYLES = tuple(STYLES.values())  # for what is not an algorithm: arms, learners, multiples
 LABELS = {"error": r"$\overline{e}_T$", "regret": r"$\overline{r}_T$"}
 LABEL_HEIGHT = 12.5  # points: a line of text with its distance to the next
@@ -41,21 +42,15 @@ def budget_panels(
 
 
 def curves(
-    ax: Any,
-    rows: Sequence[Row],
-    what: str = "error",
-    styles: Mapping[str, Style] | None = None,
-    band: float = BAND,
+    ax: Any, rows: Sequence[Row], what: str = "error", styles: Looks = None, band: float = BAND
 ) -> None:
     """Draw a line with its band for each series, in the order of the rows."""
     names = list(dict.fromkeys(row.algorithm for row in rows))
     for place, series in enumerate(names):
         own = select(rows, algorithm=series)
         look = (styles or {}).get(series, style(series))
-        budgets = [row.T for row in own]
-        middle, low, high = (
-            [getattr(row, name) for row in own] for name in (what, f"{what}_low", f"{what}_high")
-        )
+        columns = ("T", what, f"{what}_low", f"{what}_high")
+        budgets, middle, low, high = ([getattr(row, one) for row in own] for one in columns)
         ax.plot(budgets, middle, label=series, **look.line(place, len(names), len(own)))
         ax.fill_between(budgets, low, high, color=look.color, alpha=band, linewidth=0)
     ax.set_xscale("log")
@@ -86,9 +81,7 @@ def grid(ax: Any, axis: str = "both") -> None:
 def mark_change(ax: Any, budget: int | None) -> None:
     """Draw a dashed vertical line at the last budget where the best arm changes."""
     if budget is not None:
-        ax.axvline(
-            budget, color=ARM_STYLES[0].color, linestyle="--", linewidth=1.0, alpha=0.5, zorder=0
-        )
+        ax.axvline(budget, color=ARM_STYLES[0].color, ls="--", lw=1.0, alpha=0.5, zorder=0)
 
 
 def last_change(setting: Setting, mode: str, upto: int = 3200) -> int | None:

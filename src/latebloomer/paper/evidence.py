@@ -2,7 +2,7 @@
 
 A check takes the rows of a figure and returns whether a sentence of the paper holds in them. It
 compares quantities, which have 95 % intervals: `measured(row) < 0.05` is a finding, which is open
-if the interval contains the boundary. Findings combine with `&` and `~`, `all_of`, `any_of` and
+if the interval contains the boundary. Findings combine with `&` and `~`, `all_of` and
 `at_least`. An open finding names the rows that leave it open; more runs of them may decide it.
 
 The sentences are in `claims.py`, each next to its check; `reproduction.py` decides them.
@@ -90,11 +90,6 @@ def all_of(findings: Iterable[Finding]) -> Finding:
     return at_least(len(found), found)
 
 
-def any_of(findings: Iterable[Finding]) -> Finding:
-    """Return whether one of them holds."""
-    return at_least(1, findings)
-
-
 def at_least(count: int, findings: Iterable[Finding]) -> Finding:
     """Return whether at least `count` hold, whichever way the open ones turn out.
 
@@ -129,12 +124,9 @@ def total(quantities: Sequence[Quantity], weight: float = 1.0) -> Quantity:
 
     Runs at different budgets share their random draws, so independence must not be assumed.
     """
-    return Quantity(
-        weight * sum(one.value for one in quantities),
-        weight * sum(one.low for one in quantities),
-        weight * sum(one.high for one in quantities),
-        _rows_of(quantities),
-    )
+    columns = ("value", "low", "high")
+    sums = [weight * sum(getattr(one, name) for one in quantities) for name in columns]
+    return Quantity(sums[0], sums[1], sums[2], _rows_of(quantities))
 
 
 def mean(quantities: Sequence[Quantity]) -> Quantity:
@@ -159,23 +151,16 @@ def over(rows: Rows, algorithm: str, first: float = 0, last: float = inf) -> lis
 
 def means(rows: Rows, what: str = "error", last: float = inf) -> dict[str, Quantity]:
     """Return the mean of each algorithm over budgets, the smallest first."""
-    found = {
-        name: mean([measured(row, what) for row in over(rows, name, last=last)])
-        for name in ALGORITHMS
-    }
+    own = {name: over(rows, name, last=last) for name in ALGORITHMS}
+    found = {name: mean([measured(row, what) for row in part]) for name, part in own.items()}
     return dict(sorted(found.items(), key=lambda item: item[1].value))
 
 
 def successes(rows: Rows, first: int = 0) -> dict[str, Quantity]:
     """Return at how many budgets each algorithm is right, the most first; a mean if drawn."""
-    right = {
-        name: [
-            Quantity(1 - row.error, 1 - row.error_high, 1 - row.error_low, (row,))
-            for row in over(rows, name, first)
-        ]
-        for name in ALGORITHMS
-    }
-    found = {name: total(parts) for name, parts in right.items()}
+    one, found = Quantity(1.0, 1.0, 1.0, ()), {}
+    for name in ALGORITHMS:
+        found[name] = total([one - measured(row) for row in over(rows, name, first)])
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
 
 

@@ -100,11 +100,9 @@ class Setting:
         {1600: 0.03, 1800: 0.77, 2000: 2.36, 2400: 7.31, 2800: 13.98, 3200: 21.93}
         """
         means = self.problem().means(BUDGETS[-1])
-        found = {
-            budget: exploration_limit(means[:, :budget], budget, self.sigma, WINDOW)
-            for budget in BUDGETS
-        }
-        return {budget: a for budget, a in found.items() if not isinstance(a, NoExploration)}
+        limits = (exploration_limit(means[:, :T], T, self.sigma, WINDOW) for T in BUDGETS)
+        found = zip(BUDGETS, limits, strict=True)
+        return {budget: a for budget, a in found if not isinstance(a, NoExploration)}
 
     def ucbe_exploration(self, budget: int) -> float:
         """Return UCB-E's a with these gaps."""
@@ -120,9 +118,8 @@ def _means_a(budget: int) -> Floats:
 def _means_b(budget: int) -> Floats:
     """Return the means of B; the authors' code caps the first arm at .99 (text: 1)."""
     n = np.arange(budget + 1)
-    return np.array(
-        [np.minimum(0.0025 * n, 0.99), 0.47 * (1 - 10 / (10 + n)), np.minimum(0.004 * n, 0.7)]
-    )
+    first, last = np.minimum(0.0025 * n, 0.99), np.minimum(0.004 * n, 0.7)
+    return np.array([first, 0.47 * (1 - 10 / (10 + n)), last])
 
 
 @cache
@@ -137,9 +134,7 @@ def _means_imdb(budget: int) -> Floats:
 
 def _scored_b(budget: int) -> int:
     """Return arm 0 from T = 200 on, although arm 2 is the best up to 279."""
-    if budget >= 200:
-        return 0
-    return 1 if budget < 108 else 2
+    return 1 if budget < 108 else 2 if budget < 200 else 0
 
 
 def _scored_imdb(budget: int) -> int:
@@ -147,10 +142,8 @@ def _scored_imdb(budget: int) -> int:
     return 5 if budget < 2000 else 2
 
 
-SETTING_A = Setting("setting-a", 0.01, 1.3, 0.98, paper_a, _means_a, printed_change=185)
-SETTING_B = Setting(
-    "setting-b", 0.01, 1.001, 0.8, paper_b, _means_b, _scored_b, printed_change=280
-)
+SETTING_A = Setting("setting-a", 0.01, 1.3, 0.98, paper_a, _means_a, None, 185)
+SETTING_B = Setting("setting-b", 0.01, 1.001, 0.8, paper_b, _means_b, _scored_b, 280)
 IMDB = Setting("imdb", 0.05, 1.5, 0.8, _recorded, _means_imdb, _scored_imdb)
 
 Policies: TypeAlias = Mapping[str, Policy]
@@ -220,15 +213,10 @@ def play_published(
     setting: Setting, algorithms: Algorithms, budget: int, trials: int
 ) -> dict[str, tuple[Any, Any]]:
     """Run trials 0, 1, ...; return recommended arms (trials,) and pulls (trials, arms)."""
-    players = {
-        series: (name, compiled(name), setup_of(setting, name, factor, budget))
-        for series, (name, factor) in algorithms.items()
-    }
-    arms = len(setting.published_means(1))
-    outcomes = {
-        series: (np.zeros(trials, np.int64), np.zeros((trials, arms), np.int64))
-        for series in players
-    }
+    arms, players, outcomes = len(setting.published_means(1)), {}, {}
+    for series, (name, factor) in algorithms.items():
+        players[series] = (name, compiled(name), setup_of(setting, name, factor, budget))
+        outcomes[series] = (np.zeros(trials, np.int64), np.zeros((trials, arms), np.int64))
     unseeded = any(name in UNSEEDED for name, _, _ in players.values())
     size = max(1, ROUNDS_OF_BATCH // budget)  # calling compiled code takes a while
     for first in range(0, trials, size):
@@ -247,9 +235,8 @@ def setup_of(setting: Setting, name: str, factor: float, budget: int) -> publish
     a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
     rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
     ends = np.array(phase_lengths(len(means), budget))
-    return published.Setup(
-        means, ends, decays(budget, rho), factor * a(budget), setting.sigma, rho
-    )
+    own = (decays(budget, rho), factor * a(budget), setting.sigma, rho)
+    return published.Setup(means, ends, *own)
 
 
 def decays(budget: int, rho: float) -> Floats:
@@ -297,8 +284,7 @@ def published_rows(
 
 def _interval(values: Any, digits: int | None = None) -> tuple[float, float, float]:
     """Return the mean and mean -+ 2 sd / sqrt(trials), rounded as the published errors are."""
-    half = 2 * float(values.std()) / len(values) ** 0.5
-    middle = float(values.mean())
+    middle, half = float(values.mean()), 2 * float(values.std()) / len(values) ** 0.5
     half = half if digits is None else round(half, digits)
     return middle, middle - half, middle + half
 
@@ -344,21 +330,16 @@ def errors(bench: Workbench, setting: Setting) -> list[Row]:
 
 def noise(bench: Workbench) -> list[Row]:
     """Return the rows of setting A at six noise levels."""
-    return [
-        row._replace(panel=f"sigma={sigma:g}")
-        for sigma in SIGMAS
-        for row in errors(bench, replace(SETTING_A, sigma=sigma))
-    ]
+    rows = (row for sigma in SIGMAS for row in errors(bench, replace(SETTING_A, sigma=sigma)))
+    return [row._replace(panel=f"sigma={row.sigma:g}") for row in rows]
 
 
 def multiples(bench: Workbench) -> list[Row]:
     """Return R-UCBE at multiples of a: near the last change of the best arm, and everywhere."""
     detail = _at_budgets(bench, "exploration-detail", SETTING_A, FACTORS, DETAIL, DETAIL_RUNS)
     budgets = _at_budgets(bench, "exploration-budgets", SETTING_A, FACTORS)
-    return [
-        *(row._replace(panel="detail") for row in detail),
-        *(row._replace(panel="budgets") for row in budgets),
-    ]
+    panels = {"detail": detail, "budgets": budgets}
+    return [row._replace(panel=name) for name, rows in panels.items() for row in rows]
 
 
 def imdb(bench: Workbench) -> list[Row]:

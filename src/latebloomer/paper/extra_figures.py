@@ -105,12 +105,9 @@ def _measured(bench: Workbench, name: str, curves: Floats) -> list[Row]:
 def _rising_ucbe(curves: Floats, behind: Floats, beta: float, c: float) -> Guarantee:
     arms, budget = curves.shape
     least = theory.rising_ucbe.minimum_budget(behind, WINDOW, beta, c)
-    a_star, half = (
-        theory.exploration_limit(curves, budget, SIGMA, WINDOW, iota)
-        if budget <= EXACT
-        else theory.exploration_limit_polynomial(behind, budget, SIGMA, WINDOW, beta, c, iota)
-        for iota in (0.0, IOTA)
-    )
+    exact = partial(theory.exploration_limit, curves, budget, SIGMA, WINDOW)
+    closed = partial(theory.exploration_limit_polynomial, behind, budget, SIGMA, WINDOW, beta, c)
+    a_star, half = ((exact if budget <= EXACT else closed)(iota=iota) for iota in (0.0, IOTA))
     if isinstance(a_star, theory.NoExploration):
         why_not = "no a* exists" if budget <= EXACT else "the closed form has no a*"
         return f"no: {why_not}", nan, least, nan, nan
@@ -155,9 +152,8 @@ FLOORS = {"error": 1e-4, "regret": 1e-7}  # smaller values are drawn here
 @partial(Figure, "bounds", "Guarantees next to measurements, T up to 10^7", bound_rows)
 def bounds(pyplot: Any, rows: list[Bound], mode: str) -> Shown:
     """Draw a column of panels for each problem: error above, regret below."""
-    drawn, axes = pyplot.subplots(
-        2, len(CASES), figsize=(12.5, 6.4), sharex=True, layout="constrained"
-    )
+    how = {"figsize": (12.5, 6.4), "sharex": True, "layout": "constrained"}
+    drawn, axes = pyplot.subplots(2, len(CASES), **how)
     for column, problem in enumerate(CASES):
         for ax, what in zip(axes[:, column], FLOORS, strict=True):
             _panel(ax, select(rows, problem=problem), what)
@@ -252,9 +248,8 @@ def _mean(values: list[float]) -> tuple[float, float, float]:
 @partial(Figure, "families", "Random instances of six families (ours)", family_rows)
 def families(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw a column of panels for each family: error above, regret below."""
-    drawn, axes = pyplot.subplots(
-        2, len(FAMILIES), figsize=(15, 5.6), sharey="row", sharex=True, layout="constrained"
-    )
+    how = {"figsize": (15, 5.6), "sharey": "row", "sharex": True, "layout": "constrained"}
+    drawn, axes = pyplot.subplots(2, len(FAMILIES), **how)
     for column, family in enumerate(FAMILIES):
         for ax, what in zip(axes[:, column], ("error", "regret"), strict=True):
             drawing.curves(ax, select(rows, panel=family), what, band=0.0)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from latebloomer import paper
 from latebloomer._util.atomic_files import make_folder, write_file
 from latebloomer.core.statistics import share
-from latebloomer.errors import LatebloomerError, OutputError, extra, require, unknown
+from latebloomer.errors import LatebloomerError, OutputError, extra, need_whole, require, unknown
 from latebloomer.page.race_html import html_document, page_file
 from latebloomer.paper import experiments as ex
 from latebloomer.paper import extra_figures, live_imdb, setting_figures, theory_figures
@@ -69,15 +69,10 @@ def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
     folder is touched.
     """
     figures = chosen(names)
-    require(
-        bench.mode in paper.MODES,
-        "mode",
-        bench.mode,
-        f"one of {', '.join(paper.MODES)}",
-        "no other is",
-    )
-    require(bench.runs >= 1, "runs", bench.runs, "at least 1", "it counts runs")
-    require(bench.jobs >= 1, "jobs", bench.jobs, "at least 1", "it counts threads")
+    known = bench.mode in paper.MODES
+    require(known, "mode", bench.mode, " or ".join(paper.MODES), "figures have no other")
+    need_whole("runs", bench.runs, 1, "it counts runs")
+    need_whole("jobs", bench.jobs, 1, "it counts threads")
     extra("matplotlib", "figures", "plots").use("Agg")
     pyplot = extra("matplotlib.pyplot", "figures", "plots")
     make_folder(bench.folder / PARTS)
@@ -154,9 +149,8 @@ def write_page(bench: Workbench, results: Sequence[ClaimResult]) -> None:
 def _claims(results: Sequence[ClaimResult]) -> str:
     if not results:
         return ""
-    counts = ", ".join(
-        f"{sum(result.verdict == word for result in results)} {word}" for word in VERDICTS
-    )
+    found = [result.verdict for result in results]
+    counts = ", ".join(f"{found.count(word)} {word}" for word in VERDICTS)
     head = ("claim", "decided by", "verdict", "as written", "as published")
     rows = [(f"{one.claim} ({one.where})", *one[3:]) for one in results]
     return f"<h2 id='claims'>Claims</h2><p>{counts}.</p>{_table('claims', head, rows)}"
@@ -207,7 +201,6 @@ def _short(cell: str) -> str:
 
 VERDICTS = ("reproduced", "only as published", "not reproduced", "undecided")
 REPRODUCED, ONLY_PUBLISHED, NOT, UNDECIDED = VERDICTS
-FILE = "claims.csv"
 MOST_RUNS = 10_000  # limit for a row that leaves a claim open
 MOST_PULLS = 5e7  # limit on additional pulls for one claim, about two seconds
 BY_SUMS = ("RR", "RR-SW", "SR", "R-SR")  # `simulate` plays them by sums, at almost no cost
@@ -228,7 +221,7 @@ class ClaimResult(NamedTuple):
 
 def decide_claims(bench: Workbench, figures: Sequence[Figure]) -> list[ClaimResult]:
     """Decide the claims of these figures; results of other figures in the folder are kept."""
-    path, made = bench.folder / FILE, {figure.name: figure for figure in figures}
+    path, made = bench.folder / "claims.csv", {figure.name: figure for figure in figures}
     before: list[ClaimResult] = read_rows(path, ClaimResult)
     results = []
     for name in dict.fromkeys(claim.passage.figure for claim in CLAIMS):

@@ -29,9 +29,8 @@ AS_WRITTEN_A = (
     "the error bound, where it applies, is delta = .05."
 )
 AS_PUBLISHED_A = (
-    "The conventions of the published runs: a with a factor 10, the n-th pull has mean "
-    "mu(n-1), the window of R-SR and RR-SW keeps its first three rewards, ETC has rho = .98 "
-    "in setting A."
+    "The conventions of the published runs: a with a factor 10, the n-th pull has mean mu(n-1), "
+    "the window of R-SR and RR-SW keeps its first three rewards, ETC has rho = .98 in setting A."
 )
 
 
@@ -43,10 +42,10 @@ def notes_on_a(setting: Setting, mode: str) -> list[str]:
     arms, (first, *_, last) = setting.problem().arms, limits
     bound = error_bound(arms, last, limits[last])
     no_closed_form = (
-        "The text sets a to a* of Corollary 1, whose closed form does not exist here at any of "
-        "these budgets: its bracket is negative. Theorem 1's own a*(0) does, from "
-        f"T = {first} on: {limits[first]:.3g}, and {limits[last]:.4g} at T = {last}, where its "
-        f"error bound is {'above 1' if bound > 1 else f'{bound:.1g}'}."
+        "The text sets a to a* of Corollary 1, whose closed form does not exist at these budgets: "
+        f"its bracket is negative. Theorem 1's own a*(0) does, from T = {first} on: "
+        f"{limits[first]:.3g}, and {limits[last]:.4g} at T = {last}, where its error bound is "
+        f"{'above 1' if bound > 1 else f'{bound:.1g}'}."
     )
     return [no_closed_form, AS_WRITTEN_A]
 
@@ -130,10 +129,7 @@ def exploration(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     drawn, axes = drawing.budget_panels(pyplot, panels, (9.6, 3.4), (1, 2), change, styles=styles)
     multiples = ("$a/50$", "$a/10$", "$a$", "$10a$", "$50a$")
     drawing.label_ends(axes[0, -1], dict(zip(ex.FACTORS, multiples, strict=True)))
-    return drawn, [
-        "a is that of the authors' configuration in either mode; as published, the bonus has 10 "
-        "times that."
-    ]
+    return drawn, ["a is the authors' in either mode; as published, the bonus has 10 times that."]
 
 
 @partial(Figure, "noise", "Error in setting A at six noise levels (appendix H)", ex.noise)
@@ -151,7 +147,7 @@ def noise(pyplot: Any, rows: list[Row], mode: str) -> Shown:
 
 TIMED_BUDGET = 3200
 PAPER_SECONDS = {"R-UCBE": 0.07, "R-SR": 0.06}  # Intel i7-9750H, Python 3.10
-TIMED_RUNS = {"python": 1, "cpu": 100}
+TIMED_RUNS = {"cpu": 100, "python": 1}
 
 
 class Timing(NamedTuple):
@@ -167,11 +163,12 @@ class Timing(NamedTuple):
 def timings(bench: Workbench) -> list[Timing]:
     """Measure each of the nine algorithms on this machine, on one thread."""
     nine = ex.the_nine(SETTING_A.sigma, SETTING_A.exploration(TIMED_BUDGET))
-    return [
-        Timing(name, TIMED_BUDGET, seconds_of(policy, "cpu"), seconds_of(policy, "python"),
-               PAPER_SECONDS.get(name, float("nan")))
-        for name, policy in nine.items()
-    ]  # fmt: skip
+    rows = []
+    for name, policy in nine.items():
+        fast, slow = seconds_of(policy, "cpu"), seconds_of(policy, "python")
+        theirs = PAPER_SECONDS.get(name, float("nan"))
+        rows.append(Timing(name, TIMED_BUDGET, fast, slow, theirs))
+    return rows
 
 
 def seconds_of(policy: Policy, target: str) -> float:
@@ -204,20 +201,14 @@ def running_time(pyplot: Any, rows: list[Timing], mode: str) -> Shown:
     ax.invert_yaxis()
     drawing.grid(ax, "x")
     side_legend(ax)
-    said = ", ".join(
-        f"{row.algorithm} {row.seconds:.2g} s compiled and {row.seconds_python:.2g} s in plain "
-        f"Python against the paper's {row.seconds_paper:g} s"
-        for row in rows
-        if row.algorithm in PAPER_SECONDS
-    )
-    return drawn, [f"On this machine, one thread: {said}."]
+    own = [row for row in rows if row.algorithm in PAPER_SECONDS]
+    said = [f"{one.algorithm} {one.seconds:.2g}, {one.seconds_python:.2g} s" for one in own]
+    return drawn, [f"One thread of this machine, compiled and plain Python: {'; '.join(said)}."]
 
 
 # --- IMDB: Table 2 and the recorded curves, appendix H ---
 
-TABLE_ORDER = (
-    "R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure", ex.THEORY,
-)  # fmt: skip
+TABLE_ORDER = ("R-UCBE", "R-SR", "RR", "RR-SW", "SR", "UCB-E", "Prob-1", "ETC", "Rest-Sure")
 RIGHT, WRONG, HEAD = "#d8f0dc", "#ffffff", "#eef1f4"
 SMOOTH = 101  # steps
 EVERY = 50  # steps between two points of the curves
@@ -229,7 +220,7 @@ def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     scored = IMDB.scored if mode == AS_PUBLISHED else None
     best = scored or (lambda budget: select(rows, T=budget)[0].best)
     optimal = [best(budget) for budget in ex.IMDB_BUDGETS]
-    names = [name for name in TABLE_ORDER if select(rows, algorithm=name)]
+    names = [name for name in (*TABLE_ORDER, ex.THEORY) if select(rows, algorithm=name)]
     drawn, ax = pyplot.subplots(figsize=(9.6, 0.36 * (len(names) + 3)), layout="constrained")
     ax.set_axis_off()
     head = ["$T$", *map(str, ex.IMDB_BUDGETS), "right"]
@@ -256,8 +247,7 @@ def imdb(pyplot: Any, rows: list[Row], mode: str) -> Shown:
         f"Right at how many of {len(ex.IMDB_BUDGETS)} budgets: {values_of(successes(rows), 2)}. "
         "Prob-1 draws its pulls: its cells show the arm recommended most often, and its count is "
         f"a mean over runs{also}.",
-        f"sigma = {IMDB.sigma} as in the paper; the pooled second differences of the curves give "
-        f"{sigma:.4f}.",
+        f"sigma = {IMDB.sigma} as in the paper; pooled second differences give {sigma:.4f}.",
     ]
 
 
@@ -274,12 +264,11 @@ def recorded_points(bench: Workbench) -> list[RecordedPoint]:
     """Return the seven recorded curves, raw and smoothed."""
     problem, upto, ones = IMDB.problem(), ex.IMDB_BUDGETS[-1], np.ones(SMOOTH)
     counts = np.convolve(np.ones(upto), ones, "same")
-    return [
-        RecordedPoint(name, n + 1, float(curve[n]), float(smooth[n]))
-        for name, curve in zip(problem.names, problem.means(upto), strict=True)
-        for smooth in [np.convolve(curve, ones, "same") / counts]
-        for n in range(0, upto, EVERY)
-    ]
+    rows = []
+    for name, curve in zip(problem.names, problem.means(upto).tolist(), strict=True):
+        smooth = (np.convolve(curve, ones, "same") / counts).tolist()
+        rows += [RecordedPoint(name, n + 1, curve[n], smooth[n]) for n in range(0, upto, EVERY)]
+    return rows
 
 
 @partial(Figure, "imdb-arms", "Rewards of the seven IMDB learners (appendix H)", recorded_points)
@@ -290,7 +279,4 @@ def imdb_arms(pyplot: Any, rows: list[RecordedPoint], mode: str) -> Shown:
     ax.set_ylabel("accuracy")
     names = IMDB.problem().names
     drawing.label_ends(ax, {name: f"{arm} {name}" for arm, name in enumerate(names)})
-    return drawn, [
-        f"Means of about 1000 right-or-wrong outcomes, drawn as means over {SMOOTH} steps, every "
-        f"{EVERY}th step."
-    ]
+    return drawn, [f"Means of about 1000 right-or-wrong outcomes, over {SMOOTH} steps."]

@@ -92,9 +92,8 @@ def estimators(pyplot: Any, rows: list[Point], mode: str) -> Shown:
     ax.legend(loc="lower right", frameon=False, bbox_to_anchor=(0.72, 0.05))
     return drawn, [
         f"Arm 2 of setting B after {ROUNDS} of {BUDGET} rounds of R-UCBE (a = {EXPLORATION:g}): "
-        f"{n} pulls, windows of {h}. Its mean at {BUDGET} pulls is {last['mean']:.3f}; the "
-        f"pessimistic estimate is {low:.3f}, the optimistic one {high:.3f}, the bonus "
-        f"{last['bonus']:.3f}."
+        f"{n} pulls, windows of {h}. Its mean at {BUDGET} pulls is {last['mean']:.3f}; estimates "
+        f"are {low:.3f} (pessimistic) and {high:.3f}, the bonus is {last['bonus']:.3f}."
     ]
 
 
@@ -197,9 +196,8 @@ def tester_error(budget: int) -> float:
 def lower_bound_rows(bench: Workbench, budgets: Sequence[int] = BUDGETS) -> list[Row]:
     """Return every algorithm on four instances, and on the worst of them (panel "worst")."""
     instances = {f"{winner}": instance(winner) for winner in WINNERS}
-    return _play_instances(
-        bench, "lower-bound", SIGMA, budgets, [*instances], lambda panel, _: instances[panel]
-    )
+    where = (budgets, [*instances], lambda panel, budget: instances[panel])
+    return _play_instances(bench, "lower-bound", SIGMA, *where)
 
 
 @partial(Figure, "lower-bound", "Theorem 3: worst error of four instances", lower_bound_rows)
@@ -207,9 +205,8 @@ def lower_bound_figure(pyplot: Any, rows: list[Row], mode: str) -> Shown:
     """Draw the worst errors, and three computed lines named next to them."""
     worst, least, guess = select(rows, panel=WORST), smallest_budget(), 1 - 1 / ARMS
     low = min((row for row in worst if least > row.T), key=lambda row: row.error_high)
-    drawn, axes = drawing.budget_panels(
-        pyplot, {"": sorted(worst, key=lambda row: row.T)}, (7.4, 4.2), change=least
-    )
+    panels = {"": sorted(worst, key=lambda row: row.T)}
+    drawn, axes = drawing.budget_panels(pyplot, panels, (7.4, 4.2), change=least)
     ax, left = axes[0, 0], BUDGETS[0]
     ax.axvspan(left * 0.9, least, color="0.93", lw=0, zorder=0)
     budgets = range(left, 2001, 8)  # up to where the nine do better
@@ -250,9 +247,8 @@ def concavity_rows(bench: Workbench) -> list[Row]:
         curves = lower_bounds.concavity_instances(budget)[CONCAVITY_PANELS.index(panel)]
         return Problem(curves, Gaussian(CONCAVITY_SIGMA), label=f"concavity-{panel}")
 
-    return _play_instances(
-        bench, "concavity", CONCAVITY_SIGMA, CONCAVITY_BUDGETS, CONCAVITY_PANELS, instance_of
-    )
+    where = (CONCAVITY_BUDGETS, CONCAVITY_PANELS, instance_of)
+    return _play_instances(bench, "concavity", CONCAVITY_SIGMA, *where)
 
 
 @partial(Figure, "concavity", "Without concavity errors stay (appendix F)", concavity_rows)

@@ -81,7 +81,7 @@ class AdaptiveRejects(Policy):
         need_in("shortest", self.shortest, "[0, 0.5]", why)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
-        return one_by_one(arms, power_levels(arms, budget, horizon, self.power))
+        return power_plan(arms, budget, horizon, self.power)
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:
@@ -136,8 +136,9 @@ def scaled(C: float, arms: int, m: int, power: float) -> int:
     return max(1, int(C * (arms / m) ** power))
 
 
-def one_by_one(arms: int, upto: Sequence[int]) -> list[tuple[int, int]]:
-    """Return a plan that drops one arm at each level."""
+def power_plan(arms: int, budget: int, horizon: int, power: float) -> list[tuple[int, int]]:
+    """Return a plan that drops one arm at each of `power_levels`."""
+    upto = power_levels(arms, budget, horizon, power)
     return [*zip(range(arms, 1, -1), upto, strict=True), (1, upto[-1])]
 
 

@@ -18,8 +18,7 @@ from latebloomer.policies.adaptive_rejects import (
     late_mean,
     late_noise,
     late_slope,
-    one_by_one,
-    power_levels,
+    power_plan,
 )
 from latebloomer.policies.base import Forecast, Policy
 
@@ -96,7 +95,7 @@ class Foresight(Policy):
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         power = advised_power(arms, budget, horizon) if self.power is None else self.power
-        return one_by_one(arms, power_levels(arms, budget, horizon, power))
+        return power_plan(arms, budget, horizon, power)
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:

@@ -97,15 +97,12 @@ class Description:
 
     def _repr_html_(self) -> str:
         """Return the phases for a notebook."""
-        title = (
-            f"{self.policy!r}: {self.arms} learners, {self.budget:,} pulls, compared at "
-            f"{self.horizon:,} pulls"
-        )
+        size = f"{self.arms} learners, {self.budget:,} pulls"
+        title = f"{self.policy!r}: {size}, compared at {self.horizon:,} pulls"
         rows = [
-            [str(j), "any" if one.arms is None else str(one.arms), f"{one.upto:,}",
-             f"{one.pulls:,}"]
+            [str(j), str(one.arms or "any"), f"{one.upto:,}", f"{one.pulls:,}"]
             for j, one in enumerate(self.phases, 1)
-        ]  # fmt: skip
+        ]
         head = ["phase", "learners", "pulls each", "total pulls"]
         return html_table(title, head, rows, [*self.outlook, self.advice])
 

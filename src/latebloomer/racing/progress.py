@@ -149,8 +149,9 @@ class Progress:
         if type(event) is events.ScoreReported:
             self._pulled(event)
         else:
-            text = self._sentence(event)
-            if text and (self.mode == "lines" or not _is_in_the_table(event)):
+            text, finished = self._sentence(event), getattr(event, "how", "") == events.FINISHED
+            tabled = isinstance(event, events.BudgetReplanned | events.WinnerSelected) or finished
+            if text and (self.mode == "lines" or not tabled):
                 self.say(text)
 
     def _pulled(self, told: events.ScoreReported) -> None:
@@ -269,31 +270,16 @@ class Progress:
                 now = time.monotonic()
                 if now - self._replan_printed >= EVERY:
                     self._replan_printed = now
-                    return f"time left: about {left:,} more pull{'s' * (left != 1)}"
+                    return f"time left: about {pulls}"
             case events.WinnerSelected():
-                naming = session.selection
-                return (
-                    f"{name}: selected at pull {naming.at:,} with estimate "
-                    f"{naming.estimates[naming.arm]:.6g}; training it further with the remaining "
-                    f"{pulls}"
-                )
+                return f"{name}: {event.why} with the remaining {pulls}"
             case events.WarningNoted():
                 return f"{name}: {event.text}" if name else event.text
             case events.PullFailed() if session.departure(event.arm) is None:
                 return f"{name}: pull {event.n} failed, tried again ({event.reason})"
-            case events.LearnerLeft(how=events.FINISHED):
-                others = "" if arm == session.winner else "; the budget goes to the others"
-                return f"{name}: {event.why}{others}"
             case events.LearnerLeft():
-                how = "trained no further" if arm == session.winner else "failed"
-                return f"{name}: {how} ({event.why})"
+                return f"{name}: {event.why}"
         return ""
-
-
-def _is_in_the_table(event: events.Event) -> bool:
-    """Return whether the live table shows the event."""
-    ended = isinstance(event, events.LearnerLeft) and event.how == events.FINISHED
-    return ended or isinstance(event, events.BudgetReplanned | events.WinnerSelected)
 
 
 # --- the table, in a terminal and in a notebook ---

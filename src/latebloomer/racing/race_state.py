@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 
 from latebloomer import errors
 from latebloomer._util.text import reason_of
 from latebloomer.policies.base import Policy
 from latebloomer.racing.checkpoints.storage import model_place, place_of
-from latebloomer.racing.journal.journal import Entry, PullEntries
+from latebloomer.racing.journal.journal import Entry
 from latebloomer.racing.learner import Share
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import NEWEST, PROVISIONAL
@@ -59,16 +58,12 @@ class RaceState:
         self._crashes: list[tuple[int, int]] = []  # pulls told when a process was lost, and whose
 
     @classmethod
-    def replayed(
-        cls, entries: Iterable[Entry | PullEntries], policy: Policy | str | None = None
-    ) -> RaceState:
+    def replayed(cls, entries: Iterable[Entry], policy: Policy | str | None = None) -> RaceState:
         """Return the race as its journal left it; raise an error if the policy differs."""
         stream = iter(entries)
         first = next(stream, None)
-        if not isinstance(first, Entry) or not isinstance(first.event, events.Created):
-            raise errors.JournalMismatch(
-                "the journal does not begin with a race: it is not one of ours"
-            )
+        if first is None or not isinstance(first.event, events.Created):
+            raise errors.JournalMismatch("The journal does not begin with a race of this library.")
         try:
             race = cls(first.event, policy)
         except (KeyError, TypeError, AttributeError) as error:  # settings that are none
@@ -80,50 +75,35 @@ class RaceState:
         race.replay(stream)
         return race
 
-    def replay(self, entries: Iterable[Entry | PullEntries]) -> None:
+    def replay(self, entries: Iterable[Entry]) -> None:
         """Take in what a journal says next."""
         for entry in entries:
-            if isinstance(entry, PullEntries):
-                self._replay_pulls(entry)
-            else:
-                self._replay_one(entry)
-
-    def _replay_pulls(self, pulls: PullEntries) -> None:
-        before = self.session.spent
-        try:
-            for arm, score in zip(pulls.arms, pulls.scores, strict=True):
-                self.session.tell(arm, score)
-        except (errors.LatebloomerError, TypeError, IndexError, ValueError):
-            refused = self.session.spent - before
-            self._replay_one(next(islice(pulls.entries(), refused, None)))  # which says why
-            raise
-        for arm, seconds, steps in zip(pulls.arms, pulls.seconds, pulls.steps, strict=True):
-            self._count_pull(arm, seconds, steps)
-        self.elapsed = self.trained_until = pulls.elapsed[-1]
-
-    def _replay_one(self, entry: Entry) -> None:
-        self.elapsed = entry.elapsed
-        try:
-            self.apply(entry.event)
-        except errors.JournalError:
-            raise
-        except errors.LatebloomerError as error:
-            raise errors.JournalMismatch(
-                f"Event {entry.number} of the journal does not fit {self.session.policy!r} "
-                f"({error}). It was written by another version of this rule, or has been changed: "
-                "resume with the version that the journal names."
-            ) from error
-        except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
-            raise errors.JournalError(
-                f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
-                "has been changed"
-            ) from error
+            self.elapsed = entry.elapsed
+            try:
+                self.apply(entry.event)
+            except errors.JournalError:
+                raise
+            except errors.LatebloomerError as error:
+                raise errors.JournalMismatch(
+                    f"Event {entry.number} of the journal does not fit {self.session.policy!r} "
+                    f"({error}). It was written by another version of this rule, or has been "
+                    "changed: resume with the version that the journal names."
+                ) from error
+            except (TypeError, IndexError, ValueError) as error:  # an event of nonsense
+                raise errors.JournalError(
+                    f"event {entry.number} of the journal makes no sense ({reason_of(error)}): it "
+                    "has been changed"
+                ) from error
 
     def apply(self, event: events.Event) -> None:
         """Take in what has happened."""
         if type(event) is events.ScoreReported:  # most are
             self.session.tell(event.arm, event.score)
-            self._count_pull(event.arm, event.seconds, event.steps)
+            arm, seconds = event.arm, event.seconds
+            self.seconds[arm] += seconds
+            self._newest[arm].append(seconds)
+            self.steps[arm] += event.steps or 0
+            self.longest_pull = max(self.longest_pull, seconds)
             self.trained_until = self.elapsed
             return
         self.session.apply(event)
@@ -166,14 +146,6 @@ class RaceState:
                 self.trials[event.arm] = event
             case events.Decided():
                 self.verdict = event
-
-    def _count_pull(self, arm: int, seconds: float, steps: int | None) -> None:
-        self.seconds[arm] += seconds
-        self._newest[arm].append(seconds)
-        if steps:
-            self.steps[arm] += steps
-        if seconds > self.longest_pull:
-            self.longest_pull = seconds
 
     def _enter_checkpoint(self, saved: events.Saved) -> None:
         """Note a checkpoint, if its place is the race's own: a journal may come from anywhere."""

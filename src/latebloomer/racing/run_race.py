@@ -115,7 +115,7 @@ def continue_race(
     made = None if runner is None else make_runner(runner)
     opened = files.reopen(journal)
     try:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
+        state = RaceState.replayed(opened.read(), policy)
         settings, shown = state.settings, Progress(state, progress)
         made = contract.recorded_runner(settings.runner) if made is None else made
         learners = with_new_learners(learners, add, state)
@@ -139,7 +139,7 @@ def continue_race(
 def look_at(journal: Place | None, policy: Policy | str | None) -> Verdict:
     """Return the verdict of a journal as it stands."""
     with closing(files.read(journal_at(journal), brief=True)) as opened:
-        state = RaceState.replayed(opened.read_in_batches(), policy)
+        state = RaceState.replayed(opened.read(), policy)
     if state.session.spent == 0 and not state.session.over:
         raise NoScoresYet(
             f"The race of {near(opened.path or Path())} has started, but no pull has finished yet."

@@ -112,11 +112,10 @@ def write_figure(figure: Any, path: File, **options: Any) -> None:
 
     As `savefig`, but the old file stays until the new one is complete.
     """
-    name, known = os.fspath(path), figure.canvas.get_supported_filetypes()
-    kind = os.path.splitext(name)[1][1:].lower()
-    if not kind:
-        kind = figure.canvas.get_default_filetype()
-        name = f"{name.rstrip('.')}.{kind}"
+    root, end = os.path.splitext(os.fspath(path))
+    known, usual = figure.canvas.get_supported_filetypes(), figure.canvas.get_default_filetype()
+    kind = end[1:].lower() or usual
+    name = os.fspath(path) if end[1:] else f"{root}.{kind}"
     require(kind in known, "path", name, f"a file of {', '.join(known)}", "these can be drawn")
     data = io.BytesIO()
     figure.savefig(data, format=kind, **options)

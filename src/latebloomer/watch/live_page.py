@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from latebloomer.errors import LatebloomerError
 from latebloomer.page import svg
-from latebloomer.page.race_html import RaceDrawing, number_text, settings_table
+from latebloomer.page.race_html import RaceDrawing, number_text, settings_table, sortable
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
 from latebloomer.racing.journal import listing
 from latebloomer.session.learner_view import LearnerView
@@ -214,11 +214,7 @@ class RaceFolder:
         if not races:
             return "<p>No races yet. A race appears here as soon as it starts.</p>"
         lines = "".join(_line(race, self.page(Path(race.path))) for race in races)
-        head = "".join(f'<th scope="col">{text}</th>' for text in HEAD)
-        return (
-            f'<table class="learners races sortable"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{lines}</tbody></table>"
-        )
+        return sortable("learners races ", ((text, "") for text in HEAD), lines)
 
     def compare_html(self, names: Sequence[str]) -> str:
         """Return the best learners of some races in one chart, and the settings that differ."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
@@ -24,7 +23,7 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 from latebloomer._util.text import one_line
@@ -98,7 +97,6 @@ INSERT_SCORE = (
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 INSERT_TAIL = "INSERT OR REPLACE INTO tail (only, id, checksum, durability) VALUES (1, ?, ?, ?)"
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM events WHERE id > ? ORDER BY id"
-BATCH = 256  # maximum number of pulls that are read together: few enough to stay in the cache
 
 # What reading a file of garbage can raise.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, OverflowError, StructError)
@@ -113,30 +111,6 @@ class Entry(NamedTuple):
     at: float  # seconds since 1970
     elapsed: float  # seconds of the race so far
     event: Event
-
-
-class PullEntries(NamedTuple):
-    """Entries of counted pulls that follow each other, as columns."""
-
-    first: int  # the number of the first one
-    arms: list[int]
-    scores: list[float]
-    seconds: list[float]
-    steps: list[int | None]
-    at: list[float]
-    elapsed: list[float]
-
-    @classmethod
-    def of(cls, rows: list[Row]) -> PullEntries:
-        """Return rows of scores in the order of `COLUMNS` as columns."""
-        columns = list(map(list, zip(*rows, strict=True)))
-        return cls(rows[0][0], *columns[2:6], *columns[7:9])
-
-    def entries(self) -> Iterator[Entry]:
-        """Return each as a separate entry."""
-        columns = zip(*self[1:], strict=True)
-        for number, (arm, score, seconds, steps, at, elapsed) in enumerate(columns, self.first):
-            yield Entry(number, at, elapsed, ScoreReported(arm, score, seconds, steps))
 
 
 def score_checksum(
@@ -168,6 +142,8 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return the entry of a row in the order of `COLUMNS`."""
     number, kind, *own, data, at, elapsed, _ = row
+    if kind == SCORE:  # most are
+        return Entry(number, at, elapsed, ScoreReported(*own))
     made = KINDS[kind]
     values = {name: cell for name, cell in zip(OWN, own, strict=True) if name in FIELDS[made]}
     for name, value in json.loads(data or "{}").items():
@@ -184,34 +160,11 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
-class EventLog(ABC):
-    """Appends events and reads them back; it knows nothing else of races."""
+class MemoryLog:
+    """Events that are lost with the process; it can what `SqliteLog` can."""
 
-    path: Path | None = None
+    path = None
     durability = "normal"
-
-    @abstractmethod
-    def append(self, *events: Event, elapsed: float = 0.0) -> None:
-        """Enter events, all or none. When this returns they count, whatever happens next."""
-
-    @abstractmethod
-    def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return the entries beyond number `after`, in order."""
-
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """Return the same, with pulls that follow each other together where that is faster."""
-        return self.read(after)
-
-    def is_in_place(self) -> bool:
-        """Return whether what was written can still be found where it was put."""
-        return True
-
-    def close(self) -> None:  # noqa: B027
-        """Release the file and the lock."""
-
-
-class MemoryLog(EventLog):
-    """Events that are lost with the process."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, float, Event]] = []  # each without its number
@@ -225,8 +178,14 @@ class MemoryLog(EventLog):
         entries = enumerate(self._entries[after:], start=after + 1)
         return (Entry(number, *entry) for number, entry in entries)
 
+    def is_in_place(self) -> bool:
+        return True
 
-class SqliteLog(EventLog):
+    def close(self) -> None:
+        pass
+
+
+class SqliteLog:
     """Events in an SQLite file, the journal; `files` opens one."""
 
     def __init__(
@@ -249,6 +208,7 @@ class SqliteLog(EventLog):
     # --- writing ---
 
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        """Enter events, all or none. When this returns they count, whatever happens next."""
         now = time()
         try:
             if len(events) == 1 and type(events[0]) is ScoreReported:
@@ -289,16 +249,11 @@ class SqliteLog(EventLog):
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        for entry in self.read_in_batches(after):
-            if isinstance(entry, PullEntries):
-                yield from entry.entries()
-            else:
-                yield entry
+        """Return the entries beyond number `after`, in order.
 
-    def read_in_batches(self, after: int = 0) -> Iterator[Entry | PullEntries]:
-        """Return a snapshot, because it is one statement, also while another process writes."""
+        It is a snapshot, because it is one statement, also while another process writes.
+        """
         number, pulls = after, 0
-        scores: list[Row] = []
         try:
             # Before the events: a race that continues meanwhile has more of them, never fewer.
             (last,) = self.query("SELECT coalesce(max(id), 0) FROM tail")
@@ -307,25 +262,15 @@ class SqliteLog(EventLog):
                 mark = checksum(mark, row)
                 if row[0] != number + 1 or row[-1] != mark:
                     raise ValueError("its checksum differs")
-                number += 1
-                if row[1] == SCORE:
-                    scores.append(row)
-                    pulls += 1
-                if scores and (row[1] != SCORE or len(scores) == BATCH):
-                    yield PullEntries.of(scores)
-                    scores = []
-                if row[1] != SCORE:
-                    yield entry_of(row)
+                entry = entry_of(row)
+                number, pulls = number + 1, pulls + (row[1] == SCORE)
+                yield entry
             if number < last:
                 raise ValueError(f"events up to {last} are missing")
         except DAMAGE as error:
-            if scores:
-                yield PullEntries.of(scores)
             # A reader that continues after an event has already read the intact part before it.
             cause = one_line(str(error))
             raise damage_error(self.path, number, pulls or after, cause) from error
-        if scores:
-            yield PullEntries.of(scores)
 
     def is_in_place(self) -> bool:
         """Return whether the file under its name is still the one that is written."""
@@ -336,6 +281,7 @@ class SqliteLog(EventLog):
         return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
 
     def close(self) -> None:
+        """Release the file and the lock."""
         if self._lock is not None:
             with suppress(sqlite3.Error):  # another reader keeps SQLite from doing it later
                 self._db.execute("PRAGMA busy_timeout = 0")
@@ -343,6 +289,9 @@ class SqliteLog(EventLog):
         self._db.close()
         if self._lock is not None:
             self._lock.close()
+
+
+EventLog: TypeAlias = MemoryLog | SqliteLog
 
 
 def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from math import inf, isfinite, isinf, sqrt
@@ -222,26 +222,24 @@ FAR = 4.0  # standard errors beyond which a higher score is also a warning
 NOISE_PULLS = 3  # pulls that a noise estimate needs
 
 
-def warnings_of(race: RaceState) -> list[str]:
-    """Return what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
-    names, found = race.session.names, []
+def warnings_of(race: RaceState) -> Iterator[str]:
+    """Yield what a verdict warns of: failures, notes, extensions, missed times, unequal costs."""
+    names = race.session.names
     for note in race.notes:
-        match note:
-            case events.Extended():
-                found.append(f"{note.why} {NO_BOUND}")
-            case events.LearnerLeft():
-                how = " failed" if note.how == events.FAILED else ""
-                found.append(f"{names[note.arm]}{how}: {note.why}")
-            case events.WarningNoted():
-                whose = "" if note.arm is None else f"{names[note.arm]}: "
-                found.append(f"{whose}{note.text}")
+        if isinstance(note, events.Extended):
+            yield f"{note.why} {NO_BOUND}"
+        elif isinstance(note, events.LearnerLeft):
+            how = " failed" if note.how == events.FAILED else ""
+            yield f"{names[note.arm]}{how}: {note.why}"
+        else:
+            yield note.text if note.arm is None else f"{names[note.arm]}: {note.text}"
     lost = {arm for arm, left in race.departures.items() if left.how == events.FAILED}
     kinds = {(one.arm, one.n, one.kind == events.INTERRUPTED) for one in race.failures}
     for arm, n, ended in sorted(kinds):
         if arm not in lost:
             what = "was interrupted" if ended else "failed and was made again"
-            found.append(f"{names[arm]}: pull {n} {what}")
-    return [*found, *_missed_time(race), *_small_budget(race), *unequal_costs(race)]
+            yield f"{names[arm]}: pull {n} {what}"
+    yield from (*_missed_time(race), *_small_budget(race), *unequal_costs(race))
 
 
 def _small_budget(race: RaceState) -> list[str]:

@@ -192,7 +192,12 @@ def _check(x: Floats, alarm: float, spread: float) -> Iterator[Found]:
     sigma, freedom = pooled_noise([x]), noise_freedom(len(x) - 2)
     pairs, triples = sum(m * (m - 1) // 2 for m in cuts), sum(m - 2 for m in cuts)
     for kind, contrast, comparisons in ((FALLS, _fall, pairs), (BENDS_UP, _bend, triples)):
-        deviations, amount, first, last = max(_peak(x, m, sigma, contrast) for m in cuts)
+        peaks = []  # deviations, amount, first and last pull
+        for means, b, start in (_blocks(x, m) for m in cuts):
+            amount, i, j, variance = contrast(means)
+            far = _over(amount, sigma * sqrt(variance / b))
+            peaks.append((far, amount, start + i * b + 1, start + j * b))
+        deviations, amount, first, last = max(peaks)
         if deviations > student_tail(alarm / comparisons, freedom):
             yield kind, first, last, amount, deviations
     means, b, start = _blocks(x, 4)
@@ -204,15 +209,6 @@ def _check(x: Floats, alarm: float, spread: float) -> Iterator[Found]:
 
 
 Contrast = tuple[float, int, int, int]  # amount, first block, the one after the last, variance
-
-
-def _peak(
-    x: Floats, m: int, sigma: float, contrast: Callable[[Floats], Contrast]
-) -> tuple[float, float, int, int]:
-    """Return the largest contrast of m blocks: deviations, amount, first and last pull."""
-    means, b, start = _blocks(x, m)
-    amount, i, j, variance = contrast(means)
-    return _over(amount, sigma * sqrt(variance / b)), amount, start + i * b + 1, start + j * b
 
 
 def _fall(means: Floats) -> Contrast:
