@@ -1,6 +1,7 @@
 """The reproduction: figures into a folder, claims decided, conventions as stated."""
 
 import csv
+import errno
 import os
 from dataclasses import replace
 from functools import partial
@@ -157,6 +158,18 @@ def test_bad_input_is_one_line_and_code_2(run, tmp_path, words, said):
     assert result.exit_code == 2
     assert said in result.output + (result.stderr if result.stderr_bytes else "")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_ends_it_and_leaves_what_was_there(run, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "setting-b-arms.csv").write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    result = run("setting-b-arms", "setting-a-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == 2 and result.stderr.startswith("OutputError: ")
+    assert result.stderr.count("\n") == 1 and "No space left on device" in result.stderr
+    assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["old"]
 
 
 def test_rows_survive_writing_and_reading(tmp_path):

@@ -27,7 +27,6 @@ from latebloomer.policies.base import cost_of, least_budget
 from latebloomer.policies.registry import REGISTRY, choose_policy, label_of, make_policy
 from latebloomer.racing.journal import files as journals
 from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
-from latebloomer.session.session import Session
 
 DEFAULT = Foresight()
 STEEP, EVEN = AdaptiveRejects(), AdaptiveRejects(power=1.0)
