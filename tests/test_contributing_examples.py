@@ -1,7 +1,4 @@
-"""CONTRIBUTING.md followed exactly: adapter, runner, figure, command, event and column.
-
-Policies are in tests/policies/test_contributing.py.
-"""
+"""CONTRIBUTING.md followed exactly: policy, adapter, runner, figure, command, event, column."""
 
 import ast
 import os
@@ -18,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = {  # section: where it says to save its first block of Python
+    "a policy": "policies/best_of_late.py",
     "a learner adapter": "integrations/scipy.py",
     "a runner": "racing/runners/learner_by_learner.py",
     "a figure": "paper/lead_figure.py",
@@ -39,11 +37,20 @@ def house(tmp_path_factory):
     without = shutil.ignore_patterns("__pycache__")
     package = copy / "src" / "latebloomer"
     shutil.copytree(ROOT / "src" / "latebloomer", package, ignore=without)
-    for file in ("docs/journal.md", "tests/conftest.py", "tests/racing/test_journal.py"):
+    for file in (
+        "docs/journal.md",
+        "tests/conftest.py",
+        "tests/racing/test_journal.py",
+        "tests/racing/toys.py",
+    ):
         (copy / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, copy / file)
     for what, file in FILES.items():
         (package / file).write_text(blocks(what)[0], encoding="utf-8")
+    registry = package / "policies" / "registry.py"
+    line = re.search(r'`("best-of-late": .*,)` to `POLICIES`', section("a policy"))[1]
+    listed, rest = registry.read_text(encoding="utf-8").split("\nPOLICIES = {", 1)
+    registry.write_text(f"{listed}\nPOLICIES = {{\n    {line}{rest}", encoding="utf-8")
     enter(package / "paper" / "reproduction.py", "FIGURES", "lead_figure.lead",
           "from latebloomer.paper import lead_figure")  # fmt: skip
     append(package / "cli" / "journal_commands.py", blocks("a command")[0])
@@ -99,6 +106,16 @@ def run(house, *words, cwd=None):
 def test_the_guide_says_where_to_save_its_examples(what, file):
     assert f"`src/latebloomer/{file}`:\n\n```python\n" in section(what)
     assert len(blocks(what)[0].splitlines()) <= 50
+
+
+def test_a_policy(house):
+    command = "plan --policy best-of-late:newest=3 --learners 6 --budget 120"
+    said = run(house, "-c", blocks("a policy")[1]) + run(
+        house, "-m", "latebloomer", *command.split()
+    )
+    assert "train 2 learners to 40 pulls each" in said
+    assert said.count("the same pulls and the same arm by compiled code") == 5
+    assert "BestOfLate(newest=3)\n6 learners, a budget of 120 pulls" in said
 
 
 def test_a_learner_adapter(house):

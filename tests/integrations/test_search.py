@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from latebloomer import RaceRandomSearchCV, RaceSearchCV, race, read_verdict
 from latebloomer.errors import BudgetError, JournalMismatch, MissingExtra, SettingError
 from latebloomer.integrations.sklearn import NoneLearns, SklearnLearner
-from latebloomer.integrations.sklearn.scoring import score_range_of
+from latebloomer.integrations.sklearn.scoring import Metrics
 from latebloomer.session.events import ScoreReported
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -527,7 +527,7 @@ class Fixed(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("name", get_scorer_names())
 @pytest.mark.filterwarnings("ignore")  # metrics of predictions that are all wrong
 def test_no_score_is_outside_the_range_that_is_known_of_its_metric(name, rng):
-    low, high = score_range_of(SGDClassifier(), name)
+    low, high = Metrics(name).range_of(SGDClassifier())
     y = rng.integers(2, size=(40, 2) if "samples" in name else 40)
     for quality in (0.0, 0.5, 1.0):
         truth = np.where(rng.random(y.shape) < quality, y, 1 - y)

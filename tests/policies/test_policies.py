@@ -7,7 +7,10 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from math import sqrt
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,11 +35,14 @@ from latebloomer import (
     SuccessiveHalving,
     SuccessiveRejects,
 )
+from latebloomer.citation import cite
 from latebloomer.core.kernel import cpu_jit
-from latebloomer.errors import SettingError
-from latebloomer.policies.registry import REGISTRY, make_policy
+from latebloomer.errors import ContractError, SettingError
+from latebloomer.policies.registry import POLICIES as LISTED
+from latebloomer.policies.registry import REGISTRY, check_name, make_policy
 from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
 from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
+from latebloomer.policies.window_ratings import ByAllSamples
 from latebloomer.session.policy_contract import check_policy, played, rising_rewards
 from latebloomer.session.session import Session
 from latebloomer.theory import rising_sr_bounds as rising_sr
@@ -369,3 +375,57 @@ def test_rest_sure_drops_an_arm_that_is_beaten_all_the_way():
     session = play(RestSure(width_scale=2e-4), 1 - beta - 0.0 * n, 60)
     assert session.explain(2).state == "dropped"
     assert (session.explain(0).state, session.explain(1).state) == ("winner", "not selected")
+
+
+# --- the registry ---
+
+
+@dataclass(frozen=True)
+class NoName(ByAllSamples):
+    def levels(self, arms, budget, horizon):
+        return [(arms, budget // arms)]
+
+
+def named(called):
+    return dataclass(frozen=True)(type("Named", (NoName,), {"name": called}))
+
+
+@pytest.mark.parametrize("name", [None, "auto", "a:b", "a,b", "a b", "Loud", "", "two"])
+def test_a_name_that_is_missing_other_or_cannot_be_asked_for_is_refused(name):
+    cls = NoName if name is None else named(name)
+    with pytest.raises(ContractError, match=r'In the class: name: ClassVar\[str\] = ".*"'):
+        check_name("one" if name == "two" else str(name), cls)
+
+
+def test_the_registry_lists_each_policy_once_in_order():
+    classes = list(REGISTRY.values())
+    assert [cls.name for cls in classes] == list(LISTED) == list(REGISTRY)
+    assert len(set(classes)) == len(REGISTRY) == len(set(LISTED.values()))
+
+
+def test_every_policy_of_the_library_is_listed():
+    package = Path(sys.modules[RisingSR.__module__].__file__).parent
+    named = {
+        ".".join(file.relative_to(package).with_suffix("").parts)
+        for file in package.rglob("*.py")
+        if "    name: ClassVar" in file.read_text()
+    }
+    assert named - {"base"} == {home.rpartition(".")[0] for home in LISTED.values()}
+
+
+def test_a_policy_is_loaded_when_it_is_asked_for():
+    code = (
+        "import sys\nfrom latebloomer.policies.registry import REGISTRY, make_policy\n"
+        "assert 'r-sr' in REGISTRY and list(REGISTRY)\nmake_policy('r-sr')\n"
+        "files = ['rising_sr', 'rising_ucbe', 'foresight', 'rungs']\n"
+        "print([file for file in files if f'latebloomer.policies.{file}' in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout == "['rising_sr']\n", ran.stderr
+
+
+def test_a_policy_that_cites_nobody_can_be_cited():
+    class Alone(NoName):
+        name: ClassVar[str] = "alone"
+
+    assert Alone.cites == () and cite(Alone()).startswith("@inproceedings{Mussi24")

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -27,7 +28,7 @@ from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.cluster.connection import ALL_INTERFACES, PrivateFolder, ask_for_token
 from latebloomer.errors import JournalError, NoScoresYet
 from latebloomer.racing.journal.journal import SqliteLog
-from latebloomer.racing.learner import seed_of
+from latebloomer.racing.runners.runner_contract import Rising
 from latebloomer.session.events import ScoreReported
 
 BUDGET = 120
@@ -36,40 +37,30 @@ LEARNERS = {"late": (1.0, 20.0), "early": (0.6, 1.0), "middle": (0.8, 6.0)}
 NODES = 3  # of one CPU each, besides the head
 
 
-class Saved:
+class Saved(Rising):
     """Deterministic, with state that only a checkpoint carries; each pull is a chance to die."""
 
-    def __init__(self, name, folder, seed):
-        self.name, self.folder, self.n, self.rng = name, Path(folder), 0, random.Random(seed)
+    def __init__(self, name, folder):
+        super().__init__(*LEARNERS[name])
+        self.name, self.folder = name, Path(folder)
 
     def pull(self):
         self.reach(f"before-{self.n + 1}")
-        self.n += 1
-        best, slow = LEARNERS[self.name]
-        score = best * self.n / (self.n + slow) + self.rng.gauss(0, 0.01)
+        score = super().pull()
         self.reach(f"after-{self.n}")
         return score
 
     def save(self, folder):
-        (folder / "n.json").write_text(json.dumps(self.n))
+        (folder / "state.json").write_text("[")
         self.reach(f"saving-{self.n}")
-        (folder / "rng.json").write_text(json.dumps(self.rng.getstate()))
-
-    def load(self, folder):
-        self.n = json.loads((folder / "n.json").read_text())
-        version, state, gauss = json.loads((folder / "rng.json").read_text())
-        self.rng.setstate((version, tuple(state), gauss))
+        super().save(folder)
 
     def reach(self, moment):
         reach(self.folder, f"{self.name}-{moment}")
 
 
 def learners(folder):
-    return {name: _factory(name, str(folder)) for name in LEARNERS}
-
-
-def _factory(name, folder):
-    return lambda: Saved(name, folder, seed_of(0, name))
+    return {name: partial(Saved, name, str(folder)) for name in LEARNERS}
 
 
 # --- the moment ---

@@ -1,9 +1,9 @@
 """A race is followed by its journal while another process has it."""
 
 from contextlib import closing
-from itertools import count
 
 import pytest
+from toys import rising
 
 from latebloomer import race, read_verdict
 from latebloomer.errors import JournalError, NoScoresYet
@@ -12,13 +12,9 @@ from latebloomer.racing.following import follow
 from latebloomer.racing.journal import files
 
 
-def curve(best):
-    return lambda: (best * n / (n + 3) for n in count(1))
-
-
 @pytest.fixture
 def events(tmp_path):
-    race({"a": curve(0.7), "b": curve(0.9)}, 20, journal=tmp_path / "made.db", progress=False)
+    race({"a": rising(0.7), "b": rising(0.9)}, 20, journal=tmp_path / "made.db", progress=False)
     with closing(files.read(tmp_path / "made.db")) as opened:
         return [entry.event for entry in opened.read()]
 
@@ -78,7 +74,7 @@ def test_only_what_is_new_is_read(written_while_asleep, monkeypatch):
 
 
 def test_an_interrupted_race_is_shown_as_it_stands(tmp_path, cut):
-    learners = {"a": curve(0.7), "b": curve(0.9)}
+    learners = {"a": rising(0.7), "b": rising(0.9)}
     cut(7, lambda: race(learners, 20, journal=tmp_path / "race.db", progress=False))
     (verdict,) = follow(tmp_path / "race.db")
     assert verdict.spent == 7 and not verdict.over

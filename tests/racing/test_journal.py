@@ -7,10 +7,10 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import pytest
+from toys import Saves, rising, rows, saves
 
 from latebloomer import UCBE, JournalFile, LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch, SettingError
@@ -28,20 +28,11 @@ def created(names):
     return Created("race", SETTINGS.as_dict(), tuple(names))
 
 
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
-
-
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}
 
 
 def run(path, budget=40, **settings):
     return race(LEARNERS, budget, journal=path, progress=False, **settings)
-
-
-def rows(path, query):
-    with sqlite3.connect(path) as db:
-        return db.execute(query).fetchall()
 
 
 # --- what is in it ---
@@ -81,7 +72,7 @@ def test_what_the_guide_promises_can_be_asked_for(tmp_path):
         yield 0.5
         raise RuntimeError("boom")
 
-    path, learners = tmp_path / "race.db", LEARNERS | {"fails": fails, "saved": Kept}
+    path, learners = tmp_path / "race.db", LEARNERS | {"fails": fails, "saved": Saves}
     saving = LocalRunner(checkpoint_every=3)
     race(learners, 60, journal=path, progress=False, runner=saving, winner_share=0.3)
     assert len(VIEWS) == 8
@@ -245,23 +236,7 @@ def test_full_durability_waits_for_the_disk(tmp_path):
 # --- checkpoints ---
 
 
-class Kept:
-    def __init__(self, best=1.0):
-        self.best, self.n = best, 0
-        self.made = 0  # pulls of this object
-
-    def pull(self):
-        self.n, self.made = self.n + 1, self.made + 1
-        return self.best * self.n / (self.n + 5)
-
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n))
-
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
-
-
-KEPT = {"a": lambda: Kept(0.9), "b": lambda: Kept(0.7)}
+KEPT = {"a": saves(0.9), "b": saves(0.7)}
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -284,14 +259,6 @@ def test_one_checkpoint_per_learner_is_kept(tmp_path):
     for arm in ("0000", "0001"):
         assert len(list((Path(f"{path}.checkpoints") / arm).iterdir())) == 1
     assert len(rows(path, "SELECT * FROM checkpoints")) == 2
-
-
-def test_a_race_in_memory_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    race(KEPT, 40, journal=None, progress=False, runner=LocalRunner(checkpoint_every=3))
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_digest_knows_names_and_contents(tmp_path):

@@ -3,9 +3,9 @@
 import re
 import subprocess
 import sys
-from itertools import count
 
 import pytest
+from toys import rising
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError, JournalMismatch, SettingError
@@ -13,12 +13,7 @@ from latebloomer.racing.journal import RACES, listing
 from latebloomer.racing.journal.listing import ADJECTIVES, NOUNS, begin, newest_journal
 from latebloomer.session.events import Created
 
-
-def curve(best):
-    return lambda: (best * n / (n + 3) for n in count(1))
-
-
-LEARNERS = {"a": curve(0.7), "b": curve(0.9)}
+LEARNERS = {"a": rising(0.7), "b": rising(0.9)}
 
 
 def run(journal=RACES, budget=20, **settings):
@@ -167,7 +162,7 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
             "budget was 20, is 40; .*trainings was None, is 2; full_steps was None, is {'a': 20",
         ),
         ({"seed": 1, "maximize": False}, "race: seed was 0, is 1; maximize was True, is False."),
-        ({"score_range": (0, 1)}, r"score_range was None, is \(0.0, 1.0\)"),
+        ({"score_range": (0, 1)}, r"score_range was None, is \[0.0, 1.0\]"),
     ],
 )
 def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):

@@ -7,29 +7,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from toys import saves
 
 from latebloomer import LocalRunner, race, resume
 from latebloomer.errors import JournalError
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import clean, list_races
 
-
-class Counter:
-    def __init__(self, step):
-        self.step, self.n = step, 0
-
-    def pull(self):
-        self.n += 1
-        return self.step * self.n / (self.n + 3)
-
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n).zfill(1000))
-
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
-
-
-LEARNERS = {"a": lambda: Counter(1.0), "b": lambda: Counter(2.0), "c": lambda: Counter(0.5)}
+LEARNERS = {"a": saves(1.0), "b": saves(2.0), "c": saves(0.5)}
 
 
 def run(path, budget=30, **settings):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzz import fuzz_journals
+from toys import Saves, rising, saves
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import JournalError
@@ -19,33 +20,16 @@ from latebloomer.racing.runners import learner_host, local
 from latebloomer.session.events import Saved, ScoreReported
 
 
-def rising(best, at=None, do=None):
-    def scores():
-        for n in count(1):
-            if n == at:
-                do()
-            yield best * n / (n + 5)
-
-    return scores
+def doing(at, do):
+    for n, score in enumerate(rising(0.9)(), 1):
+        if n == at:
+            do()
+        yield score
 
 
 def learners(at=None, do=None):
-    return {"a": rising(0.9, at, do), "b": rising(0.7), "c": rising(0.5), "d": rising(0.4)}
-
-
-class Saves:
-    def __init__(self, best):
-        self.best, self.n = best, 0
-
-    def pull(self):
-        self.n += 1
-        return self.best * self.n / (self.n + 5)
-
-    def save(self, folder):
-        (folder / "n").write_text(str(self.n))
-
-    def load(self, folder):
-        self.n = int((folder / "n").read_text())
+    first = rising(0.9) if at is None else lambda: doing(at, do)
+    return {"a": first, "b": rising(0.7), "c": rising(0.5), "d": rising(0.4)}
 
 
 # --- deleted or replaced while a race runs ---
@@ -83,11 +67,11 @@ def test_checkpoints_move_along(tmp_path):
                 path.unlink()
             return super().pull()
 
-    given = {"a": lambda: Loses(0.9), "b": lambda: Saves(0.7), "c": lambda: Saves(0.5)}
+    given = {"a": lambda: Loses(0.9), "b": saves(0.7), "c": saves(0.5)}
     verdict = race(given, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=5))
     folder = Path(f"{verdict.journal}.checkpoints")
     assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
-    later = {name: (lambda name=name: Saves(0.5)) for name in given}
+    later = dict.fromkeys(given, saves(0.5))
     assert resume(verdict.journal, later, progress=False).learner.n == verdict.trained.pulls
 
 
@@ -166,11 +150,14 @@ def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
 # --- beside it ---
 
 
-@pytest.mark.parametrize("junk", [b"", b"junk", b"x" * 5000])
-def test_a_stale_or_junk_lock_is_no_lock(tmp_path, junk):
+def test_a_stale_lock_is_no_lock(tmp_path):
     path = tmp_path / "race.db"
-    Path(f"{path}.lock").write_bytes(junk)
+    Path(f"{path}.lock").touch()
     assert race(learners(), 40, journal=path, progress=False).spent == 40
+    other = tmp_path / "other.db"
+    Path(f"{other}.lock").write_text("of another program")
+    with pytest.raises(JournalError, match=r"cannot be written \(file is not a database"):
+        race(learners(), 40, journal=other, progress=False)
 
 
 def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
@@ -188,7 +175,7 @@ def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypat
 
 def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):
     path = tmp_path / "race.db"
-    given = {"a": lambda: Saves(0.9), "b": lambda: Saves(0.7)}
+    given = {"a": saves(0.9), "b": saves(0.7)}
     saving = LocalRunner(checkpoint_every=4)
     cut(30, lambda: race(given, 60, journal=path, progress=False, runner=saving))
     draft = Path(f"{path}.checkpoints") / "0001" / "9.1234abcd.draft"

@@ -2,11 +2,11 @@
 
 import io
 import sys
-from itertools import count
 
 import numpy as np
 import pytest
 from rich.console import Console
+from toys import rising
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import RewardError
@@ -16,11 +16,6 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.session.events import Created
 from latebloomer.session.session import Session
-
-
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
-
 
 GOOD = {"a": rising(0.9), "b": rising(0.7)}
 

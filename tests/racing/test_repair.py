@@ -4,9 +4,9 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
-from itertools import count
 
 import pytest
+from toys import rising
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import JournalError
@@ -14,10 +14,6 @@ from latebloomer.racing.journal import files
 from latebloomer.racing.race_state import RaceState
 
 PAGE = 4096  # four of the journal's
-
-
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
 
 
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}

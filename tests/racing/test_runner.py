@@ -1,10 +1,10 @@
 """What a runner that works in parallel relies on."""
 
 import random
-import sqlite3
 from itertools import count
 
 import pytest
+from toys import rows
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import ContractError
@@ -51,11 +51,6 @@ FOUR = {"a": curve(30, 1.0), "b": curve(5, 0.8), "c": curve(1, 0.7), "d": curve(
 TROUBLED = FOUR | {"fails": curve(3, 0.5, fail=9), "ends": curve(3, 0.55, end=8)}
 
 
-def scores(path):
-    with sqlite3.connect(path) as db:
-        return db.execute("SELECT arm, n, score FROM pulls ORDER BY arm, n").fetchall()
-
-
 @pytest.mark.parametrize("policy", ["r-sr", "sh", "sr", "rr", "rest-sure"])
 def test_phases_in_any_order_give_the_same_verdict_and_rewards(tmp_path, policy):
     paths = [tmp_path / f"{k}.db" for k in range(3)]
@@ -65,7 +60,7 @@ def test_phases_in_any_order_give_the_same_verdict_and_rewards(tmp_path, policy)
         for path, runner in zip(paths, runners, strict=True)
     ]
     assert verdicts[0].summary() == verdicts[1].summary() == verdicts[2].summary()
-    assert scores(paths[0]) == scores(paths[1]) == scores(paths[2])
+    assert rows(paths[0]) == rows(paths[1]) == rows(paths[2])
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "sh"])

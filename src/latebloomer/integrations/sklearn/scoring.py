@@ -59,9 +59,18 @@ class Metrics(NamedTuple):
         return found
 
     def range_of(self, estimator: Any) -> Range | None:
-        """Return the range of the leading metric, if it is known."""
-        several = isinstance(self.scoring, dict)
-        return score_range_of(estimator, self.scoring[self.leading] if several else self.scoring)
+        """Return the lowest and highest possible score (None: an open end); None if not known.
+
+        >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
+        >>> Metrics(None).range_of(SGDClassifier()), Metrics("r2").range_of(SGDRegressor())
+        ((0, 1), (None, 1))
+        """
+        one = self.scoring[self.leading] if isinstance(self.scoring, dict) else self.scoring
+        if one is None:
+            one = OWN.get(getattr(type(last_step(estimator)), "score", None))
+        if not isinstance(one, str):
+            return None
+        return next((found for names, found in RANGES.items() if one.startswith(names)), None)
 
 
 def metrics_of(search: Any) -> Metrics:
@@ -122,20 +131,6 @@ RANGES: dict[tuple[str, ...], Range] = {
     ("adjusted_rand",): (-0.5, 1),
 }  # fmt: skip
 OWN: dict[Any, str] = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}
-
-
-def score_range_of(estimator: Any, scoring: Any) -> Range | None:
-    """Return the lowest and highest possible score (None: an open end); None if not known.
-
-    >>> from sklearn.linear_model import SGDClassifier, SGDRegressor
-    >>> score_range_of(SGDClassifier(), None), score_range_of(SGDRegressor(), "r2")
-    ((0, 1), (None, 1))
-    """
-    if scoring is None:
-        scoring = OWN.get(getattr(type(last_step(estimator)), "score", None))
-    if not isinstance(scoring, str):
-        return None
-    return next((found for names, found in RANGES.items() if scoring.startswith(names)), None)
 
 
 class Notes:

@@ -14,7 +14,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from math import inf
+from math import inf, nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -205,11 +205,9 @@ class BatchModel(FoldModel):
         return np.concatenate(list(self._orders.values()))[start : start + self._size]
 
     def _converged(self) -> bool:
-        if (
-            self._tol is None
-            or (loss := training_loss(self._model, self._X, self._fold.y)) is None
-        ):
+        if self._tol is None:
             return False
+        loss = training_loss(self._model, self._X, self._fold.y)
         self.idle = self.idle + 1 if loss > self.best - self._tol else 0
         self.best = min(self.best, loss)
         return self.idle >= self._patience
@@ -234,9 +232,8 @@ class WarmStartModel(FoldModel):
             self._fit()
         self.steps += steps
         # The trees or iterations that came of this call: fewer if it has converged.
-        names = ("n_estimators_", "n_iter_") if self._counts else ("n_iter_",)
-        made = (getattr(self._model, name) for name in names if hasattr(self._model, name))
-        self.finished = bool(np.max(next(made, inf)) < amount)
+        made = getattr(self._model, "n_estimators_", getattr(self._model, "n_iter_", inf))
+        self.finished = bool(np.max(made) < amount)
 
 
 class OneStepModel(FoldModel):
@@ -466,8 +463,8 @@ REGRESSORS: dict[str, Callable[[Any, float], Any]] = {
 }
 
 
-def training_loss(model: Any, X: Any, y: Any) -> float | None:
-    """Return the loss that an estimator trains on, without its penalty; None if not known."""
+def training_loss(model: Any, X: Any, y: Any) -> float:
+    """Return the loss that an estimator trains on, without its penalty; nan if not known."""
     own = getattr(model, "loss_", None)  # of nets: the mean over the latest epoch
     if own is not None:
         return float(own)
@@ -481,7 +478,7 @@ def training_loss(model: Any, X: Any, y: Any) -> float | None:
     if name in REGRESSORS and np.ndim(y) == 1:
         residuals = np.abs(np.asarray(y) - model.predict(X))
         return float(REGRESSORS[name](residuals, getattr(model, "epsilon", 0.0)).mean())
-    return None
+    return nan
 
 
 # --- estimators and pipelines ---

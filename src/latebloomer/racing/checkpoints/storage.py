@@ -12,13 +12,12 @@ import os
 import re
 import shutil
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from latebloomer.errors import SettingError, extra
 
@@ -47,36 +46,8 @@ class Stored(NamedTuple):
     seconds: float
 
 
-class Storage(ABC):
-    """Keeps folders under names such as `0003/57`."""
-
-    @abstractmethod
-    def under(self, name: str) -> Storage:
-        """Return the part of the storage that belongs to one race."""
-
-    @abstractmethod
-    def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
-        """Let `fill` write into an empty folder and keep that: complete, or not at all."""
-
-    @abstractmethod
-    def fetched(self, place: str, digest: str) -> Any:
-        """Return a context in which the folder is here; None if it is not what was kept."""
-
-    @abstractmethod
-    def has(self, place: str) -> bool:
-        """Return whether there is something at a place; its digest is not checked."""
-
-    @abstractmethod
-    def drop(self, place: str) -> None:
-        """Remove a folder."""
-
-    @abstractmethod
-    def drop_all_but(self, place: str) -> None:
-        """Remove everything next to `place`, in the same parent folder."""
-
-
 @dataclass(frozen=True)
-class Folder(Storage):
+class Folder:
     """A folder of this machine, or one that all machines share."""
 
     root: str
@@ -86,9 +57,11 @@ class Folder(Storage):
         return self.root
 
     def under(self, name: str) -> Folder:
+        """Return the part of the storage that belongs to one race."""
         return Folder(f"{self.root}/{name}", self.full)
 
     def keep(self, place: str, fill: Callable[[Path], object]) -> Stored:
+        """Let `fill` write into an empty folder and keep that: complete, or not at all."""
         final = Path(self.root, place)
         draft = final.with_name(f"{final.name}.{os.urandom(4).hex()}{DRAFT}")
         draft.mkdir(parents=True)
@@ -107,16 +80,20 @@ class Folder(Storage):
 
     @contextmanager
     def fetched(self, place: str, digest: str) -> Iterator[Path | None]:
+        """Return a context in which the folder is here; None if it is not what was kept."""
         folder = Path(self.root, place)
         yield folder if folder.is_dir() and digest_of(folder)[0] == digest else None
 
     def has(self, place: str) -> bool:
+        """Return whether there is something at a place; its digest is not checked."""
         return Path(self.root, place).is_dir()
 
     def drop(self, place: str) -> None:
+        """Remove a folder."""
         shutil.rmtree(Path(self.root, place), ignore_errors=True)
 
     def drop_all_but(self, place: str) -> None:
+        """Remove everything next to `place`, in the same parent folder."""
         kept = Path(self.root, place)
         for folder in kept.parent.iterdir():
             if folder.name != kept.name:
@@ -129,8 +106,8 @@ class Folder(Storage):
 
 
 @dataclass(frozen=True)
-class Remote(Storage):
-    """An address for pyarrow or fsspec, such as s3://bucket/races.
+class Remote:
+    """An address for pyarrow or fsspec, such as s3://bucket/races; it can what `Folder` can.
 
     Such places cannot rename a folder in one step. A folder counts when it is in the journal,
     which is after its last file was written, and its digest is checked when it is loaded.
@@ -191,6 +168,9 @@ class Remote(Storage):
         return fs, files, path.rstrip("/")
 
 
+Storage: TypeAlias = Folder | Remote  # keeps folders under names such as `0003/57`
+
+
 def storage_at(address: str | os.PathLike[str]) -> Storage:
     """Return the storage of a folder, or of an address with `://`.
 
@@ -230,10 +210,9 @@ def digest_of(folder: Path) -> tuple[str, int]:
 
 def _sync(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
-        if path.is_dir() and os.name == "nt":
-            continue  # Windows has no such call for folders
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        if path.is_file() or os.name != "nt":  # Windows has no such call for folders
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

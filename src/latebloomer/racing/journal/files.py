@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from time import time
 from typing import Any, NamedTuple
@@ -217,7 +218,7 @@ def need_journal(file: Path) -> None:
             "Copy both files again, together."
         )
     if not head:
-        raise Blank(f"{near(file)} is empty: no race has started in it. Start with race(...).")
+        return  # nor has it a table
     if not head.startswith(b"SQLite format 3\0") or head[68:] != APPLICATION.to_bytes(4, "big"):
         raise Foreign(f"{near(file)} is not a journal: another program wrote it.")
     version = int.from_bytes(head[60:64], "big")
@@ -249,21 +250,21 @@ def is_held(file: Path) -> bool:
 def intact_entries(file: Path) -> tuple[list[Entry], str]:
     """Return the entries before the first damage, and what it is; empty if there is none."""
     entries: list[Entry] = []
-    cause = ""
+    causes: list[str] = []
     for damaged in (False, True):
         try:
             with closing(_open(file, damaged)) as journal:
                 for entry in journal.read():
                     entries.append(entry)
-            return entries, cause or ("" if entries else "its first event is missing")
+            causes += [] if entries else ["its first event is missing"]
         except (JournalError, *DAMAGE) as error:
             reason = error.__cause__ if isinstance(error, JournalError) else error
             if not isinstance(reason, DAMAGE):
                 raise  # not a journal, or none that can be read
-            cause = cause or one_line(str(reason))
-            if entries:
-                break
-    return entries, cause
+            causes.append(one_line(str(reason)))
+        if entries or not causes:
+            break
+    return entries, causes[0] if causes else ""
 
 
 def pulls_in(entries: list[Entry]) -> int:
@@ -338,27 +339,21 @@ def take_lock(file: Path) -> sqlite3.Connection:
     SQLite's own locks work on every system and end with the process. On the journal itself such a
     lock would keep `latebloomer show` from reading it during the race.
     """
-    for again in (True, False):
-        lock = None
-        try:
-            lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOCK_SECONDS)
-            lock.execute("BEGIN EXCLUSIVE")
-            return lock
-        except sqlite3.DatabaseError as error:
-            if lock is not None:
-                lock.close()
-            if "locked" in str(error):
-                holder = "another process"
-                with suppress(JournalError):
-                    holder = glance(file).process or holder
-                raise JournalInUse(
-                    f"Journal {near(file)} is in use by {holder}. Wait for it, stop it, or give "
-                    "this race another file with journal=."
-                ) from None
-            if isinstance(error, sqlite3.OperationalError) or not again:
-                raise _cannot_write(file, error) from error
-            Path(f"{file}.lock").unlink()  # junk: no process can hold a lock on it
-    raise JournalError(f"Journal {file} cannot be locked.")
+    try:
+        lock = sqlite3.connect(f"{file}.lock", isolation_level=None, timeout=LOCK_SECONDS)
+        lock.execute("BEGIN EXCLUSIVE")
+        return lock
+    except sqlite3.DatabaseError as error:
+        if "locked" not in str(error):
+            raise _cannot_write(file, error) from error
+    lock.close()
+    holder = "another process"
+    with suppress(JournalError):
+        holder = glance(file).process or holder
+    raise JournalInUse(
+        f"Journal {near(file)} is in use by {holder}. Wait for it, stop it, or give this race "
+        "another file with journal=."
+    )
 
 
 class Repaired(NamedTuple):
@@ -404,13 +399,17 @@ def _copy(entries: list[Entry], file: Path) -> None:
 
 def rescue(lost: EventLog, events: Iterable[Event]) -> SqliteLog:
     """Make a new journal, with all that is known, next to one that was deleted or replaced."""
-    old, now = lost.path, time()
-    if old is None:
+    if lost.path is None:
         raise JournalError("A journal in memory cannot be lost.")
+    now, old = time(), lost.path
     entries = [Entry(number, now, 0.0, event) for number, event in enumerate(events, 1)]
-    for count in range(1, 1000):
-        path = old.with_name(f"{old.stem}.rescued{'' if count == 1 else f'-{count}'}{old.suffix}")
-        if not os.path.lexists(path):
-            with locked(path) as lock:
-                return write_new(path, entries, lost.durability, lock)
-    raise JournalError(f"Journal {near(old)} is gone, and no name next to it is free.")
+    names = numbered(old.with_name(f"{old.stem}.rescued{old.suffix}"))
+    path = next(name for name in names if not os.path.lexists(name))
+    with locked(path) as lock:
+        return write_new(path, entries, lost.durability, lock)
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """Return the name itself, then race-2.db, race-3.db, ..."""
+    yield path
+    yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))

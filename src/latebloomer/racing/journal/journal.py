@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
@@ -24,7 +23,7 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 from time import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 from latebloomer._util.text import one_line
@@ -161,30 +160,11 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
-class EventLog(ABC):
-    """Appends events and reads them back; it knows nothing else of races."""
+class MemoryLog:
+    """Events that are lost with the process; it can what `SqliteLog` can."""
 
-    path: Path | None = None
+    path = None
     durability = "normal"
-
-    @abstractmethod
-    def append(self, *events: Event, elapsed: float = 0.0) -> None:
-        """Enter events, all or none. When this returns they count, whatever happens next."""
-
-    @abstractmethod
-    def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return the entries beyond number `after`, in order."""
-
-    def is_in_place(self) -> bool:
-        """Return whether what was written can still be found where it was put."""
-        return True
-
-    def close(self) -> None:  # noqa: B027
-        """Release the file and the lock."""
-
-
-class MemoryLog(EventLog):
-    """Events that are lost with the process."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, float, Event]] = []  # each without its number
@@ -198,8 +178,14 @@ class MemoryLog(EventLog):
         entries = enumerate(self._entries[after:], start=after + 1)
         return (Entry(number, *entry) for number, entry in entries)
 
+    def is_in_place(self) -> bool:
+        return True
 
-class SqliteLog(EventLog):
+    def close(self) -> None:
+        pass
+
+
+class SqliteLog:
     """Events in an SQLite file, the journal; `files` opens one."""
 
     def __init__(
@@ -222,6 +208,7 @@ class SqliteLog(EventLog):
     # --- writing ---
 
     def append(self, *events: Event, elapsed: float = 0.0) -> None:
+        """Enter events, all or none. When this returns they count, whatever happens next."""
         now = time()
         try:
             if len(events) == 1 and type(events[0]) is ScoreReported:
@@ -262,7 +249,10 @@ class SqliteLog(EventLog):
     # --- reading ---
 
     def read(self, after: int = 0) -> Iterator[Entry]:
-        """Return a snapshot, because it is one statement, also while another process writes."""
+        """Return the entries beyond number `after`, in order.
+
+        It is a snapshot, because it is one statement, also while another process writes.
+        """
         number, pulls = after, 0
         try:
             # Before the events: a race that continues meanwhile has more of them, never fewer.
@@ -291,6 +281,7 @@ class SqliteLog(EventLog):
         return (found.st_dev, found.st_ino) == self._inode and found.st_size >= PAGE
 
     def close(self) -> None:
+        """Release the file and the lock."""
         if self._lock is not None:
             with suppress(sqlite3.Error):  # another reader keeps SQLite from doing it later
                 self._db.execute("PRAGMA busy_timeout = 0")
@@ -298,6 +289,9 @@ class SqliteLog(EventLog):
         self._db.close()
         if self._lock is not None:
             self._lock.close()
+
+
+EventLog: TypeAlias = MemoryLog | SqliteLog
 
 
 def damage_error(path: Path, last: int, pulls: int, cause: str) -> JournalError:

@@ -13,11 +13,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +199,7 @@ def begin(journal: Place | None, created: Created, if_exists: str = ERROR) -> Ev
     if journal is None or not (names_folder(journal) or if_exists == NEW):
         return files.create(journal, created)
     made = journal if isinstance(journal, JournalFile) else JournalFile(journal)
-    for path in _new_names(journal) if names_folder(journal) else _numbered(Path(journal)):
+    for path in _new_names(journal) if names_folder(journal) else files.numbered(Path(journal)):
         if not os.path.lexists(path):
             with suppress(JournalInUse, JournalMismatch):  # another process made it just now
                 return files.create(replace(made, path=path), created, fresh=True)
@@ -217,12 +216,6 @@ def _new_names(journal: Place) -> Iterator[Path]:
     for _ in range(1000):
         words = secrets.choice(ADJECTIVES), secrets.choice(NOUNS)
         yield folder / f"{datetime.now():%Y-%m-%d-%H%M}-{'-'.join(words)}.db"
-
-
-def _numbered(path: Path) -> Iterable[Path]:
-    """Return the name itself, then race-2.db, race-3.db, ..."""
-    yield path
-    yield from (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(2))
 
 
 # --- those that are there ---

@@ -210,15 +210,13 @@ def check_memory_limit(
     if session.decides_every_pull or policy.decides_after_sweeps():
         after = "pull" if session.decides_every_pull else "sweep"
         raise SettingError(
-            f"{given} cannot be used with {policy!r}, which decides after every {after}: learners "
-            "would be saved and loaded each time. Choose a policy with phases (auto, r-sr, sh), "
-            f"{WITHOUT}."
+            f"{given} needs a policy with phases (auto, r-sr, sh), but {policy!r} decides after "
+            f"every {after}: choose another policy, {WITHOUT}."
         )
     if settings.seconds is not None:
         raise SettingError(
-            f"{given} cannot be combined with seconds={settings.seconds:g}: a time-based race is "
-            "re-planned when all learners have equal pulls, and with max_in_memory= that happens "
-            f"only between phases. Use budget=..., {WITHOUT}."
+            f"{given} cannot be combined with seconds={settings.seconds:g}, which needs new plans "
+            f"within a phase. Use budget=..., {WITHOUT}."
         )
     for entry in entries:
         if not entry.rebuilds:

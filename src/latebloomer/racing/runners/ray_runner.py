@@ -13,12 +13,12 @@ from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError, need_whole, require
 from latebloomer.racing.checkpoints.storage import storage_at, without_password
-from latebloomer.racing.runners import contract, ray_actors, ray_slots
+from latebloomer.racing.runners import contract, ray_actors
 from latebloomer.racing.runners.contract import HandedOver, Orders, Report, Runner, RunnerContext
 from latebloomer.racing.runners.learner_host import BARE, Batch, hand_over, pack, unpack
 from latebloomer.racing.runners.limited_host import took_longer
 from latebloomer.racing.runners.ray_actors import ActorPool, Worker
-from latebloomer.racing.runners.ray_slots import PATIENCE, Slots, needed
+from latebloomer.racing.runners.ray_slots import PATIENCE, Slots, check_nodes, needed
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
 
@@ -134,10 +134,9 @@ class RayRunner(Runner):
         self._packed = pack(context.entries)
         self._cluster.need_same_version()
         sent = self._ray.put(self._packed)  # once for each machine
-        ray_slots.need_learners(self._cluster, sent)
         if self._storage is not None:
             context.states.move_to(self._storage)
-        ray_slots.need_shared(self._cluster, context.states.storage)
+        check_nodes(self._cluster, sent, context.states.storage)
         self._slots = Slots(self._cluster, wanted)
         self._closing.callback(self._slots.close)
         self._pool = ActorPool(self._ray, self._slots, context, sent, self)

@@ -22,13 +22,14 @@ from typing import Any, NamedTuple
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, LearnerError, SettingError, need_number, require
 from latebloomer.racing.checkpoints.storage import Storage
-from latebloomer.racing.runners.learner_host import unpack
+from latebloomer.racing.runners.learner_host import PackedLearners, unpack
 
 KNOWN = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
 FINEST = 1e-4  # of a resource: Ray counts no smaller shares
 PROMPT = 5.0  # seconds in which free resources are reserved
 AGAIN = 5.0  # seconds between two checks of slots that have no machine
 PATIENCE = 120.0  # seconds to wait for resources that others use
+SHARED = "give RayRunner(storage=...) a folder that all machines share, or s3://bucket/folder"
 
 
 def needed(resources: Any, name: str = "resources") -> dict[str, float]:
@@ -247,58 +248,52 @@ def _take(free: list[dict[str, float]], kind: Kind) -> bool:
 # --- before the first pull ---
 
 
-def need_learners(cluster: Cluster, packed: Any) -> None:
-    """Raise unless every node has the modules of the learners."""
-    for node, answer in cluster.ask_nodes(unpack, packed).items():
-        if isinstance(answer, cluster.ray.exceptions.RayError):
-            raise ClusterError(
-                f"node {node[:8]} of the Ray cluster cannot fetch the learners from this program "
-                f"({type(answer).__name__}): open the network between them; or, if the cluster "
-                "was started without tokens and there is one here, set RAY_AUTH_MODE=disabled"
-            ) from answer
-        if isinstance(answer, Exception):
-            raise LearnerError(
-                f"the learners cannot be built on node {node[:8]} of the Ray cluster "
-                f"({type(answer).__name__}: {answer}): install what they import on every node, or "
-                "put it into a folder that all nodes share"
-            ) from answer
-
-
-def need_shared(cluster: Cluster, storage: Storage) -> None:
-    """Raise unless every node can write to the storage and sees what others wrote there."""
+def check_nodes(cluster: Cluster, packed: Any, storage: Storage) -> None:
+    """Raise unless every node has the learners' modules, and all write to the same storage."""
     mark = f"mark-{uuid.uuid4().hex[:8]}"
     where = f"the storage of checkpoints, {storage},"
     try:
         storage.keep(f"{mark}/here", _leave_mark)
     except Exception as error:
         raise ClusterError(
-            f"{where} cannot be written from here ({type(error).__name__}: {error}): give a "
-            "folder that every node can write, or an address such as s3://bucket/folder"
+            f"{where} cannot be written from here ({type(error).__name__}: {error}): {SHARED}"
         ) from error
-    answers = cluster.ask_nodes(_mark, storage, mark)
+    answers = cluster.ask_nodes(_check_node, packed, storage, mark)
     seen = {node: storage.has(f"{mark}/{node}") for node in answers}
     storage.drop(mark)
     for node, answer in answers.items():
-        wrong = ""
+        who = f"node {node[:8]} of the Ray cluster"
         if isinstance(answer, Exception):
-            wrong = f"cannot write to {where} ({type(answer).__name__}: {answer})"
-        elif not (answer and seen[node]):
-            wrong = f"writes to {where}, but that is another folder than here"
-        if wrong:
             raise ClusterError(
-                f"node {node[:8]} of the Ray cluster {wrong}: checkpoints must be where every "
-                "node can read and write them: give RayRunner(storage=...) a folder that all "
-                "machines share, or an address such as s3://bucket/folder"
+                f"{who} cannot fetch the learners from this program ({type(answer).__name__}): "
+                "open the network between them; or, if the cluster was started without tokens "
+                "and there is one here, set RAY_AUTH_MODE=disabled"
+            ) from answer
+        of_learners, wrong = answer
+        if of_learners:
+            raise LearnerError(
+                f"the learners cannot be built on {who} ({wrong}): install what they import on "
+                "every node, or put it into a folder that all nodes share"
             )
+        if wrong or not seen[node]:
+            wrong = wrong or "that is another folder than here"
+            raise ClusterError(f"{who} does not share {where} ({wrong}): {SHARED}")
+
+
+def _check_node(packed: PackedLearners, storage: Storage, mark: str) -> tuple[bool, str]:
+    """Return, on a node, what is wrong there, and whether with the learners or the storage."""
+    import ray
+
+    try:
+        unpack(packed)
+    except Exception as error:
+        return True, f"{type(error).__name__}: {error}"
+    try:
+        storage.keep(f"{mark}/{ray.get_runtime_context().get_node_id()}", _leave_mark)
+        return False, "" if storage.has(f"{mark}/here") else "that is another folder than here"
+    except Exception as error:
+        return False, f"{type(error).__name__}: {error}"
 
 
 def _leave_mark(folder: Path) -> None:
     (folder / "mark").touch()
-
-
-def _mark(storage: Storage, mark: str) -> bool:
-    """Leave a mark of this node; return whether the driver's mark is seen."""
-    import ray
-
-    storage.keep(f"{mark}/{ray.get_runtime_context().get_node_id()}", _leave_mark)
-    return storage.has(f"{mark}/here")
