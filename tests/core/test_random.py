@@ -177,14 +177,6 @@ def test_draws_are_gaussian_to_the_tails(seed: int, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_draws_across_arms_and_runs_are_gaussian(seed: int) -> None:
-    # two pulls of 2^12 arms in 2^11 runs: the words of the counter that pulls leave alone
-    run, arm = (part.ravel() for part in np.indices((2**11, 2**12)))
-    first = table(2, seed, run, arm)
-    assert not rejected(gaussian_alarms(first.ravel()))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("sigmas", [4.0, 5.0, 6.0])
 def test_the_tail_sampler_follows_the_tail(seed: int, sigmas: float) -> None:
     tail = compiled["normal_tail"]
@@ -217,16 +209,6 @@ def test_layers_have_equal_areas_and_close_at_the_top() -> None:
     assert x[1:-1] * np.diff(f[1:]) == pytest.approx(area, rel=2e-12)
     assert np.exp(-(x**2) / 2) == pytest.approx(f, rel=1e-14)
     assert np.all(np.diff(x) < 0) and x[-1] == 0 and f[-1] == 1
-
-
-def test_few_draws_need_a_second_try(seed: int) -> None:
-    # P(first try decides) = mean over layers of edge[i+1]/edge[i]
-    chance = 1 - np.mean(random.EDGE[1:] / random.EDGE[:-1])
-    assert chance == pytest.approx(0.0149, abs=1e-4)
-    high, low = np.array([compiled["half"](seed, 0, 0, i, 0) for i in range(100_000)]).T
-    x = ((high << 21 | low >> 11) - 2**52 + 0.5) * (random.EDGE / 2**52)[low & 255]
-    again = int(np.sum(np.abs(x) >= random.EDGE[(low & 255) + 1]))
-    assert two_sided(again, len(x), chance) > FALSE_ALARMS
 
 
 def test_layer_sign_and_magnitude_are_independent_bits(seed: int) -> None:

@@ -100,14 +100,6 @@ def test_paired_shares_worked_by_hand():
     assert paired_share(2, 12, 100) == pytest.approx((-0.1, -found.high, -found.low))
 
 
-@given(st.integers(1, 2000), st.data())
-def test_paired_intervals_hold_their_value(of, data):
-    b = data.draw(st.integers(0, of))
-    c = data.draw(st.integers(0, of - b))
-    found = paired_share(b, c, of)
-    assert -1 <= found.low <= found.value <= found.high <= 1
-
-
 # --- coverage: of 20,000 intervals at a claim of 95 % ---
 
 
@@ -121,14 +113,11 @@ def least_covered(claim, tries):
 
 
 @pytest.mark.parametrize(("p", "claim"), [(0.2, 0.945), (0.02, 0.93), (0.002, 0.93)])
-def test_error_intervals_cover(rng, p, claim):
+def test_error_intervals_cover(p, claim):
     # claims are the exact coverages at n = 1000, rounded down: Wilson's are near 95 %, not above
-    n, tries = 1000, 20_000
-    counts = np.arange(n + 1)
-    inside = np.array([covers(share(int(k), n), p) for k in counts])
-    assert stats.binom.pmf(counts, n, p) @ inside >= claim
-    drawn = rng.binomial(n, p, tries)
-    assert inside[drawn].sum() >= least_covered(claim, tries)
+    counts = np.arange(1001)
+    inside = np.array([covers(share(int(k), 1000), p) for k in counts])
+    assert stats.binom.pmf(counts, 1000, p) @ inside >= claim
 
 
 @pytest.mark.parametrize(("b", "c"), [(0.1, 0.05), (0.01, 0.01), (0.003, 0.0)])
@@ -136,6 +125,7 @@ def test_paired_intervals_cover(rng, b, c):
     n, tries = 1000, 20_000
     counts = rng.multinomial(n, [b, c, 1 - b - c], tries)
     found = [paired_share(int(x), int(y), n) for x, y, _ in counts]
+    assert all(-1 <= one.low <= one.value <= one.high <= 1 for one in found)
     inside = sum(covers(interval, b - c) for interval in found)
     assert inside >= least_covered(0.94, tries)
 

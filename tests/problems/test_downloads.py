@@ -6,7 +6,6 @@ import io
 import os
 import tarfile
 import threading
-from itertools import product
 from urllib.parse import unquote
 
 import numpy as np
@@ -91,12 +90,6 @@ def test_a_missing_or_broken_file_is_named(served, tmp_path, content):
         recorded.download_imdb(tmp_path, source=address)
 
 
-def test_an_unknown_data_set_is_one_line(tmp_path):
-    ran = CliRunner().invoke(app, ["download", "imbd", str(tmp_path)])
-    assert ran.exit_code == 2
-    assert "did you mean 'imdb'" in ran.stderr
-
-
 def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     def refuse(folder):
         raise CurveError("no")
@@ -105,6 +98,8 @@ def test_the_size_of_a_download_is_said_before_it_begins(tmp_path, monkeypatch):
     ran = CliRunner().invoke(app, ["download", "lcdb", str(tmp_path)])
     assert ran.exit_code == 2
     assert ran.stderr == "fetching lcdb==0.1.0 from PyPI, 68 MB\nCurveError: no\n"
+    ran = CliRunner().invoke(app, ["download", "imbd", str(tmp_path)])
+    assert ran.exit_code == 2 and "did you mean 'imdb'" in ran.stderr
 
 
 # --- LCDB ---
@@ -178,31 +173,3 @@ def test_pip_without_a_connection_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(CurveError, match=r"pip could not fetch lcdb==0\.1\.0 .*: check") as error:
         fetch_with_pip(tmp_path)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.skipif(
-    not os.path.isfile(os.path.join(os.environ.get(DATA, ""), LCDB_FILE)),
-    reason=f"{DATA} holds no {LCDB_FILE}",
-)
-def test_the_set_of_the_bench_is_made_again_from_its_own_runs():
-    """The whole package gives the same 724 arrays; here three data sets stand for it."""
-    with np.load(os.path.join(os.environ[DATA], LCDB_FILE)) as archive:
-        stored = {key: archive[key] for key in archive if key.split("|")[0] in ("3", "12", "1069")}
-    made = made_smaller(as_lcdb(stored))
-    assert list(made) == list(stored)
-    for key, values in stored.items():
-        assert made[key].dtype == values.dtype and np.array_equal(made[key], values), key
-
-
-def as_lcdb(stored):
-    yield ",".join(COLUMNS)
-    for data_set in (key.split("|")[0] for key in stored if key.endswith("|rows")):
-        rows, learners, accuracy, seconds = (
-            stored[f"{data_set}|{what}"].tolist()
-            for what in ("rows", "learners", "accuracy", "seconds")
-        )
-        for (i, learner), run, (k, size) in product(
-            enumerate(learners), range(10), enumerate(rows)
-        ):
-            score = accuracy[i][run][k] / 10_000
-            yield f"{data_set},{learner},0,{run},{size},{score!r},{seconds[i][k]!r}"

@@ -164,17 +164,20 @@ def test_nothing_is_built_to_ask_for_a_full_training():
         def full_steps(self):
             return 100
 
-    with pytest.raises(SettingError, match="full training is unknown for model"):
+    with pytest.raises(SettingError, match="full training is unknown for 'model'"):
         shares_of({"model": Model, "other": Model}, {"other": 10})
 
 
 BAD = [
-    ({"trainings": 3, "full_steps": {"a": 10}}, "full training is unknown for b"),
-    ({"trainings": 3}, r"full training is unknown for a, b.*full_steps=\{'a': 200\}"),
+    ({"trainings": 3, "full_steps": {"a": 10}}, "full training is unknown for 'b'"),
+    ({"trainings": 3}, r"full training is unknown for 'a', 'b'.*full_steps=\{'a': 200\}"),
     ({"trainings": 3, "full_steps": 0}, "full of 'a'=0, but full of 'a' must be an integer >= 1"),
     ({"trainings": 3, "full_steps": {"a": 10, "b": -5}}, "full of 'b'=-5"),
     ({"trainings": 3, "full_steps": {"a": 10, "b": 2.5}}, "full of 'b'=2.5"),
-    ({"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}}, "full names c, but the learners"),
+    (
+        {"trainings": 3, "full_steps": {"a": 10, "b": 20, "c": 5}},
+        "full names 'c', but the",
+    ),
     ({"trainings": 3, "budget": 10, "full_steps": 10}, "trainings=3 and budget=10, but trainings"),
     ({"trainings": 3, "horizon": 10, "full_steps": 10}, "trainings=3 and horizon=10"),
     ({"trainings": 3, "seconds": 10, "full_steps": 10}, "seconds=10: give exactly one budget"),
@@ -304,7 +307,7 @@ def test_a_race_in_full_trainings_is_extended_in_full_trainings_with_a_newcomer(
     path, first = tmp_path / "race.db", {"kept": Kept, "stream": rising(12)}
     full_steps = {"kept": 173, "stream": 91}
     quiet(first, trainings=1, full_steps=full_steps, pulls_per_training=60, journal=path)
-    with pytest.raises(SettingError, match="full training is unknown for late"):
+    with pytest.raises(SettingError, match="full training is unknown for 'late'"):
         resume(path, first, trainings=3, add={"late": rising(2)}, progress=False)
     new = {"add": {"late": rising(2)}, "full_steps": {"late": 20}}
     more = resume(path, first, trainings=3, **new, progress=False)

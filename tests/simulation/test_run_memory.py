@@ -51,22 +51,6 @@ def leave(monkeypatch, size):
 # --- refused in words ---
 
 
-def test_ten_thousand_arms_and_two_hundred_thousand_pulls_are_refused_before_they_are_made(
-    in_little_memory,
-):
-    code = (
-        "from latebloomer import simulate\n"
-        "from latebloomer.errors import ChunkError\n"
-        "try: simulate('random:F:K=10000', 'r-ucbe', 200_000, 2, progress=False)\n"
-        "except ChunkError as error: print(error)\n"
-    )
-    said = in_little_memory(code, limit=2 * 2**30)
-    assert said.startswith(
-        "the table of the means of 10000 arms up to pull 200000 takes 16,000,000,000 bytes, but "
-    )
-    assert "are free (RLIMIT_AS of 2,147,483,648 less what is used): set a smaller budget" in said
-
-
 @pytest.mark.parametrize("target", ["cpu", "python"])
 @pytest.mark.parametrize("policy", ["r-ucbe", "etc", "r-sr", "rr", "sh", "asha"])
 def test_the_largest_budget_is_refused(policy, target):

@@ -137,12 +137,6 @@ def grow(sums: Sums, n: int, new: float, edge: float) -> Sums:
 
 
 @kernel
-def recent_mean_of(sums: Sums) -> float:
-    """Return the pessimistic estimator from the running sums."""
-    return sums.a / sums.h
-
-
-@kernel
 def projected_mean_of(sums: Sums, horizon: int) -> float:
     """Return the optimistic estimator from the running sums."""
     return (sums.a + (horizon * (sums.a - sums.b) - (sums.c - sums.d)) / sums.h) / sums.h

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latebloomer.core.estimators import follow, projected_mean_of, recent_mean_of
+from latebloomer.core.estimators import follow, projected_mean_of
 from latebloomer.paper import AS_WRITTEN, WINDOW, drawing
 from latebloomer.paper.evidence import largest
 from latebloomer.paper.experiments import SETTING_B, simulated_rows, the_nine
@@ -47,7 +47,7 @@ def estimates(bench: Workbench) -> list[Point]:
     return [
         *(Point("reward", i, float(x)) for i, x in enumerate(rewards, start=1)),
         *(Point("mean", i, float(x)) for i, x in enumerate(means, start=1)),
-        Point("pessimistic", n, recent_mean_of(sums)),
+        Point("pessimistic", n, sums.a / sums.h),
         Point("optimistic", n, projected_mean_of(sums, BUDGET)),
         Point("bonus", n, float(bonus)),
     ]

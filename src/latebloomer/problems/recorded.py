@@ -148,19 +148,15 @@ def _read_csv(path: Path) -> Columns:
 
 
 def _numbers(path: Path, name: str, cells: list[str]) -> list[float]:
-    while (
-        cells and not cells[-1].strip()
-    ):  # a shorter arm: `Problem` raises an error that says where it ends
-        cells = cells[:-1]
     numbers = []
     for pull, cell in enumerate(cells, start=1):
         try:
-            numbers.append(float(cell) if cell.strip() else math.nan)
+            numbers.append(float(cell) if cell.strip() else None)
         except ValueError:
             raise CurveError(
                 f"{path}: {cell!r} of {name!r} at pull {pull} is not a number"
             ) from None
-    return numbers
+    return _until_null(numbers)
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -173,7 +169,10 @@ def _read_parquet(path: Path) -> Columns:
 
 
 def _until_null(values: list[Any]) -> list[Any]:
-    """Return values without the nulls at the end; those within become NaN."""
+    """Return values without the nulls at the end; those within become NaN.
+
+    An arm that is shorter is refused by `Problem`, which says where each arm ends.
+    """
     while values and values[-1] is None:
         values = values[:-1]
     return [math.nan if value is None else value for value in values]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any, NoReturn
 
@@ -32,30 +32,26 @@ from latebloomer.session.winner_training import set_aside, whole_budget
 MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
 
 
-class Interrupt:
-    """Lets the first Ctrl-C finish the running pull; the second one stops immediately.
+@contextmanager
+def first_ctrl_c() -> Iterator[list[int]]:
+    """Yield a list that the first Ctrl-C only adds to, so that pulls end; the second one stops."""
+    # Only the main thread may set handlers; a program's own handler is left alone.
+    main = threading.current_thread() is threading.main_thread()
+    ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    While it is open, the first SIGINT only sets `wanted`.
-    """
+    pressed: list[int] = []
 
-    wanted = False
-
-    def __enter__(self) -> Interrupt:
-        # Only the main thread may set handlers; a program's own handler is left alone.
-        main = threading.current_thread() is threading.main_thread()
-        self._ours = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._ours:
-            signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def _note(self, *_: object) -> None:
-        if self.wanted:
-            raise KeyboardInterrupt
-        self.wanted = True
+    def note(number: int, _: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        pressed.append(number)
         print_aside("\nStopping after the running pull. Ctrl-C again stops immediately.")
 
-    def __exit__(self, *_: object) -> None:
-        if self._ours:
+    if ours:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -138,12 +134,12 @@ class Driver:
 
     def run(self) -> None:
         """Race until the session is over."""
-        with Interrupt() as interrupt, self.progress.shown(self.clock):
+        with first_ctrl_c() as pressed, self.progress.shown(self.clock):
             self._plan_ahead()
             while not self.session.over and (not self.runner.held or self.runner.busy):
                 for report in self.runner.work(self._orders()):
                     self._take(report)
-                    if interrupt.wanted:
+                    if pressed:
                         self.runner.hold()
                     if type(report) is not ScoreReported and self.session.over:
                         break  # a pull made now would not count
@@ -422,8 +418,3 @@ class Driver:
                     self.states.drop_older(model)
             self._save_for_later([other for other in self.session.racing if other != arm])
         return learner
-
-    def close(self) -> None:
-        """Stop the runner and remove temporary checkpoints; leave the journal open."""
-        self.runner.stop()
-        self.states.close()

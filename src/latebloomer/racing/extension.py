@@ -104,7 +104,12 @@ def plan_extension(
         joined.append(Joined(arm, name, *steps))
     time = None if seconds is None else float(seconds)
     extended = Extended(total, deciding, horizon, revive, seconds=time)
-    after = _after(session, [*joined, extended])
+    after = deepcopy(session)  # as it will be
+    try:
+        for event in (*joined, extended):
+            after.apply(event)
+    except errors.LatebloomerError as error:
+        raise type(error)(f"{error} The race is unchanged.") from error
     revived = tuple(i for i in after.racing if i < len(session.names) and i not in session.racing)
     why = _in_words(race, after, revived, tuple(new), time)
     return Extension((*joined, replace(extended, why=why)), revived, shares, tuple(new), why)
@@ -144,17 +149,6 @@ def _in_pulls(given: Mapping[str, Any], race: RaceState) -> int | None:
     left = max(0.0, total - race.elapsed)  # about how many pulls fit, by the pace so far
     fit = round(left * session.spent / race.elapsed) if race.elapsed else 0
     return max(session.budget, session.spent + fit, session.spent + 1)
-
-
-def _after(session: Session, events: Sequence[Joined | Extended]) -> Session:
-    """Return the session as it will be; the one of the race stays unchanged."""
-    after = deepcopy(session)
-    for event in events:
-        try:
-            after.apply(event)
-        except errors.LatebloomerError as error:
-            raise type(error)(f"{error} The race is unchanged.") from error
-    return after
 
 
 def _in_words(

@@ -23,18 +23,19 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isclose, isfinite
-from numbers import Complex, Real
+from math import isclose, nan
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from latebloomer._util.text import brief, reason_of
-from latebloomer.errors import LearnerError, SettingError, require
+from latebloomer._util.text import brief
+from latebloomer.errors import LearnerError, RewardError, SettingError, require
 from latebloomer.racing.checkpoints.storage import Folder, Stored
+from latebloomer.session.checked_inputs import as_number
+from latebloomer.session.session import LARGEST
 
-LARGEST = 1e100  # what a session takes
 ADAPTERS = {  # whose objects are no learners themselves, and what makes one of them
     "xgboost": "latebloomer.integrations.xgboost.XGBoostLearner",
     "lightgbm": "latebloomer.integrations.lightgbm.LightGBMLearner",
@@ -271,18 +272,13 @@ def as_score(value: Any) -> float:
     """Return a pull's result as a finite number; raise a `LearnerError` if it is none."""
     if type(value) is float and -LARGEST <= value <= LARGEST:  # most are
         return value
-    imaginary = isinstance(value, Complex) and not isinstance(value, Real)
-    if isinstance(value, str | bytes) or value is None or imaginary:
-        raise LearnerError(f"pull() returned {brief(value)}, but a score must be a number")
-    try:
-        score = float(value)
-    except Exception as error:  # whatever the value's own code raises
+    score = nan
+    with suppress(RewardError):
+        score = as_number(value)
+    if not -LARGEST <= score <= LARGEST:
         raise LearnerError(
-            f"pull() returned {brief(value)}, but a score must be a number ({reason_of(error)})"
-        ) from None
-    if not isfinite(score) or abs(score) > LARGEST:
-        raise LearnerError(
-            f"pull() returned {score}, but a score must be a finite number of at most {LARGEST:g}"
+            f"pull() returned {brief(value)}, but a score must be a finite number of at most "
+            f"{LARGEST:g}"
         )
     return score
 

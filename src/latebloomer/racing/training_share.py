@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from latebloomer.errors import SettingError, need_number, require
 from latebloomer.policies.plan_text import Description, Phase, counted, first_drop_text
 from latebloomer.racing.learner import Entry, Share, bare, seed_of
+from latebloomer.session.checked_inputs import listed
 
 Thing = TypeVar("Thing")
 PULLS = 100  # of a full training, unless the shortest has fewer steps
@@ -73,7 +74,7 @@ def shares_of(
     unknown = [name for name in steps if name not in learners]
     if unknown:
         raise SettingError(
-            f"full names {_listed(unknown)}, but the learners are {_listed(list(learners))}"
+            f"full names {listed(unknown)}, but the learners are {listed(list(learners))}"
         )
     for name, given in learners.items():
         if name not in steps:
@@ -81,7 +82,7 @@ def shares_of(
     missing = [name for name, value in steps.items() if value is None]
     if missing:
         raise SettingError(
-            f"The length of a full training is unknown for {_listed(missing)}. Give it in steps: "
+            f"The length of a full training is unknown for {listed(missing)}. Give it in steps: "
             f"full_steps={{{missing[0]!r}: 200}}, an attribute full_steps, or the decorator "
             "latebloomer.full_training(200)."
         )
@@ -125,11 +126,6 @@ def _pulls_per_training(shortest: int, given: int | None) -> int:
 def _need_whole(name: str, value: Any, what: str) -> None:
     whole = hasattr(value, "__index__") and not isinstance(value, bool)
     require(whole and value >= 1, name, value, "an integer >= 1", f"it is {what}")
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(str, names[:6]))
-    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
 
 def units_of(

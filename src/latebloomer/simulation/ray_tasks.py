@@ -38,7 +38,6 @@ def count_on_ray(
     if not experiments:
         return
     with cluster:
-        _need_sendable(experiments, cluster.ray.cloudpickle.dumps)
         if not cluster.local:
             cluster.need_same_version()
         yield from TaskQueue(cluster, experiments, threads, advance).counted()
@@ -129,13 +128,23 @@ class TaskQueue:
         The size of a task is decided when it is sent.
         """
         for experiment in experiments:
-            sent, first = self._ray.put(experiment), experiment.first
+            sent, first = self._stored(experiment), experiment.first
             while first < experiment.last:
                 last = min(experiment.last, first + self._size(experiment))
                 part = replace(experiment, first=first, last=last)
                 self._unsent -= part.cost
                 first = last
                 yield sent, part
+
+    def _stored(self, experiment: Experiment) -> Any:
+        try:
+            return self._ray.put(experiment)
+        except Exception as error:  # whatever an object's own code raises
+            raise SettingError(
+                f"{', '.join(experiment.policies)} or the noise {experiment.noise} cannot be sent "
+                f"to other processes ({type(error).__name__}: {error}). With engine='ray' they "
+                "may hold no open files, locks, threads or connections."
+            ) from error
 
     def _size(self, experiment: Experiment) -> int:
         """Return how many runs the next task has."""
@@ -183,18 +192,4 @@ class TaskQueue:
                 f"The worker for runs {part.first} to {part.last - 1} at budget {part.budget} "
                 f"died {1 + RETRIES} times in a row ({type(error).__name__}). If memory ran out, "
                 "give a smaller chunk; otherwise look at the logs of the cluster."
-            ) from error
-
-
-def _need_sendable(experiments: Sequence[Experiment], dumps: Any) -> None:
-    """Raise a `SettingError` if a policy or the noise cannot be sent, before anything is."""
-    noise = experiments[0].noise
-    things = {label: one for some in experiments for label, one in some.policies.items()}
-    for name, thing in [*things.items(), (f"the noise {noise!r}", noise)]:
-        try:
-            dumps(thing)
-        except Exception as error:  # whatever an object's own code raises
-            raise SettingError(
-                f"{name} cannot be sent to other processes ({type(error).__name__}: {error}). "
-                "With engine='ray' it may hold no open files, locks, threads or connections."
             ) from error

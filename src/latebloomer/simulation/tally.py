@@ -24,7 +24,6 @@ from latebloomer.core import statistics
 from latebloomer.core.statistics import Estimate
 from latebloomer.errors import ResultsError, require
 from latebloomer.policies.registry import rank
-from latebloomer.problems.curves import Floats
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.theory.complexity import TIE
 
@@ -32,9 +31,9 @@ AnyInts: TypeAlias = npt.NDArray[np.integer[Any]]
 Ranges: TypeAlias = tuple[tuple[int, int], ...]  # sorted, disjoint [first, last) that never touch
 Histogram: TypeAlias = "Counter[int]"  # how often each number of pulls occurred
 
-BITS = 40  # of a regret; it is split into two halves whose products are exact in float64
-HALF = 2.0 ** (BITS // 2)
-BLOCK = 8192  # runs whose products of halves sum to at most 2^(20 + 20 + 13) = 2^53
+BITS = 40  # of a regret; it is split into two halves of 20
+HALF = 2 ** (BITS // 2)
+BLOCK = 8192  # runs: regrets, and products of two halves, sum to at most 2^(40 + 13), an int64
 SMALLEST_SCALE = -900  # so that the unit and its inverse are ordinary floats
 
 
@@ -186,15 +185,17 @@ class Tally:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.means = experiment, experiment.means
-        summary = self.means.summary
-        self._wrong = summary.final < summary.final.max() - TIE
+        final, largest = self.means.summary.final, self.means.summary.largest
+        self._wrong, self._best = final < final.max() - TIE, final.max()
         # The unit is 2 to this power: no regret is larger than twice the largest mean.
-        self.unit = max(frexp(2 * summary.largest)[1], SMALLEST_SCALE) - BITS
+        self.unit = max(frexp(2 * largest)[1], SMALLEST_SCALE) - BITS
         self.ranges: Ranges = ()
         count = len(experiment.policies)
-        self._gram = np.zeros((3 * count + 1,) * 2, dtype=object)
+        self._errors = np.zeros((count, count), np.int64)  # of two policies in the same run
+        self._regrets = np.zeros(count, dtype=object)  # in units
+        self._products = np.zeros((count, count), dtype=object)  # of two regrets, in square units
         self._recommendations = np.zeros((count, experiment.arms), np.int64)
-        self._pulls = [[Counter[int]() for _ in self._wrong] for _ in range(count)]
+        self._pulls = [[Counter[int]() for _ in final] for _ in range(count)]
 
     def add(self, first_run: int, recommended: AnyInts, pulls: AnyInts) -> None:
         """Count the runs `first_run`, `first_run` + 1, ...
@@ -205,10 +206,9 @@ class Tally:
         runs = recommended.shape[1]
         new = ((int(first_run), int(first_run) + runs),)
         self.ranges = join_ranges(self.ranges, new, "runs in a tally")
-        work = np.ones((len(self._gram), min(runs, BLOCK)))
         for start in range(0, runs, BLOCK):
             block = slice(start, start + BLOCK)
-            self._add_block(recommended[:, block], pulls[:, block], work)
+            self._add_block(recommended[:, block], pulls[:, block])
 
     def counts(self) -> Counts:
         """Return what was counted of all policies and pairs; nothing if there are no runs."""
@@ -218,7 +218,6 @@ class Tally:
 
     def cells(self) -> list[Cell]:
         """Return what was counted of each policy."""
-        sums, products = self._sums(), self._cross()
         return [
             Cell(
                 policy=label,
@@ -226,10 +225,10 @@ class Tally:
                 method=self.experiment.method,
                 horizon=self.experiment.horizon,
                 means=self.means.summary.digest,
-                errors=int(self._recommendations[i] @ self._wrong),
+                errors=int(self._errors[i, i]),
                 recommendations=tuple(self._recommendations[i].tolist()),
-                regret_sum=sums[i],
-                regret_squares=products[i, i],
+                regret_sum=self._regrets[i],
+                regret_squares=self._products[i, i],
                 pulls=tuple(self._pulls[i]),
                 **self._where(),
             )
@@ -238,16 +237,15 @@ class Tally:
 
     def pairs(self) -> list[Pair]:
         """Return what was counted of each pair of policies."""
-        labels, sums, products = list(self.experiment.policies), self._sums(), self._cross()
+        labels, wrong, products = list(self.experiment.policies), self._errors, self._products
         order = sorted(range(len(labels)), key=lambda i: rank(labels[i]))
-        wrong = self._gram[self._rows(0), self._rows(0)]
         return [
             Pair(
                 first=labels[i],
                 second=labels[j],
-                only_first=wrong[i, i] - wrong[i, j],
-                only_second=wrong[j, j] - wrong[i, j],
-                regret_sum=sums[i] - sums[j],
+                only_first=int(wrong[i, i] - wrong[i, j]),
+                only_second=int(wrong[j, j] - wrong[i, j]),
+                regret_sum=self._regrets[i] - self._regrets[j],
                 regret_squares=products[i, i] + products[j, j] - 2 * products[i, j],
                 **self._where(),
             )
@@ -257,51 +255,21 @@ class Tally:
     def _where(self) -> dict[str, Any]:
         return {"budget": self.experiment.budget, "unit": self.unit, "ranges": self.ranges}
 
-    def _add_block(self, recommended: AnyInts, pulls: AnyInts, work: Floats) -> None:
-        self._gram += self._products(recommended, pulls, work[:, : recommended.shape[1]])
+    def _add_block(self, recommended: AnyInts, pulls: AnyInts) -> None:
+        n = np.take_along_axis(pulls, recommended[:, :, None], axis=2)[:, :, 0]
+        reached = self.means.table[recommended, np.maximum(n, 1) - 1]
+        units = np.rint((self._best - reached) * 2.0**-self.unit).astype(np.int64)
+        high, low = units // HALF, units % HALF
+        mixed = high @ low.T
+        self._regrets += units.sum(axis=1).astype(object)
+        self._products += (high @ high.T).astype(object) * HALF**2
+        self._products += (mixed + mixed.T).astype(object) * HALF + (low @ low.T).astype(object)
+        wrong = self._wrong[recommended].astype(np.int64)
+        self._errors += wrong @ wrong.T
         for i, (arms, by_run) in enumerate(zip(recommended, pulls, strict=True)):
             self._recommendations[i] += np.bincount(arms, minlength=self.means.arms)
             for counter, column in zip(self._pulls[i], by_run.T, strict=True):
                 counter.update(histogram(column))
-
-    def _products(
-        self, recommended: AnyInts, pulls: AnyInts, table: Floats
-    ) -> npt.NDArray[np.object_]:
-        """Return sums of products, over a block, of 1, errors and both halves of regrets.
-
-        All are exact. `table` is room for these numbers by run; its first row is 1.
-        """
-        wrong, high, low = (table[self._rows(kind)] for kind in range(3))
-        begin = np.arange(recommended.shape[1]) * self.means.arms
-        for i, arms in enumerate(recommended):
-            n = np.maximum(pulls[i].reshape(-1).take(begin + arms), 1)
-            units = self._units(arms, n)
-            wrong[i] = self._wrong.take(arms)
-            np.floor(units / HALF, out=high[i])
-            np.subtract(units, HALF * high[i], out=low[i])
-        return (table @ table.T).astype(np.int64).astype(object)
-
-    def _units(self, arms: AnyInts, n: AnyInts) -> Floats:
-        """Return regrets as integer numbers of units, at most 2^40 in size."""
-        begin = np.arange(self.means.arms) * self.means.longest - 1
-        reached = self.means.table.reshape(-1).take(begin.take(arms) + n)
-        return np.rint((self.means.summary.final.max() - reached) * 2.0**-self.unit)
-
-    def _rows(self, kind: int) -> slice:
-        """Return where errors (0), high halves (1) and low halves (2) are in the products."""
-        count = len(self._pulls)
-        return slice(1 + kind * count, 1 + (kind + 1) * count)
-
-    def _sums(self) -> list[int]:
-        """Return the sum of each policy's regrets, in units."""
-        ones = self._gram[0]
-        return list(ones[self._rows(1)] * int(HALF) + ones[self._rows(2)])
-
-    def _cross(self) -> npt.NDArray[np.object_]:
-        """Return sums of products of two policies' regrets, in square units."""
-        high, low, half = self._rows(1), self._rows(2), int(HALF)
-        mixed = self._gram[high, low] + self._gram[low, high]
-        return self._gram[high, high] * half**2 + mixed * half + self._gram[low, low]
 
 
 # --- how often each number occurred ---
