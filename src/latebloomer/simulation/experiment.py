@@ -211,9 +211,8 @@ def experiment_of(
         policy.plan(*numbers)
         policy.settings(*numbers)
     means = MeanTable(problem, max(most_pulls(policy, *numbers) for policy in ready), at)
-    points = (
-        _breakpoints(ready, *numbers) if _is_by_sums(method, problem, ready, numbers) else None
-    )
+    by_sums = _is_by_sums(method, problem, ready, numbers)
+    points = _breakpoints(ready, *numbers) if by_sums else None
     by_label = dict(zip(policies, ready, strict=True))
     return Experiment(by_label, means, problem.noise, budget, at, seed, points, target, **chosen)
 
