@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from latebloomer.simulation import tally
 from latebloomer.simulation.experiment import MeanTable
 from latebloomer.simulation.tally import Cell, Pair
 from latebloomer.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Row: TypeAlias = dict[str, Any]
 Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
@@ -269,7 +272,7 @@ class Results:
 
     def plot(
         self, path: File | None = None, what: str = "error", log: bool = False, ax: Any = None
-    ) -> Any:
+    ) -> Axes | tuple[Axes, ...]:
         """Draw "error", "regret" or "both" against the budget; names stand where lines end.
 
         With one budget only, each policy is a point with its interval. `log` makes the error
