@@ -90,6 +90,7 @@ $(INTEGRATIONS)/.ready: pyproject.toml $(INTEGRATIONS_KNOWN)
 # One thread each: the tests share the cores, and sums over threads may differ in the last digit.
 .PHONY: test-integrations
 test-integrations: $(INTEGRATIONS)/.ready
+	@$(INTEGRATIONS)/bin/python -m pip list
 	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations $(ON_RAY) -W default --disable-warnings \
 	  --numprocesses auto --dist loadfile
 	@cat $(INTEGRATIONS)/not-installed.txt

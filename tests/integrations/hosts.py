@@ -46,8 +46,6 @@ def trained(folder):
 
 def killed(file, *words, limit=120):
     """Run a test file as a script that ends by SIGKILL."""
-    ran = subprocess.run(
-        [sys.executable, str(Path(file).resolve()), *map(str, words)],
-        capture_output=True, text=True, timeout=limit,
-    )  # fmt: skip
+    script = [sys.executable, str(Path(file).resolve()), *map(str, words)]
+    ran = subprocess.run(script, capture_output=True, text=True, timeout=limit)
     assert ran.returncode == -signal.SIGKILL, (ran.stdout + ran.stderr)[-3000:]

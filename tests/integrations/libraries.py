@@ -1,8 +1,4 @@
-"""What tests with other libraries share: skipping without them, and races that are killed.
-
-Run as a script, this file is the victim: it races the learners of a test file and is ended by
-SIGKILL after so many pulls.
-"""
+"""What tests with other libraries share; as a script, a race of a test file that is killed."""
 
 import os
 import signal
@@ -17,9 +13,9 @@ import pytest
 
 from latebloomer import LocalRunner, check_learner, race, resume
 
-HERE = Path(__file__).parent
 BUDGET = 14  # pulls of a race that is killed
 SETTINGS = {"policy": "r-sr", "progress": False, "seed": 5}
+RUNNER = LocalRunner(checkpoint_every=2)
 
 
 def library(name, extra=None):
@@ -60,14 +56,10 @@ def is_exact(build, pulls=2):
 
 def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     """Race `learners(*words)`, kill the same race after 9 pulls, resume it, compare all of it."""
-    whole = race(
-        learners(*words), BUDGET, journal=folder / "whole.db", runner=runner(), **SETTINGS
-    )
+    whole = race(learners(*words), BUDGET, journal=folder / "whole.db", runner=RUNNER, **SETTINGS)
     path = folder / "killed.db"
-    ran = subprocess.run(
-        [sys.executable, __file__, Path(file).stem, str(path), str(pulls), *words],
-        capture_output=True,
-    )
+    script = [sys.executable, __file__, Path(file).stem, str(path), str(pulls), *words]
+    ran = subprocess.run(script, capture_output=True)
     assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
     assert len(told(path)) == pulls
     verdict = resume(path, learners(*words), progress=False)
@@ -75,10 +67,6 @@ def ends_as_if_never_killed(file, learners, folder, *words, pulls=9):
     assert verdict.summary() == whole.summary()
     assert not [note for note in verdict.summary().get("notes", []) if "deterministic" in note]
     return verdict
-
-
-def runner():
-    return LocalRunner(checkpoint_every=2)
 
 
 def told(path):
@@ -100,4 +88,4 @@ if __name__ == "__main__":
     module, path, pulls, *words = sys.argv[1:]
     learners = import_module(module).learners(*words)
     callbacks = [kill_after(pulls)]
-    race(learners, BUDGET, journal=path, callbacks=callbacks, runner=runner(), **SETTINGS)
+    race(learners, BUDGET, journal=path, callbacks=callbacks, runner=RUNNER, **SETTINGS)

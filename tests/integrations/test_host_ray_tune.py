@@ -88,21 +88,14 @@ def test_the_verdict_is_that_of_our_own_race_and_no_pull_is_overspent(tmp_path, 
     assert best.metrics["training_iteration"] == verdict.trained.pulls
 
 
-def test_trials_may_have_a_counter_of_their_own_and_may_end(tmp_path):
-    scheduler, run = tuner(tmp_path, settings={**ASKED, "time_attr": "epoch"}, ends=20)
-    run.fit()
-    verdict = scheduler.verdict()
-    assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
-    assert any("finished" in text for text in verdict.warnings)
-
-
-def test_a_trial_that_fails_is_out(tmp_path):
-    scheduler, run = tuner(tmp_path, fails=(4, 5))
+def test_trials_may_fail_or_end_and_have_a_counter_of_their_own(tmp_path):
+    own = {**ASKED, "time_attr": "epoch"}
+    scheduler, run = tuner(tmp_path, settings=own, fails=(4, 5), ends=20)
     run.fit()
     verdict = scheduler.verdict()
     assert verdict.learners[4].state == "failed" and verdict.pulls["trial 4"] == 4
-    # The plan is made again for five trials, whose levels are rounded down.
-    assert verdict.over and verdict.unspent <= 6
+    assert verdict.over and max(verdict.pulls.values()) == 20 and verdict.spent <= 90
+    assert any("finished" in text for text in verdict.warnings)
 
 
 def test_a_killed_driver_goes_on_to_the_same_verdict(tmp_path):

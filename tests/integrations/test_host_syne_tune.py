@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hosts import BUDGET, CURVES, HORIZON, NAMES, killed, our_race, same_verdict, trained, value
-from libraries import library
+from libraries import library, refuses
 
 from latebloomer import read_verdict
 from latebloomer.errors import SettingError
@@ -36,15 +36,10 @@ def space():
     return {"curve": choice(list(range(6))), "kind": choice([0, 1])}
 
 
-def make(folder, settings, **more):
-    return RaceScheduler(
-        {**space(), "epochs": 1000}, 6, folder / "race.db",
-        metric="score", do_minimize=False, **settings, **more,
-        searcher_kwargs={"points_to_evaluate": [{"curve": k, "kind": 0} for k in range(6)]},
-    )  # fmt: skip
-
-
-# --- simulated ---
+def make(folder, settings):
+    points = {"points_to_evaluate": [{"curve": k, "kind": 0} for k in range(6)]}
+    own = {"metric": "score", "do_minimize": False, "searcher_kwargs": points}
+    return RaceScheduler({**space(), "epochs": 1000}, 6, folder / "race.db", **own, **settings)
 
 
 def simulated(scheduler, workers, stop=None, callbacks=()):
@@ -93,11 +88,8 @@ def test_a_tuner_that_stopped_early_goes_on_by_the_journal(tmp_path):
 
 
 def test_several_workers_without_the_callback_are_refused_in_words(tmp_path):
-    with pytest.raises(SettingError, match=r"Tuner\(n_workers=1\), or callbacks=\[RaceCallback"):
-        simulated(make(tmp_path, ASKED), 4)
-
-
-# --- real ---
+    said = r"Tuner\(n_workers=1\), or callbacks=\[RaceCallback"
+    refuses(SettingError, said, simulated, make(tmp_path, ASKED), 4)
 
 
 def local(scheduler, workers=2, kill=None):

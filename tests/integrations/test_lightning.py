@@ -51,11 +51,10 @@ def loaders():
 SETTINGS = {"accelerator": "cpu"}
 
 
-def learner(width=8, seed=1, full_steps=FULL, metric="val_loss", **more):
+def learner(width=8, seed=1, **more):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    more |= {"full_steps": full_steps, "metric": metric}
-    return LightningLearner(Net(width), *loaders(), **SETTINGS | more)
+    return LightningLearner(Net(width), *loaders(), **{"full_steps": FULL} | SETTINGS | more)
 
 
 def learners():
@@ -108,8 +107,7 @@ def test_a_data_module_brings_both_loaders():
             return loaders()[1]
 
     torch.manual_seed(1)
-    one = LightningLearner(Net(), Data(), full_steps=FULL, **SETTINGS)
-    assert one.pull() == learner().pull()
+    assert LightningLearner(Net(), Data(), full_steps=FULL, **SETTINGS).pull() == learner().pull()
 
 
 def test_what_is_wrong_is_said_in_one_line():

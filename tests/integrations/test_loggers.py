@@ -2,17 +2,13 @@
 
 import logging
 from itertools import count
+from unittest.mock import Mock
 
 import pytest
 from libraries import told
 
 from latebloomer import LocalRunner, race, resume
-from latebloomer.integrations.loggers import (
-    LoggingLogger,
-    MLflowLogger,
-    TensorBoardLogger,
-    WandbLogger,
-)
+from latebloomer.integrations import loggers
 
 
 def moody():
@@ -39,10 +35,8 @@ def kill(event, view):
 
 
 def raced(path, *callbacks):
-    runner = LocalRunner(retries=0)
-    return race(
-        LEARNERS, BUDGET, journal=path, progress=False, callbacks=list(callbacks), runner=runner
-    )
+    own = {"journal": path, "callbacks": [*callbacks], "runner": LocalRunner(retries=0)}
+    return race(LEARNERS, BUDGET, progress=False, **own)
 
 
 def stopped_and_resumed(make, path):
@@ -56,26 +50,20 @@ def scores(path, arm):
     return [(n, score) for _, a, n, score in told(path) if a == arm]
 
 
-# --- logging ---
-
-
 @pytest.mark.parametrize("logger", ["mine", logging.getLogger("mine")], ids=type)
 def test_logging_has_a_line_for_each_pull_and_the_verdict(tmp_path, caplog, logger):
     caplog.set_level(logging.DEBUG, "mine")
-    verdict = raced(tmp_path / "race.db", LoggingLogger(logger))
+    verdict = raced(tmp_path / "race.db", loggers.LoggingLogger(logger))
     lines = [record.getMessage() for record in caplog.records if record.name == "mine"]
     assert len([line for line in lines if " scored " in line]) == verdict.spent
     assert lines[-1].endswith(f"keeps {verdict.name}")
     assert any("moody: failed: " in line and "no second pull" in line for line in lines)
 
 
-# --- TensorBoard ---
-
-
 def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     path = tmp_path / "race.db"
-    verdict = stopped_and_resumed(lambda: TensorBoardLogger(tmp_path / "runs"), path)
+    verdict = stopped_and_resumed(lambda: loggers.TensorBoardLogger(tmp_path / "runs"), path)
     (place,) = (tmp_path / "runs").iterdir()
     folders = sorted(folder.name for folder in place.iterdir())
     assert folders == ["early", "late %2F bloomer", "moody"]
@@ -90,14 +78,11 @@ def test_tensorboard_has_a_curve_for_each_learner(tmp_path):
     assert list(kept.values()) == [float(verdict.name == LATE)]
 
 
-# --- MLflow ---
-
-
 def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
     place = f"sqlite:///{tmp_path}/mlflow.db"
     path = tmp_path / "race.db"
-    verdict = stopped_and_resumed(lambda: MLflowLogger("mine", place), path)
+    verdict = stopped_and_resumed(lambda: loggers.MLflowLogger("mine", place), path)
     client = mlflow.MlflowClient(place)
     runs = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
     (parent,) = (run for run in runs if "mlflow.parentRunId" not in run.data.tags)
@@ -118,20 +103,17 @@ def test_mlflow_has_a_parent_run_and_a_child_for_each_learner(tmp_path):
 def test_a_server_that_is_gone_does_not_end_the_race(tmp_path, monkeypatch):
     pytest.importorskip("mlflow", reason="mlflow is not installed")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    verdict = raced(tmp_path / "race.db", MLflowLogger(tracking_uri="http://127.0.0.1:9"))
+    verdict = raced(tmp_path / "race.db", loggers.MLflowLogger(tracking_uri="http://127.0.0.1:9"))
     assert verdict.spent >= BUDGET - 1
     (note,) = (note for note in verdict.warnings if "callback MLflowLogger failed" in note)
     assert "the race went on" in note
-
-
-# --- Weights & Biases ---
 
 
 def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
     pytest.importorskip("wandb", reason="wandb is not installed")
     monkeypatch.setenv("WANDB_SILENT", "true")
     path = tmp_path / "race.db"
-    raced(path, WandbLogger("mine", mode="offline", dir=tmp_path))
+    raced(path, loggers.WandbLogger("mine", mode="offline", dir=tmp_path))
     files = sorted(tmp_path.glob("wandb/offline-run-*/run-*.wandb"), key=lambda file: file.name)
     assert len(files) == len(LEARNERS)
     groups = {file.stem.split("-")[1] for file in files}
@@ -143,18 +125,10 @@ def test_wandb_has_a_group_with_a_run_for_each_learner(tmp_path, monkeypatch):
     assert len(groups) == 1
 
 
-# --- what fails ---
-
-
 def test_a_logger_that_fails_is_mentioned_once_and_not_called_again(tmp_path):
-    logger, calls = LoggingLogger(), count()
-
-    def fail(*args):
-        next(calls)
-        raise OSError("no space left")
-
-    logger.score = fail
+    logger = loggers.LoggingLogger()
+    logger.score = Mock(side_effect=OSError("no space left"))
     verdict = raced(tmp_path / "race.db", logger)
-    assert next(calls) == 1
+    assert logger.score.call_count == 1
     (note,) = (note for note in verdict.warnings if "LoggingLogger" in note)
     assert note.startswith("the callback LoggingLogger failed on ScoreReported (OSError: no space")

@@ -134,8 +134,7 @@ def test_the_verdict_is_that_of_our_own_race(direction, sign):
 
 
 def test_losers_end_as_pruned_with_their_curves():
-    study = make_study()
-    seen = {}
+    study, seen = make_study(), {}
 
     def watch(event, view):
         states = [trial.state.name for trial in study.trials]
@@ -197,16 +196,9 @@ def test_a_trial_that_fails_is_out_and_the_others_have_its_pulls(tmp_path):
     assert rebuilt.pulls == verdict.pulls and rebuilt.name == verdict.name
 
 
-def test_trials_that_a_killed_process_had_asked_for_are_used():
-    study = make_study()
-    trial = study.ask()
-    trial.set_user_attr("latebloomer", "latebloomer:race")
-    race_study(study, objective, 6, **ASKED)
-    assert len(study.trials) == 6
-
-
-def test_several_races_of_one_study():
+def test_a_study_may_have_several_races_and_trials_that_a_killed_process_had_asked_for():
     study = make_study(curves=[*range(6), *range(6)])
+    study.ask().set_user_attr("latebloomer", "latebloomer:race")
     first = race_study(study, objective, 6, **ASKED)
     second = race_study(study, objective, 6, name="second", **ASKED)
     assert [arm.name for arm in second.learners] == [f"trial {k}" for k in range(6, 12)]
@@ -245,7 +237,7 @@ def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch,
     package = HUB / "latebloomer"
     files = {path.name for path in package.glob("*.*")}
     assert files == {"README.md", "__init__.py", "example.py"}
-    assert (package / "LICENSE").read_text().startswith("MIT License")
+    assert (package / "LICENSE").exists()
     _, front, text = (package / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     keys = [line.partition(":")[0] for line in front.splitlines()]
     assert keys == ["author", "title", "description", "tags", "optuna_versions", "license"]
@@ -263,7 +255,7 @@ def test_the_package_for_optunahub_is_complete_and_its_example_runs(monkeypatch,
 # --- a pruner ---
 
 
-def optimized(order, direction="maximize", policy="auto", broken=None):
+def optimized(order=ORDER, direction="maximize", policy="auto", broken=None):
     """Run a study whose trials follow the curves in an order, twice each."""
     sign = 1.0 if direction == "maximize" else -1.0
 
@@ -298,10 +290,11 @@ def test_the_best_curve_is_found_with_less_training(direction):
 
 
 def test_trials_end_at_levels_of_the_plan():
-    study = optimized(ORDER, policy="sh")
+    study = optimized(policy="sh", broken=2)
     levels = make_policy("sh").plan(TRIALS, TOTAL, HORIZON).upto.tolist()
     states = {trial.state.name for trial in study.trials}
-    assert set(reports(study)) <= {*levels, HORIZON} and states == {"COMPLETE", "PRUNED"}
+    assert states == {"COMPLETE", "PRUNED"} and reports(study)[2] == 3  # not a number there
+    assert set(reports(study)) <= {*levels, HORIZON, 3}
 
 
 @pytest.mark.parametrize(("policy", "rank"), [("auto", 0), ("sh", 1)])
@@ -310,10 +303,6 @@ def test_trials_are_ranked_by_the_estimate_of_the_policy(policy, rank):
     assert late[-1] < early[-1] and value(*CURVES[1], HORIZON) > value(*CURVES[4], HORIZON)
     pruner = LatebloomerPruner(TOTAL, TRIALS, HORIZON, policy)
     assert pruner._rank([late, early], maximize=True) == rank
-
-
-def test_a_value_that_is_not_a_number_prunes_the_trial():
-    assert reports(optimized(ORDER, broken=2))[2] == 3
 
 
 def test_what_a_pruner_cannot_do_is_said_in_words():

@@ -23,17 +23,17 @@ STOPPING = (
 )  # fmt: skip
 METRIC = ("eval_metric", "metric", "metrics", "metric_types")
 RATE = ("learning_rate", "eta", "shrinkage_rate")
-HARMLESS = (
+HARMLESS = frozenset((
     "nthread", "nthreads", "num_thread", "num_threads", "n_jobs", "thread_count", "verbosity",
     "verbose", "verbose_eval", "silent", "logging_level", "used_ram_limit", "train_dir",
-)  # fmt: skip
+))  # fmt: skip
 
 
 class BoosterLearner(LibraryLearner):
     """Train a booster: a step is one boosting round."""
 
     dataset: ClassVar[str]  # the library's own type of rows
-    harmless = frozenset(HARMLESS)
+    harmless = HARMLESS
     model: Any
 
     def __init__(

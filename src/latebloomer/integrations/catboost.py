@@ -140,8 +140,7 @@ class CatBoostLearner(BoosterLearner):
         for name in (metric, metric.partition(":")[0]):  # an option may not fit one class
             with suppress(self._library.CatBoostError):
                 return bool(self._library.core.is_maximizable_metric(name))
-        names = "'AUC', 'Accuracy', 'Logloss', 'RMSE', ..."
-        raise SettingError(f"metric={metric!r}, but CatBoost's are {names}")
+        raise SettingError(f"metric={metric!r}, but CatBoost's are 'AUC', 'Logloss', 'RMSE', ...")
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         features = {k: self._params[k] for k in FEATURES if k in self._params}
@@ -155,9 +154,8 @@ class CatBoostLearner(BoosterLearner):
             self.model.save_model(str(folder / MODEL))
 
     def _read(self, folder: Path, steps: int) -> None:
-        if self._training is not None:
-            self._training.end()
-        self._training, self._done, self._values = None, None, {}
+        if self.model is not None:  # its training has ended now
+            self._done, self._values = None, {}
         (self._folder / SNAPSHOT).unlink(missing_ok=True)
         if steps:
             shutil.copy(folder / SNAPSHOT, self._folder / SNAPSHOT)
@@ -191,8 +189,7 @@ class PausedTraining:
 
     def end(self) -> Any:
         """Have CatBoost write its snapshot and return the model."""
-        self._finalizer.detach()
-        self._stop()
+        self._finalizer()
         return self._model.result()
 
     def _stop(self) -> None:

@@ -20,20 +20,12 @@ from latebloomer._util.atomic_files import make_folder
 from latebloomer.errors import LearnerError, SettingError, need_whole, require
 from latebloomer.integrations.library_learner import need_reported
 from latebloomer.policies.base import Policy
+from latebloomer.racing import settings
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import EventLog
 from latebloomer.racing.journal.listing import names_folder
 from latebloomer.racing.learner import as_score
 from latebloomer.racing.race_state import RaceState, fresh_session
-from latebloomer.racing.settings import (
-    holds_race,
-    need_same,
-    need_same_settings,
-    process_name,
-    race_in,
-    settings_of,
-    versions,
-)
 from latebloomer.racing.stopping import Stopwatch
 from latebloomer.racing.training_share import units_of
 from latebloomer.racing.verdict.build import build_verdict
@@ -76,12 +68,12 @@ class HostedRace:
         arms = dict.fromkeys(self.names)
         units = units_of(arms, budget, horizon, trainings, full_steps, full_steps)
         own = {"seed": seed, "maximize": maximize, "min_pulls": min_pulls, "trainings": trainings}
-        self.settings = settings_of(policy, **units, **own)
+        self.settings = settings.settings_of(policy, **units, **own)
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
         self._journal: EventLog | None = None
         self._clock = Stopwatch()
-        self._seen: set[int] = set()  # arms whose trials were met in this process
+        self._seen: set[int | None] = set()  # arms whose trials were met in this process
         self._warned: set[int | None] = set()  # arms, and None for the race
         need_phases(fresh_session(self.settings, self.names))
 
@@ -96,14 +88,14 @@ class HostedRace:
             if self._state.session.over:
                 self.close()
             else:
-                self.record(events.Began(process_name(), versions()))
+                self.record(events.Began(settings.process_name(), settings.versions()))
         return self._state
 
     def _taken_up(self) -> RaceState:
-        if holds_race(self.place):
-            need_same_settings(self.place, self.settings, self._policy)
-            known, advice = race_in(self.place).names, "Give the same, or another journal=."
-            need_same(self.place, {"n_trials": len(known)}, {"n_trials": len(self.names)}, advice)
+        if settings.holds_race(self.place):
+            settings.need_same_settings(self.place, self.settings, self._policy)
+            was, now = len(settings.race_in(self.place).names), {"n_trials": len(self.names)}
+            settings.need_same(self.place, {"n_trials": was}, now, "Give that number.")
             self._journal = files.reopen(self.place)
         else:
             make_folder(self.place.parent)
@@ -142,12 +134,11 @@ class HostedRace:
         same.sort(key=lambda arm: known[arm].trial != trial)
         free = [arm for arm in range(len(self.names)) if arm not in known]
         arm = next(iter([*same, *free]), None)
-        if arm is not None:
-            self._seen.add(arm)
-            if arm not in known:
-                self.record(events.Assigned(arm, trial, plain))
-        else:
+        if arm is None:
             self._warn_once(None, f"{trial} and other trials beyond n_trials did not race")
+        elif arm not in known:
+            self.record(events.Assigned(arm, trial, plain))
+        self._seen.add(arm)
         return arm
 
     def _warn_once(self, arm: int | None, text: str) -> None:
@@ -172,8 +163,8 @@ class HostedRace:
             return END
         if n <= known:  # trained again after a kill
             before, now = self.session.scores(arm)[n - 1], self.next_of(arm)
+            text = f"pull {n} scored {value:.6g} when it was made again, {before:.6g} before"
             if value != before:
-                text = f"pull {n} scored {value:.6g} when it was made again, {before:.6g} before"
                 self._warn_once(arm, text)
             return GO_ON if n < known and now != END else now
         if n > known + 1:
@@ -184,15 +175,15 @@ class HostedRace:
             self._end_if_over()
         return self.next_of(arm)
 
-    def next_of(self, arm: int) -> str:
+    def next_of(self, arm: int | None) -> str:
         """Return what a trial does next: continue, wait for others of its phase, or end."""
-        if self.session.over or arm not in self.session.racing:
+        if arm is None or self.session.over or arm not in self.session.racing:
             return END
         return GO_ON if self.session.accepts(arm) else WAIT
 
-    def leave(self, arm: int, how: str, why: str) -> None:
+    def leave(self, arm: int | None, how: str, why: str) -> None:
         """Record that a trial takes no more pulls: it FAILED, or FINISHED and keeps its place."""
-        if self.next_of(arm) == END or self.session.departure(arm) is not None:
+        if arm is None or self.next_of(arm) == END or self.session.departure(arm) is not None:
             return
         if how == events.FINISHED and not self.session.pulls_of(arm):
             how, why = events.FAILED, "it ended before its first result"

@@ -54,7 +54,12 @@ class LibraryLearner(ABC):
         self._metric, self._sign = metric, 1.0 if maximize else -1.0
 
     def _higher_is_better(self, metric: str) -> bool:
-        return direction_of(metric)
+        """Return whether the name that a user gave a metric says that higher is better."""
+        for words, higher in ((LOWER, False), (HIGHER, True)):
+            if any(word in metric.lower() for word in words):
+                return higher
+        said = f"metric={metric!r} does not say whether higher is better"
+        raise SettingError(f"{said}: give maximize=True or False")
 
     def _need_valid(self, valid: Any) -> None:
         """Raise a `LearnerError` if there is nothing to score on."""
@@ -78,10 +83,8 @@ class LibraryLearner(ABC):
     def save(self, folder: Path) -> None:
         """Write the state in the library's own format, and a label next to it."""
         self._write(Path(folder))
-        label = self._label() | {
-            "steps": self.steps,
-            "random": self._random and self._random.state,
-        }
+        label = self._label() | {"steps": self.steps}
+        label["random"] = self._random and self._random.state
         (Path(folder) / LABEL).write_text(json.dumps(label), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
@@ -242,21 +245,6 @@ def at_least_1(name: str, value: Any, why: str) -> int:
     number = need_whole(name, value)
     require(number >= 1, name, value, "at least 1", why)
     return number
-
-
-def direction_of(metric: str) -> bool:
-    """Return whether the name that a user gave a metric says that higher is better.
-
-    >>> direction_of("val_accuracy"), direction_of("val_loss")
-    (True, False)
-    >>> direction_of("val_speed")
-    Traceback (most recent call last):
-    latebloomer.errors.SettingError: metric='val_speed' does not say whether higher is better: ...
-    """
-    for words, higher in ((LOWER, False), (HIGHER, True)):
-        if any(word in metric.lower() for word in words):
-            return higher
-    raise SettingError(f"metric={metric!r} does not say whether higher is better: give maximize=")
 
 
 def need_reported(name: str, values: Mapping[str, Any]) -> Any:

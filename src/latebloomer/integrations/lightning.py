@@ -190,5 +190,4 @@ class LightningLearner(base.LibraryLearner):
 
 
 def _parts(trainer: Any) -> list[Any]:
-    schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
-    return [*trainer.optimizers, *schedulers]
+    return [*trainer.optimizers, *(one.scheduler for one in trainer.lr_scheduler_configs)]

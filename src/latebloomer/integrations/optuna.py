@@ -40,7 +40,6 @@ from latebloomer.session.session import Session
 
 __all__ = ["LatebloomerPruner", "TunerLearner", "race_study"]
 
-Pruner: Any = base_class("optuna.pruners", "BasePruner")
 FILE = "optuna.pickle"
 KEY = "latebloomer"  # prefix of attributes that a race keeps in a study and its trials
 LEFT = f"{KEY}:left"  # how and why a trial takes no more pulls
@@ -104,9 +103,7 @@ class TunerLearner:
         need_function(objective, "it returns the trial's value")
         if study is None:
             sampler = sampler or self._optuna.samplers.TPESampler(seed=seed)
-            storage = self._optuna.storages.InMemoryStorage()
-            own = {"storage": storage, "sampler": sampler, "direction": direction}
-            study = self._optuna.create_study(**own)
+            study = self._optuna.create_study(sampler=sampler, direction=direction)
         elif sampler is not None:
             raise SettingError("study and sampler are both given, but a study has its own sampler")
         need_one_direction(study)
@@ -227,24 +224,6 @@ def race_study(
         print(study.best_params, verdict.name)
     """
     optuna = library("optuna", "studies", "optuna")
-    _check(study, objective, n_configs, settings)
-    key = f"{KEY}:{name}"
-    builders = _trials_of_race(optuna, study, objective, key, n_configs)
-    trials = [builder.trial for builder in builders]
-    place = _file_of(journal, study, name)
-    known = study.user_attrs.get(key)
-    if known is not None:
-        _need_journal(study, trials, known, place, settings.get("policy"))
-    mirror = StudyMirror(optuna, study, trials, key)
-    return race(
-        {f"trial {builder.trial.number}": builder for builder in builders},
-        trainings=trainings, journal=place, maximize=study.direction.name == "MAXIMIZE",
-        if_exists="error" if known is None else RESUME,
-        callbacks=[mirror, *check_callbacks(callbacks)], **settings,
-    )  # fmt: skip
-
-
-def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, Any]) -> None:
     need_one_direction(study)
     need_function(objective, "it yields a value for each step of its training")
     need_several("n_configs", n_configs)
@@ -254,6 +233,22 @@ def _check(study: Any, objective: Any, n_configs: Any, settings: Mapping[str, An
     if runner != "local" and (not isinstance(runner, LocalRunner) or runner.isolate):
         why = "trials must run in this process, where their settings reach the study"
         raise SettingError(f"runner is given, but {why}: omit it, or use LocalRunner(...)")
+    key = f"{KEY}:{name}"
+    builders = _builders(optuna, study, objective, key, n_configs)
+    trials = [builder.trial for builder in builders]
+    if names_folder(journal):  # the file is named after the study and the race
+        words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
+        journal = make_folder(Path(str(journal))) / f"{words}.db"
+    known = study.user_attrs.get(key)
+    if known is not None:
+        _need_journal(study, trials, known, journal, settings.get("policy"))
+    mirror = StudyMirror(optuna, study, trials, key)
+    return race(
+        {f"trial {builder.trial.number}": builder for builder in builders},
+        trainings=trainings, journal=journal, maximize=study.direction.name == "MAXIMIZE",
+        if_exists="error" if known is None else RESUME,
+        callbacks=[mirror, *check_callbacks(callbacks)], **settings,
+    )  # fmt: skip
 
 
 class TrialBuilder:
@@ -269,18 +264,16 @@ class TrialBuilder:
         return self._objective(self.trial) if built is None else built
 
 
-def _trials_of_race(
-    optuna: Any, study: Any, objective: Callable[[Any], Any], key: str, n_configs: int
-) -> list[TrialBuilder]:
+def _builders(optuna: Any, study: Any, objective: Any, key: str, n: int) -> list[TrialBuilder]:
     """Return the trials that a killed process asked for, and new ones for the rest."""
     frozen = [one for one in study.get_trials(deepcopy=False) if one.user_attrs.get(KEY) == key]
-    if len(frozen) > n_configs or (key in study.user_attrs and len(frozen) < n_configs):
-        said = f"n_configs={n_configs}, but this race of the study has {len(frozen)} trials"
+    if len(frozen) > n or (key in study.user_attrs and len(frozen) < n):
+        said = f"n_configs={n}, but this race of the study has {len(frozen)} trials"
         raise SettingError(f"{said}: give that number to resume it, or another name=")
     # Optuna has no public way to continue a trial that another process asked for.
     trials = [optuna.trial.Trial(study, one._trial_id) for one in frozen]
     builders = [TrialBuilder(objective, trial) for trial in trials]
-    while len(builders) < n_configs:
+    while len(builders) < n:
         trial = study.ask()
         built = None if builders else objective(trial)
         if isinstance(built, Real):
@@ -315,8 +308,7 @@ class StudyMirror:
     def _begin(self, view: RaceView) -> None:
         """Record what the race is made of, and report what a kill has left out."""
         if self._key not in self._study.user_attrs:
-            settings = view.settings.as_dict()
-            kept = {"race": view.id, "settings": settings, "names": list(view.names)}
+            kept = {"race": view.id, "settings": view.settings.as_dict(), "names": [*view.names]}
             self._study.set_user_attr(self._key, kept)
         pulls: Counter[int] = Counter()
         for event in view.events():
@@ -353,14 +345,6 @@ def _frozen(study: Any, trials: Sequence[Any]) -> list[Any]:
 # --- after a kill ---
 
 
-def _file_of(journal: Place | None, study: Any, name: str) -> Place | None:
-    """Return the journal's file; in a folder it is named after the study and the race."""
-    if journal is None or not names_folder(journal):
-        return journal
-    words = re.sub(r"[^\w.-]+", "-", f"{study.study_name}-{name}")
-    return make_folder(Path(journal)) / f"{words}.db"
-
-
 def _need_journal(
     study: Any, trials: Sequence[Any], known: Mapping[str, Any], place: Place | None, policy: Any
 ) -> None:
@@ -393,7 +377,7 @@ def _need_journal(
 # --- a pruner ---
 
 
-class LatebloomerPruner(Pruner):  # type: ignore[misc]
+class LatebloomerPruner(base_class("optuna.pruners", "BasePruner")):  # type: ignore[misc]
     """Prune trials by our policies, without the promise of a fixed total.
 
     Optuna runs one trial to its end before the next starts, so a trial is compared with those

@@ -19,10 +19,8 @@ from latebloomer.session.events import FAILED, FINISHED
 
 __all__ = ["RaceScheduler"]
 
-Base: Any = base_class("ray.tune.schedulers", "FIFOScheduler")
 
-
-class RaceScheduler(Base):  # type: ignore[misc]
+class RaceScheduler(base_class("ray.tune.schedulers", "FIFOScheduler")):  # type: ignore[misc]
     """Race trials: `tune.TuneConfig(scheduler=RaceScheduler(...), num_samples=64)`.
 
     A pull is one result of a trial. A trainable must save and load its state, since paused trials
@@ -142,8 +140,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
                 trial.set_status(status)
 
     def _next_of(self, trial: Any) -> str:
-        arm = self._arms.get(trial.trial_id)
-        return END if arm is None else self.race.next_of(arm)
+        return self.race.next_of(self._arms.get(trial.trial_id))
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: Mapping[str, Any]) -> str:
         """Count a result; the trial continues, is paused at its level, or is stopped."""
@@ -171,9 +168,7 @@ class RaceScheduler(Base):  # type: ignore[misc]
         self._leave(trial, FAILED, "its trial was stopped")
 
     def _leave(self, trial: Any, how: str, why: str) -> None:
-        arm = self._arms.get(trial.trial_id)
-        if arm is not None:
-            self.race.leave(arm, how, why)
+        self.race.leave(self._arms.get(trial.trial_id), how, why)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
         """Return a trial that may train, and stop paused trials that were dropped."""
@@ -195,14 +190,12 @@ class RaceScheduler(Base):  # type: ignore[misc]
         for arm in range(len(self.race.names)):
             if arm not in met and self.race.next_of(arm) not in (WAIT, END):
                 came = arm in self.race.state.trials
-                self.race.leave(
-                    arm, FAILED, "its trial is gone" if came else "no trial came for it"
-                )
+                why = "its trial is gone" if came else "no trial came for it"
+                self.race.leave(arm, FAILED, why)
 
     def debug_string(self) -> str:
         """Return the progress of the race in one line."""
-        racing, names = self.race.session.racing, self.race.names
-        return f"latebloomer: {len(racing)} of {len(names)} trials; {self.race.session.reason}"
+        return f"latebloomer: {len(self.race.session.racing)} trials; {self.race.session.reason}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the trials, which are in the journal."""

@@ -7,7 +7,6 @@ A trial and its arm have the same number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -21,14 +20,13 @@ from latebloomer.session.events import FAILED, FINISHED
 __all__ = ["RaceCallback", "RaceScheduler"]
 
 
-Scheduler: Any = base_class("syne_tune.optimizer.scheduler", "TrialScheduler")
-Suggestion: Any = base_class("syne_tune.optimizer.scheduler", "TrialSuggestion")
-Callback: Any = base_class("syne_tune.tuner_callback", "TunerCallback")
+SCHEDULER = "syne_tune.optimizer.scheduler"
+Suggestion: Any = base_class(SCHEDULER, "TrialSuggestion")
 STALE = ("pause", "stop", "end")  # marks that a local back end leaves next to a trial
 WORKER_TIME = "st_worker_time"  # seconds since a script was started, added to every result
 
 
-class RaceScheduler(Scheduler):  # type: ignore[misc]
+class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[misc]
     """Race `n_trials` configurations, which `searcher` proposes in the first phase.
 
     A pull is one result of a trial. The configuration has under `max_resource_attr` the result up
@@ -213,7 +211,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         """Return what Syne Tune keeps with the results."""
         own = {"policy": repr(self.race.settings.policy), "journal": str(self.race.place)}
         metric = {"metric_names": self.metric_names(), "metric_mode": self.metric_mode()}
-        return {"scheduler_name": type(self).__name__, "scheduler_kwargs": own, **metric}
+        return super().metadata() | {"scheduler_kwargs": own} | metric
 
     # --- several workers ---
 
@@ -232,7 +230,7 @@ class RaceScheduler(Scheduler):  # type: ignore[misc]
         return {**vars(self), "_tuner": None}
 
 
-class RaceCallback(Callback):  # type: ignore[misc]
+class RaceCallback(base_class("syne_tune.tuner_callback", "TunerCallback")):  # type: ignore[misc]
     """Let a tuner have several workers, or continue in the folder of a killed one.
 
     Examples
@@ -249,6 +247,5 @@ class RaceCallback(Callback):  # type: ignore[misc]
         """Remove the marks that a killed tuner left, and limit the workers."""
         for arm in range(len(tuner.scheduler.race.names)):
             for name in STALE if hasattr(tuner.trial_backend, "trial_path") else ():
-                with suppress(OSError):
-                    (tuner.trial_backend.trial_path(arm) / name).unlink()
+                (tuner.trial_backend.trial_path(arm) / name).unlink(missing_ok=True)
         tuner.scheduler.attend(tuner)

@@ -145,8 +145,7 @@ class TorchLearner(base.LibraryLearner):
         _check_training(loss, train_batch, accumulate)
         require(schedule_by in ("epoch", "batch"), "schedule_by", schedule_by,
                 "'epoch' or 'batch'", "it says when the scheduler is stepped")  # fmt: skip
-        if batches is not None:
-            base.at_least_1("batches", batches, "each step must train on something")
+        base.at_least_1("batches", 1 if batches is None else batches, "each step must train")
         self.model, self.full_steps = model, base.checked_full(full_steps)
         self._optimizer, self._loader, self._loss, self._metric = optimizer, loader, loss, metric
         self._scheduler, self._schedule_by = scheduler, schedule_by
@@ -195,13 +194,10 @@ class TorchLearner(base.LibraryLearner):
                 self.steps += 1
             if self._average is not None:  # its BatchNorm statistics, without what training draws
                 before, batches = self._random.now(), islice(self._loader, STATISTICS)
-                self._torch.optim.swa_utils.update_bn(batches, self._average, self._device)
+                place = next(self.model.parameters()).device
+                self._torch.optim.swa_utils.update_bn(batches, self._average, place)
                 self._random.apply(before)
             return self._value()
-
-    @property
-    def _device(self) -> Any:
-        return next(self.model.parameters()).device
 
     def _value(self) -> Any:
         return self._scored(self.model if self._average is None else self.averaged_model)
@@ -235,7 +231,8 @@ class TorchLearner(base.LibraryLearner):
                 self._average.update_parameters(self.model)
 
     def _use_loss(self, batch: Any) -> None:
-        inputs, targets = (part.to(self._device, non_blocking=True) for part in batch)
+        place = next(self.model.parameters()).device
+        inputs, targets = (part.to(place, non_blocking=True) for part in batch)
         if self._gathered == 0:
             self._optimizer.zero_grad(set_to_none=True)
         with self._autocast():

@@ -106,7 +106,9 @@ class HuggingFaceLearner(base.LibraryLearner):
         if metric is None and maximize is None:
             maximize = trainer.args.greater_is_better
         self._rank_by(f"eval_{named.removeprefix('eval_')}", maximize)
-        self.full_steps = _full_training(trainer, every)
+        epoch, total = _lengths(trainer)
+        every = every or epoch
+        self.full_steps = ceil(total / every)
         self._settings = {"metric": self._metric, "every": every, "full_steps": self.full_steps}
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)  # of the place in the training, between two pulls
@@ -170,7 +172,7 @@ def _parts(trainer: Any) -> list[Any]:
     return [part for part in parts if part is not None]
 
 
-def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: int | None) -> Any:
+def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: int) -> Any:
     """Return a callback that ends a training after `last` steps, and continues it in the next."""
 
     class Pause(transformers.TrainerCallback):  # type: ignore[misc]
@@ -194,36 +196,25 @@ def _pause(transformers: Any, trainer: Any, random: base.RandomStates, every: in
                 self._continues = False
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            reached = every is not None and state.global_step >= self.last * every
-            if reached or state.global_step >= state.max_steps:
-                self._end(control)
-
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if every is None and round(state.epoch) >= self.last:
-                self._end(control)
-
-        def _end(self, control: Any) -> None:
-            control.should_training_stop = True
-            self.random = random.now()
+            if state.global_step >= min(self.last * every, state.max_steps):
+                control.should_training_stop = True
+                self.random = random.now()
 
     return Pause()
 
 
-def _full_training(trainer: Any, every: int | None) -> int:
-    """Return the steps of the training that the arguments describe."""
+def _lengths(trainer: Any) -> tuple[int, int]:
+    """Return the optimizer steps of an epoch, and of the training that the arguments describe."""
     args = trainer.args
-    if every is None:
-        return ceil(args.num_train_epochs)
     if args.max_steps > 0:
-        return ceil(args.max_steps / every)
-    each = max(1, ceil(len(trainer.get_train_dataloader()) / args.gradient_accumulation_steps))
-    return ceil(ceil(args.num_train_epochs * each) / every)
+        return 0, args.max_steps
+    epoch = max(1, ceil(len(trainer.get_train_dataloader()) / args.gradient_accumulation_steps))
+    return epoch, ceil(args.num_train_epochs * epoch)
 
 
 def _check(transformers: Any, trainer: Any, every: Any) -> None:
     """Raise a `LearnerError` or a `SettingError` for what cannot race."""
-    kind = transformers.Trainer
-    base.need_kind(isinstance(trainer, kind), "trainer", trainer, "a transformers.Trainer")
+    base.need_kind(isinstance(trainer, transformers.Trainer), "trainer", trainer, "a Trainer")
     if trainer.model_init is not None:
         raise LearnerError("The trainer makes a model for each pull: give model, not model_init")
     if every is not None:

@@ -129,8 +129,7 @@ class XGBoostLearner(BoosterLearner):
         return name in HIGHER_IS_BETTER
 
     def _booster(self, state: Any = None) -> Any:
-        rows = [self._train_rows, self._valid_rows]
-        return self._library.Booster(self._params, rows, model_file=state)
+        return self._library.Booster(self._params, [self._train_rows, self._valid_rows], state)
 
     def _made_rows(self, X: Any, y: Any, weight: Any = None) -> Any:
         return self._library.DMatrix(X, label=y, weight=weight, enable_categorical=True)
@@ -149,6 +148,5 @@ class XGBoostLearner(BoosterLearner):
 
 def draws_at_random(params: Mapping[str, Any]) -> bool:
     """Return whether rounds are drawn at random, by the settings that are given."""
-    return params.get("booster") == "gblinear" or any(
-        float(params.get(name, 1)) != 1 for name in SAMPLING
-    )
+    shares = (float(params.get(name, 1)) for name in SAMPLING)
+    return params.get("booster") == "gblinear" or any(share != 1 for share in shares)

@@ -65,8 +65,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 def test_the_example_for_optuna_runs(elsewhere):
     library("optuna")
-    said: dict = {}
-    exec(HOSTS["optuna", "race_study"], said)
+    exec(HOSTS["optuna", "race_study"], said := {})
     assert said["verdict"].spent <= 324
     assert said["verdict"].name == f"trial {said['study'].best_trial.number}"
 
