@@ -122,11 +122,9 @@ def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, nam
     """
     arm = race.names.index(name)
     done, own = race.session.pulls_of(arm), OwnStates()
-    saved = states.available(arm, done) if done else None
     host = LearnerHost(arm, entries[arm], own)
     try:
-        storage = states.storage if saved else None
-        found = host.prepare(done, saved, race.session.scores(arm), storage)
+        found = host.prepare(states.restorable(arm, done))
     finally:
         own.leave()
     if isinstance(found, events.PullFailed):
