@@ -5,6 +5,8 @@ import random
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from functools import partial
@@ -26,7 +28,7 @@ from latebloomer.racing.journal.journal import SqliteLog, checksum
 from latebloomer.racing.journal.listing import list_races
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.runners import learner_host, local
-from latebloomer.session.events import Saved, ScoreReported
+from latebloomer.session.events import Created, Saved, ScoreReported
 
 PAGE = 4096  # four of the journal's
 
@@ -197,6 +199,25 @@ def test_an_empty_file_beside_a_full_wal_is_refused_and_both_stay(half_copied, w
     assert [found.state for found in list_races(half_copied.parent)] == ["unreadable"]
 
 
+# --- looked at where it is written ---
+
+CLIENT = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("SELECT * FROM arms").fetchall()
+db.close()
+"""
+
+
+def test_a_look_at_a_race_of_the_same_process_does_not_end_its_locks(tmp_path):
+    """Else another program, as the last to leave the file, removes the -wal under the race."""
+    path = tmp_path / "race.db"
+    with closing(files.create(path, Created("race", {}, ("a", "b")))):
+        files.read(path).close()
+        subprocess.run([sys.executable, "-c", CLIENT, path], check=True)
+        assert Path(f"{path}-wal").exists()
+
+
 # --- no permission ---
 
 
@@ -220,10 +241,10 @@ def forbidden():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_without_permission_is_an_error_of_this_library(forbidden, way):
-    with pytest.raises(JournalError, match=r"race\.db cannot be read \(Permission denied\)"):
+    with pytest.raises(JournalError, match=r"race\.db cannot be read \(unable to open"):
         WAYS[way](forbidden)
     shown = CliRunner().invoke(app, ["races", str(forbidden.parent)]).output
-    assert "race.db" in shown and "unreadable" in shown and "Permission denied" in shown
+    assert "race.db" in shown and "unreadable" in shown and "unable to open" in shown
 
 
 # --- repair ---
