@@ -14,30 +14,23 @@ import pickle
 import random
 import shutil
 import sqlite3
+import sys
 import tempfile
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent / "racing"))
+
+from toys import rising
 
 from latebloomer import race, read_verdict, resume
 from latebloomer.errors import LatebloomerError
 from latebloomer.policies.registry import REGISTRY, label_of
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.listing import listed_race
-from latebloomer.session.events import (
-    BatchIssued,
-    BudgetReplanned,
-    Extended,
-    Joined,
-    LearnerLeft,
-    Restored,
-    ScoreReported,
-    Stopped,
-    WarningNoted,
-    WinnerSelected,
-)
+from latebloomer.session import events
 from latebloomer.session.session import Session
 
 ARMS = (2, 3, 5, 9)
@@ -54,25 +47,23 @@ def junk(rng, sensible):
 def event(rng, session):
     arm = junk(rng, rng.randrange(len(session.names)))
     more = junk(rng, session.spent + rng.randrange(-5, 60))
-    return rng.choice(
+    size, once = junk(rng, rng.randrange(1, 5)), rng.random() < 0.5
+    budget = junk(rng, session.budget + rng.randrange(-5, 60))
+    kind, *values = rng.choice(
         [
-            lambda: ScoreReported(arm, junk(rng, rng.random())),
-            lambda: BatchIssued(junk(rng, rng.randrange(1, 5)), rng.random() < 0.5),
-            lambda: LearnerLeft(arm, junk(rng, rng.choice(["failed", "finished"]))),
-            lambda: BudgetReplanned(more, junk(rng, more)),
-            lambda: Stopped("enough", rng.random() < 0.5),
-            lambda: WinnerSelected(arm, more),
-            lambda: Joined(junk(rng, len(session.names)), junk(rng, f"new {rng.randrange(9)}")),
-            lambda: Extended(
-                junk(rng, session.budget + rng.randrange(-5, 60)),
-                more,
-                junk(rng, session.horizon),
-                rng.random() < 0.8,
-            ),
-            lambda: WarningNoted(arm, "hello"),
-            lambda: Restored(0, 0, 0.0),
+            (events.ScoreReported, arm, junk(rng, rng.random())),
+            (events.BatchIssued, size, once),
+            (events.LearnerLeft, arm, junk(rng, rng.choice(["failed", "finished"]))),
+            (events.BudgetReplanned, more, junk(rng, more)),
+            (events.Stopped, "enough", once),
+            (events.WinnerSelected, arm, more),
+            (events.Joined, junk(rng, len(session.names)), junk(rng, f"new {size}")),
+            (events.Extended, budget, more, junk(rng, session.horizon), once),
+            (events.WarningNoted, arm, "hello"),
+            (events.Restored, 0, 0, 0.0),
         ]
-    )()
+    )
+    return kind(*values)
 
 
 def call(rng, session):
@@ -80,7 +71,7 @@ def call(rng, session):
     kind = rng.random()
     if session.over and kind < 0.2:
         more = session.budget + rng.randrange(60)
-        session.apply(Extended(more, more, session.horizon, rng.random() < 0.8))
+        session.apply(events.Extended(more, more, session.horizon, rng.random() < 0.8))
     elif kind < 0.7:
         session.tell(junk(rng, session.ask()), junk(rng, rng.random()))
     elif kind < 0.8:
@@ -137,10 +128,6 @@ def new_session(rng):
 
 
 # --- journals ---
-
-
-def rising(best):
-    return lambda: (best * n / (n + 5) for n in count(1))
 
 
 LEARNERS = {"a": rising(0.9), "b": rising(0.7), "c": rising(0.5)}

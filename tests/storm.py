@@ -21,7 +21,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,10 +34,8 @@ HERE = Path(__file__).parent / "racing"
 sys.path.insert(0, str(HERE))
 
 import test_kill as kill  # noqa: E402
-import test_kill_extended as extended  # noqa: E402
 
-from latebloomer import LocalRunner, RaceSearchCV, race, read_verdict, resume  # noqa: E402
-from latebloomer.errors import JournalError  # noqa: E402
+from latebloomer import RaceSearchCV, read_verdict  # noqa: E402
 from latebloomer.racing.journal import files  # noqa: E402
 from latebloomer.session.events import ScoreReported  # noqa: E402
 
@@ -49,7 +46,7 @@ MOST_LIVES = 6  # of one race, before it is left in peace
 
 def arm_all_moments():
     """Arm the moments of the kill tests, and those around a new journal."""
-    extended.arm_moments()
+    kill.arm_moments()
     write_new = files.write_new
 
     def writing(*args, **settings):
@@ -67,9 +64,9 @@ def arm_all_moments():
 class Kind(NamedTuple):
     """A race that is killed; `live` lives once: it starts the race or resumes it."""
 
-    live: Callable[..., Any]  # from a path, and `isolate=` if that may be
+    live: Callable[..., Any]  # from a path, and perhaps `isolate=`
     moments: Sequence[str] = (*kill.MOMENTS, *CREATION)
-    pulls: int = kill.BUDGET
+    pulls: int = 90
     isolates: bool = False
     timed: bool = False  # then no two races are the same
 
@@ -78,30 +75,6 @@ def enough(event, view):
     """End a race after 30 pulls: a kill must not lose that."""
     if isinstance(event, ScoreReported) and view.spent == 30:
         view.stop("good enough")
-
-
-def live(settings, path, isolate=False):
-    if begun(path):
-        return resume(path, kill.LEARNERS, progress=False, runner=LocalRunner(isolate=isolate),
-                      callbacks=settings.get("callbacks"))  # fmt: skip
-    every = settings["runner"].checkpoint_every
-    budget = None if "seconds" in settings else kill.BUDGET
-    runner = LocalRunner(isolate=isolate, checkpoint_every=every)
-    return race(kill.LEARNERS, budget, journal=path, progress=False, seed=5,
-                **settings | {"runner": runner})  # fmt: skip
-
-
-def begun(path):
-    """Whether a journal has anything that a new race would overwrite or refuse."""
-    try:
-        with closing(files.read(path)) as opened:
-            return any(True for _ in opened.read())
-    except files.Blank:
-        return False
-    except JournalError:
-        if path.exists():
-            raise
-        return False
 
 
 def search(path):
@@ -114,23 +87,23 @@ def search(path):
         return found.fit(X, y).verdict_
 
 
-WAYS = [*kill.WAYS, kill.WAYS[0] | {"callbacks": [enough]}]  # they end the same in any life
-TIMED = {"seconds": 0.1, "policy": "r-sr", "runner": LocalRunner(checkpoint_every=20)}
+PLAIN = [way for way in kill.WAYS if way.more is None]
+PLAIN.append(PLAIN[0]._replace(settings={"policy": "r-sr", "callbacks": [enough]}))
+EXTENDED = [way for way in kill.WAYS if way.more is not None]
+TIMED = kill.Way({"checkpoint_every": 20}, {"seconds": 0.1, "policy": "r-sr"})
 STORMS = [  # share of the kills, and which races take turns
-    (1.0, [Kind(partial(live, way), isolates=True) for way in WAYS]),
-    (1 / 6, [Kind(partial(live, TIMED), kill.MOMENTS, isolates=True, timed=True)]),
+    (1.0, [Kind(partial(kill.live, way=way), isolates=True) for way in PLAIN]),
+    (1 / 6, [Kind(partial(kill.live, way=TIMED), kill.MOMENTS, isolates=True, timed=True)]),
     (1 / 12, [Kind(search, ("before the commit", "after the commit", *CREATION), 36)]),
-    (1 / 3, [Kind(partial(extended.live, way=way), extended.MOMENTS, extended.LAST)
-             for way in range(len(extended.WAYS))]),
-]  # fmt: skip
+    (1 / 3, [Kind(partial(kill.live, way=way), pulls=kill.LAST) for way in EXTENDED]),
+]
 
 
 # --- the storms ---
 
 
 def told(path):
-    """The pulls so far; the order within a phase is free where few learners are in memory."""
-    return kill.told(path) if begun(path) else []
+    return kill.told(path) if kill.begun(path) else []
 
 
 def storm(kinds, wanted, rng, total):

@@ -261,14 +261,6 @@ def test_one_checkpoint_per_learner_is_kept(tmp_path):
     assert len(rows(path, "SELECT * FROM checkpoints")) == 2
 
 
-def test_a_race_in_memory_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    race(KEPT, 40, journal=None, progress=False, runner=LocalRunner(checkpoint_every=3))
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_digest_knows_names_and_contents(tmp_path):
     (tmp_path / "a").write_text("1")
     first = digest_of(tmp_path)

@@ -1,7 +1,7 @@
 """Kill a race at random moments; resumed, it is the race that was never killed.
 
-Run as a script, this file is the victim: it forks one process per moment, each of which races and
-is ended by SIGKILL at that moment, so that no Python start-up is paid for any of them.
+A process forks a victim for each moment, which lives one life of a race and is ended by SIGKILL at
+that moment, so that no Python start-up is paid for any of them.
 """
 
 import json
@@ -13,23 +13,43 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from latebloomer import LocalRunner, resume
-from latebloomer.racing import api as races
+from latebloomer import LocalRunner, race, resume
 from latebloomer.racing.checkpoints.saved_states import SavedStates
 from latebloomer.racing.journal.journal import SqliteLog
 from latebloomer.racing.runners.runner_contract import Rising
-from latebloomer.session.events import Saved as SavedEvent
-from latebloomer.session.events import ScoreReported, WinnerSelected
+from latebloomer.session import events
 
-BUDGET = 90
+# Not as a script: what it pickles is loaded here, under the name of this module.
+VICTIM = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_kill
+test_kill.victim(sys.argv[1], int(sys.argv[2]))
+"""
+BEFORE = {
+    events.ScoreReported: "before the commit",
+    events.WinnerSelected: "before the naming",
+    events.Saved: "before the checkpoint is entered",
+    events.Joined: "before the extension",
+    events.Extended: "before the extension",
+}
+AFTER = {
+    events.ScoreReported: "after the commit",
+    events.WinnerSelected: "after the naming",
+    events.Joined: "after the extension",
+    events.Extended: "after the extension",
+}
 MOMENTS = (
     "before the pull", "after the pull", "before the commit", "after the commit", "in a save",
     "before the rename", "before the checkpoint is entered", "before the old one is removed",
-    "before the naming", "after the naming",
+    "before the naming", "after the naming", "before the extension", "after the extension",
 )  # fmt: skip
+
+# --- races ---
 
 
 class Saved(Rising):
@@ -45,6 +65,12 @@ class Saved(Rising):
         (folder / "state.json").write_text("[")
         reach("in a save")
         super().save(folder)
+
+
+class Plain(Saved):
+    """Without save and load; few in memory, it is pickled."""
+
+    save = load = None
 
 
 def stream(best, slow, last=10**9):
@@ -67,23 +93,88 @@ def moody(seed):
     raise RuntimeError("no fifth pull")
 
 
-LEARNERS = {
-    "saved-late": lambda: Saved(1.0, 20.0),
-    "saved-early": lambda: Saved(0.6, 1.0),
-    "stream": stream(0.8, 6.0),
-    "ends": stream(0.55, 1.0, last=7),
-    "moody": moody,
+SAVED = {"saved-late": lambda: Saved(1.0, 20.0), "saved-early": lambda: Saved(0.6, 1.0)}
+LEARNERS = SAVED | {"stream": stream(0.8, 6.0), "ends": stream(0.55, 1.0, 7), "moody": moody}
+MANY = SAVED | {
+    "plain": lambda: Plain(0.8, 6.0),
+    "plain too": lambda: Plain(0.5, 1.0),
+    "saved-third": lambda: Saved(0.7, 4.0),
 }
+ADD = {"add": {"new": lambda: Saved(0.9, 8.0)}}
+# Pulls that are shares of a full training: two steps, one, one or two, none.
+SHARES = {
+    "full_steps": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
+    "pulls_per_training": 45,
+}
+
+
+class Way(NamedTuple):
+    """How a race is run, and how it is extended when it is over."""
+
+    runner: dict
+    settings: dict
+    more: dict | None = None
+
+    @property
+    def learners(self):
+        return LEARNERS if self.more is None else MANY
+
+    @property
+    def budget(self):
+        return 90 if self.more is None else 60
+
+
+LAST = 130  # pulls after an extension
+NAMED_AT = 45  # pulls of the third way when it selects the winner
 WAYS = [
-    {"policy": "r-sr", "runner": LocalRunner(checkpoint_every=3)},
-    {"policy": "r-ucbe", "runner": LocalRunner(checkpoint_every=4), "maximize": False},
-    {"policy": "auto", "runner": LocalRunner(checkpoint_every=3), "winner_share": 0.5},
-    {  # pulls that are shares of a full training: two steps, one, one or two, none
-        "full_steps": {"saved-late": 90, "saved-early": 45, "stream": 60, "ends": 45, "moody": 10},
-        "pulls_per_training": 45, "runner": LocalRunner(checkpoint_every=3),
-    },
-]  # fmt: skip
-NAMED_AT = 45  # pulls of the way that delivers, when it names the best
+    Way({"checkpoint_every": 3}, {"policy": "r-sr"}),
+    Way({"checkpoint_every": 4}, {"policy": "r-ucbe", "maximize": False}),
+    Way({"checkpoint_every": 3}, {"policy": "auto", "winner_share": 0.5}),
+    Way({"checkpoint_every": 3}, SHARES),
+    Way({"max_in_memory": 2}, {"policy": "r-sr", "horizon": 99}, {}),
+    Way({"checkpoint_every": 4}, {"policy": "auto"}, ADD | {"horizon": 99}),
+    Way({"max_in_memory": 1}, {"policy": "r-sr", "winner_share": 0.3, "horizon": 99}, ADD),
+    Way({"checkpoint_every": 5}, {"policy": "r-sr", "horizon": 130}, {"revive": False}),
+]
+
+
+def live(path, way, **runner):
+    """One life: the race, and when that is over, its extension. Repeated, it goes on."""
+    settings, verdict = way.settings, None
+    if not begun(path):
+        how = LocalRunner(**way.runner | runner)
+        budget = {} if "seconds" in settings else {"budget": way.budget}
+        verdict = race(way.learners, journal=path, progress=False, seed=5, runner=how,
+                       **budget, **settings)  # fmt: skip
+    elif way.more is None or len(told(path)) < way.budget:
+        how = LocalRunner(**way.runner | runner)
+        verdict = resume(path, way.learners, progress=False, runner=how,
+                         callbacks=settings.get("callbacks"))  # fmt: skip
+    if way.more is None:
+        return verdict
+    return resume(path, way.learners, budget=LAST, progress=False, **way.more)
+
+
+def told(path):
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
+
+
+def begun(path):
+    try:
+        return path.exists() and bool(told(path))
+    except sqlite3.Error:  # killed while it was made
+        return False
+
+
+def calm(path, way):
+    """The pulls of a race that nothing disturbs, and what came of it.
+
+    In which order the pulls of a phase are made is free where few learners are in memory.
+    """
+    summary = live(path, way).summary()
+    return sorted(row[1:] for row in told(path)), summary
+
 
 # --- the moment ---
 
@@ -97,14 +188,6 @@ def reach(moment):
     if doomed[1] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     doomed = (moment, doomed[1] - 1)
-
-
-BEFORE = {
-    ScoreReported: "before the commit",
-    WinnerSelected: "before the naming",
-    SavedEvent: "before the checkpoint is entered",
-}
-AFTER = {ScoreReported: "after the commit", WinnerSelected: "after the naming"}
 
 
 def arm_moments():
@@ -131,16 +214,14 @@ def victim(folder, seed):
     global doomed
     arm_moments()
     rng = random.Random(seed)
-    for way, settings in enumerate(WAYS):
-        for k, moment in enumerate(MOMENTS):  # more of them: `make storm`
-            often = BUDGET if "pull" in moment or "commit" in moment else 12
-            doomed = (moment, 0 if "naming" in moment else rng.randrange(often))
-            code = died(race_in_child, f"{folder}/{way}-{k}.db", settings)
+    for way, one in enumerate(WAYS):
+        step = 1 if one.more is None else 4  # more of them: `make storm`
+        for k, moment in list(enumerate(MOMENTS))[way % step :: step]:
+            often = one.budget if "pull" in moment or "commit" in moment else 12
+            once = "naming" in moment or "extension" in moment
+            doomed = (moment, 0 if once else rng.randrange(often))
+            code = died(live, Path(folder) / f"{way}-{k}.db", one)
             print(json.dumps([way, k, *doomed, code]))
-
-
-def race_in_child(path, settings):
-    races.race(LEARNERS, BUDGET, journal=path, progress=False, seed=5, **settings)
 
 
 def died(function, *args):
@@ -154,65 +235,37 @@ def died(function, *args):
 # --- the proof ---
 
 
-def told(path):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT t, arm, n, score FROM pulls ORDER BY t").fetchall()
-
-
-def check_victims(lines, folder, undisturbed, live):
-    """Let every victim live on to its end and compare; return what each had when it was killed."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path, seed):
+    undisturbed = [calm(tmp_path / f"calm-{k}.db", way) for k, way in enumerate(WAYS)]
+    words = [sys.executable, "-c", VICTIM, str(tmp_path), str(seed)]
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
     killed = []
-    for way, k, moment, often, code in map(json.loads, lines.splitlines()):
-        path, what = folder / f"{way}-{k}.db", f"way {way}: {moment}, number {often}"
+    for way, k, moment, often, code in map(json.loads, ran.stdout.splitlines()):
+        path, what = tmp_path / f"{way}-{k}.db", f"way {way}: {moment}, number {often}"
         assert code in (0, -signal.SIGKILL), what
         before = told(path) if begun(path) else []
         killed += [(way, len(before))] if code else []
-        verdict, after = live(path, way), told(path)
+        verdict, after = live(path, WAYS[way]), told(path)
         pulls, summary = undisturbed[way]
         assert [row[0] for row in after] == list(range(1, len(pulls) + 1)), what  # once each
         assert after[: len(before)] == before, what  # nothing counted was made again
-        # In which order the pulls of a phase are made is free where few are in memory.
         assert sorted(row[1:] for row in after) == pulls, what
         assert verdict.summary() == summary, what
         assert not any("unpickled" in text for text in verdict.warnings), what
-    return killed
-
-
-def begun(path):
-    try:
-        return bool(told(path))
-    except sqlite3.Error:  # killed while it was made
-        return False
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-def test_a_race_killed_anywhere_resumes_to_the_same_journal_and_verdict(tmp_path, seed):
-    undisturbed = []
-    for way, settings in enumerate(WAYS):
-        path = tmp_path / f"undisturbed-{way}.db"
-        verdict = races.race(LEARNERS, BUDGET, journal=path, progress=False, seed=5, **settings)
-        undisturbed.append((sorted(row[1:] for row in told(path)), verdict.summary()))
-    words = [sys.executable, __file__, str(tmp_path), str(seed)]
-    ran = subprocess.run(words, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    killed = check_victims(
-        ran.stdout, tmp_path, undisturbed, lambda path, way: resume(path, LEARNERS, progress=False)
-    )
-    late = [way for way, pulls in killed if "winner_share" in WAYS[way] and pulls >= NAMED_AT]
-    assert len(killed) >= 25 and len(late) >= 2
+    assert len([way for way, _ in killed if WAYS[way].more is None]) >= 25
+    assert len([way for way, _ in killed if WAYS[way].more is not None]) >= 8
+    assert len([way for way, pulls in killed if way == 2 and pulls >= NAMED_AT]) >= 2
 
 
 def test_a_race_killed_twice_still_ends_the_same(tmp_path, cut):
     """A resume that is cut short is no different from a race that is."""
     path = tmp_path / "race.db"
-    whole = races.race(LEARNERS, BUDGET, journal=tmp_path / "whole.db", progress=False)
-    cut(20, lambda: races.race(LEARNERS, BUDGET, journal=path, progress=False))
+    whole = race(LEARNERS, 90, journal=tmp_path / "whole.db", progress=False)
+    cut(20, lambda: race(LEARNERS, 90, journal=path, progress=False))
     for more in (1, 34):
         cut(more, lambda: resume(path, LEARNERS, progress=False))
     assert len(told(path)) == 55
     assert resume(path, LEARNERS, progress=False).summary() == whole.summary()
     assert told(path) == told(tmp_path / "whole.db")
-
-
-if __name__ == "__main__":
-    victim(sys.argv[1], int(sys.argv[2]))

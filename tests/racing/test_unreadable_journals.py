@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import tempfile
 from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -149,25 +150,16 @@ def test_repair_is_recommended_only_where_it_recovers_something(tmp_path, kept):
 # --- every learner has failed ---
 
 
-@pytest.fixture
-def all_failed(tmp_path):
+def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(tmp_path):
     def broken(why):
-        def scores():
-            raise ValueError(why)
-            yield
+        raise ValueError(why)
 
-        return scores
-
-    path = tmp_path / "race.db"
+    path, learners = tmp_path / "race.db", {why: partial(broken, why) for why in ("old", "no GPU")}
     with pytest.raises(AllFailed):
-        race({"a": broken("no data"), "b": broken("no GPU")}, 40, journal=path, progress=False)
-    return path
-
-
-def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(all_failed):
-    assert [found.state for found in list_races(all_failed.parent)] == ["failed"]
-    shown = CliRunner().invoke(app, ["show", str(all_failed)])
-    assert shown.exit_code == 0 and "no data" in shown.stdout and "no GPU" in shown.stdout
-    assert CliRunner().invoke(app, ["report", str(all_failed)]).exit_code == 0
-    page = all_failed.with_suffix(".html").read_text()
-    assert "no data" in page and "no GPU" in page and "<h1>Every learner failed</h1>" in page
+        race(learners, 40, journal=path, progress=False)
+    assert [found.state for found in list_races(tmp_path)] == ["failed"]
+    assert CliRunner().invoke(app, ["report", str(path)]).exit_code == 0
+    page = path.with_suffix(".html").read_text()
+    assert "<h1>Every learner failed</h1>" in page
+    for text in (CliRunner().invoke(app, ["show", str(path)]).stdout, page):
+        assert "ValueError: old" in text and "ValueError: no GPU" in text

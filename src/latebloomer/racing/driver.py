@@ -418,8 +418,3 @@ class Driver:
                     self.states.drop_older(model)
             self._save_for_later([other for other in self.session.racing if other != arm])
         return learner
-
-    def close(self) -> None:
-        """Stop the runner and remove temporary checkpoints; leave the journal open."""
-        self.runner.stop()
-        self.states.close()

@@ -94,45 +94,26 @@ class Progress:
         if self.mode == "silent":
             yield
             return
+        over = threading.Event()
+        thread = threading.Thread(target=self._report_long_pulls, args=(over,), daemon=True)
         with ExitStack() as stack:
             if self.mode == "live":
-                self._live = stack.enter_context(self._live_table())
+                self._live = stack.enter_context(live_table(self))
                 self._draw()
-            stack.enter_context(self._long_pulls_reported())
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(over.set)
             yield
             if self.mode != "lines":
                 self._draw()
         self._live = None
 
-    def _live_table(self) -> Any:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(stderr=True)
-        return Live(
-            console=console,
-            get_renderable=lambda: table(self, console.size),
-            refresh_per_second=REFRESH,
-        )
-
-    @contextmanager
-    def _long_pulls_reported(self) -> Iterator[None]:
+    def _report_long_pulls(self, over: threading.Event) -> None:
         """Report long pulls from a separate thread, because the race's own is in the pull."""
-        over = threading.Event()
-
-        def check() -> None:
-            while not over.wait(TICK):
-                pull = self._running
-                if pull is not None and time.monotonic() - pull.at >= LONG:
-                    self._long_pull(pull)
-
-        thread = threading.Thread(target=check, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+        while not over.wait(TICK):
+            pull = self._running
+            if pull is not None and time.monotonic() - pull.at >= LONG:
+                self._long_pull(pull)
 
     def on_event(self, event: events.Event | events.PullStarted | events.Waiting) -> None:
         """Update the display for one event."""
@@ -203,11 +184,9 @@ class Progress:
 
     def end(self, verdict: Verdict) -> None:
         """Print the verdict; not the table again below a live one, nor in a notebook."""
-        if not self._prints_verdict:
-            return
-        if self.mode == "notebook":
+        if self._prints_verdict and self.mode == "notebook":
             self.say(verdict.sentence)
-        else:
+        elif self._prints_verdict:
             live = self.mode == "live"
             self.say(brief(verdict, table=False) if live else f"\n{brief(verdict)}")
 
@@ -352,6 +331,19 @@ def _title(progress: Progress) -> str:
     parts = [f"pull {session.spent:,} of {session.budget:,}", "" if session.over else what, trust,
              progress.time_left(), progress.waiting]  # fmt: skip
     return " · ".join(filter(None, parts))
+
+
+def live_table(progress: Progress) -> Any:
+    """Return what draws the table in a terminal again and again."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+
+    def drawn() -> Any:
+        return table(progress, console.size)
+
+    return Live(console=console, get_renderable=drawn, refresh_per_second=REFRESH)
 
 
 def table(progress: Progress, size: ConsoleDimensions) -> Any:

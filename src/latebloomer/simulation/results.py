@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
-Columns: TypeAlias = tuple[
-    tuple[str, str], ...
-]  # (title, column of a row, or both of an interval)
 
 FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
 FORMAT, EDITION = "latebloomer results", 1

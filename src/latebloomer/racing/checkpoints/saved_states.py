@@ -66,7 +66,8 @@ class SavedStates:
 
         Whether its files are as they were saved is seen where they are loaded.
         """
-        return self._race.checkpoint(arm, upto)
+        saved = self._race.checkpoints.get(arm)
+        return saved if saved is not None and saved.n <= upto else None
 
     def available(self, arm: int, upto: int) -> Saved | None:
         """Return the latest state whose files are seen from here."""
@@ -74,7 +75,8 @@ class SavedStates:
 
     def model(self, arm: int, n: int) -> Saved | None:
         """Return a generator's model after exactly n pulls, if its file is seen from here."""
-        return self._if_seen(self._race.model(arm, n))
+        saved = self._race.models.get(arm)
+        return self._if_seen(saved if saved is not None and saved.n == n else None)
 
     def _if_seen(self, saved: Saved | None) -> Saved | None:
         return saved if saved is not None and self.storage.has(saved.folder) else None
