@@ -73,10 +73,8 @@ class Settings:
             need_number("seconds", self.seconds)
             require(0 < self.seconds < inf, "seconds", self.seconds, "above 0 and finite",
                     "it is the time that the race may take")  # fmt: skip
-        require(
-            self.stop in (None, CERTIFIED), "stop", self.stop,
-            "'certified', or None for the whole budget", "it says when a race may end early",
-        )  # fmt: skip
+        require(self.stop in (None, CERTIFIED), "stop", self.stop, "'certified', or None",
+                "it says when a race may end early")  # fmt: skip
 
     @property
     def shares(self) -> dict[str, Share]:
