@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from latebloomer._util import atomic_files
 from latebloomer._util.atomic_files import (
     make_folder,
     need_different,
@@ -100,41 +99,11 @@ def disk_full(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-class HalfWritten:
-    """A disk that takes half of what it is given and is full then."""
-
-    def __init__(self, file):
-        self.file = file
-
-    def __getattr__(self, name):
-        return getattr(self.file, name)
-
-    def write(self, data):
-        self.file.write(data[: len(data) // 2])
-        self.file.flush()
-        disk_full()
-
-    def __enter__(self):
-        self.file.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self.file.__exit__(*error)
-
-
-@pytest.fixture(params=["write", "fsync", "replace"])
-def full_disk(request, monkeypatch):
-    """A disk that is full when the data come, when they are flushed, or at the very end."""
-    if request.param == "write":
-        half = lambda *words, **more: HalfWritten(open(*words, **more))  # noqa: E731, SIM115
-        monkeypatch.setattr(atomic_files, "open", half, raising=False)
-    else:
-        monkeypatch.setattr(f"os.{request.param}", disk_full)
-
-
-@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("before", [None, "good"])
-def test_a_full_disk_leaves_what_was_there(tmp_path, before):
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, before, step):
+    """Whether it is full when the data are flushed, or at the very end."""
+    monkeypatch.setattr(f"os.{step}", disk_full)
     file = tmp_path / "out"
     if before is not None:
         file.write_text(before)

@@ -210,8 +210,10 @@ def pickle_learner(learner: Any, folder: Path) -> None:
 
 
 def keep_model(storage: Storage, arm: int, n: int, model: Any) -> Saved | None:
-    """Pickle a model; None where that cannot be done: then a resume trains it again."""
+    """Pickle a generator's model; None if it is none, or if that fails: it is trained again."""
     place = model_place(arm, n)
+    if not is_model(model):
+        return None
     try:
         data = pickle.dumps(model)
         stored = storage.keep(place, lambda folder: (folder / MODEL).write_bytes(data))

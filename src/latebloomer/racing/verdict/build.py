@@ -25,9 +25,9 @@ from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict import history
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict, highest
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import Certificate, shape_of
 
 Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
