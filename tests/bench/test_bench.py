@@ -8,29 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from latebloomer import RisingSR, SuccessiveHalving
-from latebloomer.bench import COMPARED, Curves, bench, benchmark, curve_sets
-from latebloomer.bench.benchmark import (
-    LEFT_OUT,
-    bench_times,
-    line_styles,
-    race_in_time,
-    same_share,
-    same_time,
-    without_start,
-)
-from latebloomer.bench.curve_runs import (
-    Played,
-    cost,
-    costs_by_set,
-    lines_of,
-    play,
-    play_all,
-    playable,
-    shuffled,
-)
-from latebloomer.bench.curve_sets import names_of, read_sets
+from latebloomer.bench import COMPARED, Curves, bench, benchmark, curve_runs, curve_sets
+from latebloomer.bench.curve_runs import Played, play, play_all, shuffled
+from latebloomer.bench.curve_sets import read_sets
 from latebloomer.cli import app
-from latebloomer.errors import SettingError, UnknownName
+from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.session.session import Session
 
@@ -118,15 +100,6 @@ def test_adaptive_rejects_beats_r_sr_on_recorded_curves():
     assert abs(found.loss("r-sr") - 0.097) <= 0.005
 
 
-def test_synthetic_problems_have_their_sets():
-    names = names_of(["random", "paper-a", "paper-b"])
-    problems, skipped = read_sets(names)
-    assert len(names) == 8 and not skipped
-    assert {curves.group for curves in problems} == set(names)
-    with pytest.raises(UnknownName, match="no set of curves is called 'lcdb'; did you mean"):
-        names_of(["lcdb"])
-
-
 # --- playing and counting ---
 
 
@@ -147,7 +120,11 @@ def test_a_run_of_the_bench_is_a_session_with_the_same_rewards():
 
 def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_the_rest_is_counted():
     # R-SR needs K + 1 pulls, and halving K ceil(log2 K): 8 x 3 = 24, 7 x 3 = 21, 6 x 3 = 18
-    assert playable(RisingSR(), 8, 7) == playable(SuccessiveHalving(), 8, 20) == 6
+    assert (
+        curve_runs.playable(RisingSR(), 8, 7)
+        == curve_runs.playable(SuccessiveHalving(), 8, 20)
+        == 6
+    )
     tables = rising(arms=8, length=20).tables(5, 0)
     found = play(RisingSR(), tables, 7, 5, seed=0)
     assert found.left_out == 2 and max(found.spent) <= 7
@@ -158,7 +135,7 @@ def test_a_policy_that_cannot_pay_for_all_arms_plays_some_and_the_rest_is_counte
 def test_losses_by_hand():
     # truths 1, .8, .5, .5; picks of arms 0, 1 and 3: none, one and two of four are better
     curves = Curves("toy", "x", np.array([[1.0], [0.8], [0.5], [0.5]]).repeat(10, axis=1))
-    found = cost(curves, Played(np.array([0, 1, 3]), np.array([10, 10, 10]), 1), 2)
+    found = curve_runs.cost(curves, Played(np.array([0, 1, 3]), np.array([10, 10, 10]), 1), 2)
     # regrets 0, .2, .5 of a range of .5; two of three are not the best; 10 of 20 pulls
     assert found == pytest.approx([(0 + 0.25 + 0.5) / 3, (0.2 + 0.5) / 1.5, 2 / 3, 0.5, 0.25])
 
@@ -170,7 +147,7 @@ def test_standard_errors_are_of_paired_differences_by_hand():
         {key: Played(np.array([arms[k]]), np.array([40]), 0) for key, arms in pick.items()}
         for k in range(4)
     ]
-    lines = lines_of(costs_by_set(problems, played), ["a", "b"], [1.0], "a")
+    lines = curve_runs.lines_of(curve_runs.costs_by_set(problems, played), ["a", "b"], [1.0], "a")
     found = {(line.group, line.policy): line for line in lines}
     ranks = [np.mean(curves.truth > curves.truth[arm]) for curves, arm in
              zip(problems, pick["a", 1.0], strict=True)]  # fmt: skip
@@ -208,7 +185,9 @@ def test_every_policy_is_compared_or_left_out_for_a_reason():
     made = [repr(make_policy(text)) for text in COMPARED[1:]]
     assert len(set(made)) == len(made)
     played = {text.partition(":")[0] for text in COMPARED[1:]}
-    assert played | set(LEFT_OUT) == set(REGISTRY) and not played & set(LEFT_OUT)
+    assert played | set(benchmark.LEFT_OUT) == set(REGISTRY) and not played & set(
+        benchmark.LEFT_OUT
+    )
     comparators = {"i-epoch", "rising-bandits", "max-ucb", "ptrr", "hybrid", "asha", "hyperband"}
     assert comparators <= played
 
@@ -223,14 +202,14 @@ def test_settings_outside_their_range_are_errors(bad):
 
 
 def test_policies_in_the_picture_differ_without_colours_too():
-    styles = line_styles(COMPARED)
+    styles = benchmark.line_styles(COMPARED)
     assert len({(style.marker, style.dashes) for style in styles.values()}) == len(COMPARED)
     assert max(styles, key=lambda policy: styles[policy].width) == "auto"
 
 
 def test_a_wrong_call_is_one_line_and_code_2(tmp_path):
     for words, said in [
-        (("--sets", "lcdb"), "UnknownName: --sets: no set of curves is called 'lcdb'"),
+        (("--sets", "lcdb"), "UnknownName: --sets: no set of curves is called 'lcdb'; did you"),
         (("--budgets", "x", "--sets", "paper-a"), "SettingError: --budgets 'x'"),
         (("--policies", "r-usr", "--sets", "paper-a"), "no policy is called 'r-usr'"),
         ((tmp_path,), "CurveError: "),
@@ -251,43 +230,37 @@ def straight(levels, full):
 
 
 def pick_and_time(unit, levels, full, limit):
-    return race_in_time(RisingSR(), *unit(*straight(levels, full)), limit)
+    return benchmark.race_in_time(RisingSR(), *unit(*straight(levels, full)), limit)
 
 
 def test_by_shares_every_pull_costs_a_hundredth_of_the_learners_own_training():
-    _, seconds = same_share(*straight([0.9, 0.5], [1.0, 3.0]))
+    _, seconds = benchmark.same_share(*straight([0.9, 0.5], [1.0, 3.0]))
     assert seconds == pytest.approx(np.outer([0.01, 0.03], np.ones(LENGTH)))
-    pick, spent = pick_and_time(same_share, [0.9, 0.5, 0.4], [1.0, 1.0, 1.0], limit=1.5)
+    pick, spent = pick_and_time(benchmark.same_share, [0.9, 0.5, 0.4], [1.0, 1.0, 1.0], limit=1.5)
     assert pick == 0 and spent == pytest.approx(1.5, abs=0.02)
 
 
 def test_by_time_a_short_training_finishes_and_keeps_its_score():
     # The average training takes 1 s, a pull a hundredth of that: the short one has ten pulls.
-    scores, seconds = same_time(*straight([0.9, 0.5], [0.1, 1.9]))
+    scores, seconds = benchmark.same_time(*straight([0.9, 0.5], [0.1, 1.9]))
     assert scores.shape == (2, 190) and np.isfinite(scores[1]).all()
     assert np.isfinite(scores[0]).sum() == 10 and scores[0, 9] == pytest.approx(0.9)
     assert seconds[np.isfinite(scores)] == pytest.approx(0.01)
-    pick, spent = pick_and_time(same_time, [0.9, 0.5], [0.1, 1.9], limit=0.5)
+    pick, spent = pick_and_time(benchmark.same_time, [0.9, 0.5], [0.1, 1.9], limit=0.5)
     assert pick == 0 and spent <= 0.52
 
 
 def test_after_the_same_time_the_slow_learner_looks_worse_than_it_is():
     levels, full = [0.6, 0.9], [0.1, 10.0]
-    assert pick_and_time(same_time, levels, full, limit=2.0)[0] == 0
-    assert pick_and_time(same_share, levels, full, limit=2.0)[0] == 1
+    assert pick_and_time(benchmark.same_time, levels, full, limit=2.0)[0] == 0
+    assert pick_and_time(benchmark.same_share, levels, full, limit=2.0)[0] == 1
 
 
 def test_the_time_budget_stops_a_race_within_a_pull_of_its_time():
     n, arm = np.arange(1, 501), np.arange(1, 4)[:, None]
     seconds = np.array([[0.02], [0.05], [0.01]]) * np.ones(500)
-    spent = race_in_time(RisingSR(), n / (n + arm), seconds, 2.0)[1]
+    spent = benchmark.race_in_time(RisingSR(), n / (n + arm), seconds, 2.0)[1]
     assert abs(spent - 2.0) <= 0.05
-
-
-def test_the_cost_of_starting_is_not_a_cost_of_training():
-    # To start takes 5 s at every size; training itself takes 1 s a pull.
-    seconds = 5.0 + np.arange(1, 5.0)[None]
-    assert without_start(seconds).tolist() == [[0.75, 1.75, 2.75, 3.75]]
 
 
 def test_both_units_are_policies_of_one_report(monkeypatch):
@@ -297,7 +270,7 @@ def test_both_units_are_policies_of_one_report(monkeypatch):
         runs = np.stack([scores, scores], axis=1)
         made.append(Curves("lcdb10", f"set-{k}", scores, runs=runs, seconds=seconds))
     monkeypatch.setattr(curve_sets, "lcdb10", lambda: iter(made))
-    report = bench_times(("r-sr", "sh"), budgets=(1.0, 2.0), draws=2)
+    report = benchmark.bench_times(("r-sr", "sh"), budgets=(1.0, 2.0), draws=2)
     labels = {f"{policy}, {unit}" for policy in ("r-sr", "sh") for unit in benchmark.UNITS}
     assert {line.policy for line in report.lines} == labels
     by_share = [line for line in report.lines if line.policy.endswith("same share")]
@@ -309,6 +282,6 @@ def test_both_units_are_policies_of_one_report(monkeypatch):
 @NEEDS_DATA
 def test_the_recorded_set_has_times_that_only_rise():
     first = next(curve_sets.lcdb10())
-    seconds = without_start(first.seconds)
+    seconds = benchmark.without_start(first.seconds)
     assert first.runs.shape[2] == seconds.shape[1] == 100
     assert (np.diff(seconds, axis=1) >= 0).all() and (seconds > 0).all()

@@ -266,12 +266,3 @@ def test_without_the_data_folder_there_is_one_line(tmp_path, monkeypatch):
             assert ran.stderr.count(word) == 1, word
         _, skipped = read_sets([*curve_sets.PUBLIC, "paper-b"])
         assert [what for what, _ in skipped] == [", ".join(curve_sets.PUBLIC)]
-
-
-def test_a_missing_file_is_reported_once_for_the_sets_that_need_it(tmp_path, monkeypatch):
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
-    with pytest.raises(CurveError) as error:
-        read_sets(["lcdb11-linear", "lcdb11-geometric"])
-    file = tmp_path / "data" / "lcdb11" / "lcdb11.npz"
-    assert str(error.value) == f"lcdb11-linear, lcdb11-geometric: there is no {file}"

@@ -97,16 +97,15 @@ def server(tmp_path):
 PATH = "document.querySelector('#c0 path:not(.raw)')?.getAttribute('d')"
 POINTS = f"({PATH} || '').split('L').length"
 TITLE = "document.querySelector('h1').textContent"
+SPENT = "(document.querySelector('#progress progress')?.value ?? 0)"
 FEED = "(document.querySelector('.feed')?.textContent || '')"
 
 
-def wait_until_spent(page, pulls):
-    page.wait_for(f"(document.querySelector('#progress progress')?.value ?? 0) >= {pulls}")
-
-
-def open_race(new_page, server, race, **settings):
+@pytest.fixture
+def page(new_page, server, race):
+    """The page of the race, found in the list."""
     race.allow(1)
-    page = new_page(**settings)
+    page = new_page()
     page.open(server.address)
     page.wait_for("document.querySelector('#races a') !== null")
     page.open(page.value("document.querySelector('#races a').href"))
@@ -114,10 +113,9 @@ def open_race(new_page, server, race, **settings):
     return page
 
 
-def test_curves_grow_a_drop_appears_and_the_verdict_comes(new_page, server, race, picture):
-    page = open_race(new_page, server, race)
+def test_curves_grow_a_drop_appears_and_the_verdict_comes(page, server, race, picture):
     race.allow(39)
-    wait_until_spent(page, 40)
+    page.wait_for(f"{SPENT} >= 40")
     page.wait_for(f"{POINTS} >= 8")
     before = page.value(POINTS)
     race.allow(25)
@@ -143,8 +141,7 @@ def test_curves_grow_a_drop_appears_and_the_verdict_comes(new_page, server, race
     page.screenshot(picture("kept"))
 
 
-def test_what_grew_by_small_messages_is_what_a_reload_shows(new_page, server, race):
-    page = open_race(new_page, server, race)
+def test_what_grew_by_small_messages_is_what_a_reload_shows(page, race):
     details = "document.querySelector('#r0 details')"
     for pulls in (30, 60, 110):
         points = page.value(POINTS)
@@ -161,34 +158,29 @@ def test_what_grew_by_small_messages_is_what_a_reload_shows(new_page, server, ra
         #curves path:not(.area), #certainty, #others`)].map(
         (one) => one.tagName === 'path' ? one.getAttribute('d') : one.textContent))"""
     order = "JSON.stringify([...document.querySelectorAll('#rows tr')].map((one) => one.id))"
-    grown, rows = json.loads(page.value(shown)), page.value(order)
+    grown, rows = sorted(json.loads(page.value(shown))), page.value(order)
     page.open()
-    again = json.loads(page.value(shown))
-    assert sorted(grown) == sorted(again) and page.value(order) == rows
+    assert sorted(json.loads(page.value(shown))) == grown and page.value(order) == rows
 
 
-def test_it_goes_on_when_the_server_comes_back(new_page, server, race):
-    page = open_race(new_page, server, race)
+def test_it_goes_on_when_the_server_comes_back(page, server, race):
     race.allow(49)
-    wait_until_spent(page, 50)
+    page.wait_for(f"{SPENT} >= 50")
     server.stop()
     page.wait_for("document.querySelector('#status').textContent.includes('Disconnected')")
     race.allow(50)
     assert page.value(TITLE).startswith("Leading: ")  # what was seen stays
     server.start()
-    wait_until_spent(page, 100)
+    page.wait_for(f"{SPENT} >= 100")
     page.wait_for("document.querySelector('#status').textContent === ''")
 
 
-def test_the_list_tells_running_from_interrupted_and_finished(
-    new_page, tmp_path, server, race, picture
-):
+def test_the_list_tells_states_apart(new_page, tmp_path, server, race, picture):
     over, cut = Race(tmp_path / "over.db"), Race(tmp_path / "cut.db")
     page = new_page(width=360)
     page.open(server.address)
-    over.allow(1000)
-    cut.allow(30)
-    race.allow(30)
+    for one, pulls in ((over, 1000), (cut, 30), (race, 30)):
+        one.allow(pulls)
     rows = "[...document.querySelectorAll('#races tbody tr')]"
     page.wait_for(f"{rows}.filter((one) => one.textContent.includes('30 (8 %)')).length === 2")
     cut.stop()

@@ -89,7 +89,10 @@ def test_the_example_runs_and_two_runs_are_the_same(name, tmp_path, monkeypatch)
     if "ray_tune" in name:
         for one in ("tensorboardX", "ray.tune"):
             library(one)
-        begin_ray()
+        sys.modules["ray"].init(
+            "local", num_cpus=2, include_dashboard=False, log_to_driver=False,
+            logging_level="error", ignore_reinit_error=True,
+        )  # fmt: skip
     text = re.search(r"^Examples\n-+\n::\n\n(.*)", inspect.getdoc(thing), re.S | re.M)[1]
     made = []
     for folder in ("first", "second") if name.endswith("Learner") else ("first",):
@@ -101,11 +104,6 @@ def test_the_example_runs_and_two_runs_are_the_same(name, tmp_path, monkeypatch)
         first, second = (names["verdict"] for names in made)
         assert first.over and first.summary() == second.summary()
         assert all(first.curve(row.name) == second.curve(row.name) for row in first.learners)
-
-
-def begin_ray():
-    library("ray").init("local", num_cpus=2, include_dashboard=False, log_to_driver=False,
-                        logging_level="error", ignore_reinit_error=True)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -37,11 +37,10 @@ def test_a_generator_that_yields_without_gradients_leaves_them_on_for_the_others
         assert verdict.name == "b" and torch.is_grad_enabled()
 
 
-def torch_number():
-    return torch.rand(1).item()
+DRAWS = [random.random, np.random.random, lambda: torch.rand(1).item()]
 
 
-@pytest.mark.parametrize("draw", [random.random, np.random.random, torch_number])
+@pytest.mark.parametrize("draw", DRAWS, ids=["random", "numpy", "torch"])
 def test_curves_do_not_depend_on_the_order_of_learners(draw):
     def noisy(seed):
         random.seed(seed)

@@ -265,17 +265,16 @@ def test_a_refit_is_said_before_and_after_with_its_time(clock, capsys):
 # --- among other estimators ---
 
 
-GIVEN = {
-    "dict": {"bayes": GaussianNB(), "linear": SGDClassifier()},
-    "pairs": [("bayes", GaussianNB()), ("linear", SGDClassifier())],
-    "bare": [GaussianNB(), SGDClassifier()],
-}
-
-
-@pytest.mark.parametrize("form", GIVEN)
-def test_settings_of_estimators_have_nested_names(form):
-    bayes, linear = ("bayes", "linear") if form != "bare" else ("gaussiannb", "sgdclassifier")
-    made = clone(search(GIVEN[form]))
+@pytest.mark.parametrize(
+    "given, bayes, linear",
+    [
+        ({"bayes": GaussianNB(), "linear": SGDClassifier()}, "bayes", "linear"),
+        ([("bayes", GaussianNB()), ("linear", SGDClassifier())], "bayes", "linear"),
+        ([GaussianNB(), SGDClassifier()], "gaussiannb", "sgdclassifier"),
+    ],
+)
+def test_settings_of_estimators_have_nested_names(given, bayes, linear):
+    made = clone(search(given))
     made.set_params(**{f"{linear}__alpha": 0.5, "budget": 30})
     assert made.get_params()[f"{linear}__alpha"] == made.get_params()[linear].alpha == 0.5
     assert made.budget == 30

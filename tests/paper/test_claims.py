@@ -5,7 +5,7 @@ import pytest
 from latebloomer.core.statistics import share
 from latebloomer.paper import AS_WRITTEN, evidence, experiments, reproduction
 from latebloomer.paper.claims import CLAIMS
-from latebloomer.paper.evidence import Claim, Evidence, Finding, Passage, measured
+from latebloomer.paper.evidence import Claim, Evidence, Passage, measured
 from latebloomer.paper.experiments import ALGORITHMS, BUDGETS, IMDB, SETTING_A
 from latebloomer.paper.reproduction import FIGURES
 from latebloomer.paper.workbench import Row, Workbench
@@ -25,23 +25,6 @@ def test_every_claim_belongs_to_a_figure_and_says_what_decides_it():
     for claim in CLAIMS:
         assert claim.passage.figure in {figure.name for figure in FIGURES}
         assert claim.sentence.endswith(".") and claim.decided_by
-
-
-@pytest.mark.parametrize(
-    ("written", "published", "verdict"),
-    [
-        (True, True, "reproduced"),
-        (True, False, "reproduced"),
-        (True, None, "reproduced"),
-        (False, True, "only as published"),
-        (False, False, "not reproduced"),
-        (False, None, "undecided"),
-        (None, True, "undecided"),
-    ],
-)
-def test_verdicts(written, published, verdict):
-    said = (Evidence(Finding(holds), "") for holds in (written, published))
-    assert reproduction.result_of(CLAIMS[0], *said).verdict == verdict
 
 
 def claim_on(words: str) -> Claim:

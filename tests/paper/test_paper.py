@@ -1,6 +1,7 @@
 """The reproduction: figures into a folder, claims decided, conventions as stated."""
 
 import csv
+import errno
 import os
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,6 @@ from typer.testing import CliRunner
 
 from latebloomer import RoundRobin
 from latebloomer.cli import app
-from latebloomer.errors import CurveError
 from latebloomer.page.svg import spread
 from latebloomer.paper import AS_WRITTEN, drawing, experiments, live_imdb, published_algorithms
 from latebloomer.paper import reproduction as made
@@ -60,9 +60,6 @@ def in_python(monkeypatch):
 def test_list_names_every_figure_and_table_of_the_paper(run):
     listed = {line.split()[0] for line in run("--list").output.splitlines()}
     assert listed == {figure.name for figure in FIGURES} and listed >= NAMES
-
-
-def test_all_is_everything_but_live_training():
     assert {*FIGURES} - {*chosen(["all"])} == {live_imdb.imdb_live}
 
 
@@ -161,6 +158,18 @@ def test_bad_input_is_one_line_and_code_2(run, tmp_path, words, said):
     assert result.exit_code == 2
     assert said in result.output + (result.stderr if result.stderr_bytes else "")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_ends_it_and_leaves_what_was_there(run, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "setting-b-arms.csv").write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    result = run("setting-b-arms", "setting-a-arms", "--runs", 2, "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == 2 and result.stderr.startswith("OutputError: ")
+    assert result.stderr.count("\n") == 1 and "No space left on device" in result.stderr
+    assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["old"]
 
 
 def test_rows_survive_writing_and_reading(tmp_path):
@@ -321,12 +330,6 @@ def test_learners_trained_live_are_within_a_hundredth_of_the_recorded_curves(nam
     differences = np.array([step.difference for step in steps if step.n > live_imdb.EARLY])
     windows = [part.mean() for part in np.array_split(differences, 4)]
     assert np.abs(windows).max() <= 0.01
-
-
-def test_live_training_without_reviews_says_where_they_are_looked_for(monkeypatch, tmp_path):
-    monkeypatch.setenv("LATEBLOOMER_DATA", str(tmp_path))
-    with pytest.raises(CurveError, match=r"imdb_bow10k.npz.*LATEBLOOMER_DATA.*https://"):
-        live_imdb.load_reviews()
 
 
 @pytest.mark.parametrize("name", live_imdb.HIDDEN)

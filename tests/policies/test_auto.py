@@ -1,17 +1,32 @@
-"""The default policy: what "auto" becomes, where it is known, and what is said where it is not."""
+"""The default policy, what "auto" becomes; and `min_pulls`, before which no arm is dropped."""
 
 import json
 import sqlite3
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from latebloomer import AdaptiveRejects, Foresight, Session, race, read_verdict, resume, simulate
+from latebloomer import (
+    AdaptiveRejects,
+    Foresight,
+    RisingSR,
+    Session,
+    SuccessiveHalving,
+    race,
+    read_verdict,
+    resume,
+    simulate,
+)
 from latebloomer.cli import app
+from latebloomer.core.ledger import ANY
 from latebloomer.errors import BudgetError, JournalMismatch, SettingError
-from latebloomer.policies.registry import choose_policy, label_of, make_policy
+from latebloomer.policies.base import cost_of, least_budget
+from latebloomer.policies.registry import REGISTRY, choose_policy, label_of, make_policy
 from latebloomer.racing.journal import files as journals
+from latebloomer.session.events import FAILED, BudgetReplanned, LearnerLeft
 
 DEFAULT = Foresight()
 STEEP, EVEN = AdaptiveRejects(), AdaptiveRejects(power=1.0)
@@ -52,14 +67,10 @@ def test_the_plan_is_steep_from_one_full_training_on(budget, policy):
 
 
 def test_a_budget_too_small_says_what_is_needed():
-    for call in (
-        lambda: choose_policy(3, 2, 2),
-        lambda: Session("auto", 3, 2),
-        lambda: run(budget=2),
-    ):
-        with pytest.raises(
-            BudgetError, match="budget=2 is too small for 3 learners: foresight needs at least 3"
-        ):
+    said = "budget=2 is too small for 3 learners: foresight needs at least 3"
+    calls = (lambda: choose_policy(3, 2, 2), lambda: Session("auto", 3, 2), lambda: run(budget=2))
+    for call in calls:
+        with pytest.raises(BudgetError, match=said):
             call()
 
 
@@ -141,3 +152,110 @@ def test_the_simulator_chooses_for_each_budget():
         same = Foresight(power=power)
         played = simulate("paper-a", same, budget, 20, **plain)
         assert found.cell("auto", budget).pulls == played.cell(same, budget).pulls
+
+
+# --- min_pulls: no arm is dropped before, whatever the plan, and the budget still holds ---
+
+PHASED = [
+    policy
+    for kind in REGISTRY.values()
+    for policy in kind.examples()
+    if not kind.decides_after_sweeps() and ANY not in policy.plan(4, 400, 100).keep
+]
+
+
+def play_noise(session, rng):
+    while not session.over:
+        session.tell(session.ask(), float(rng.standard_normal()))
+    return session
+
+
+def test_levels_by_hand():
+    # C (K/m)^1.5 for 40 pulls is 5, 7, 14. With grace 8: 8, 8 and, of the 16 left, half each
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=8).upto.tolist() == [8, 12, 12]
+    # 4 x 8 = 32, and 8 pulls for the last two
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=8).keep.tolist() == [4, 2, 1]
+    assert AdaptiveRejects().plan(4, 40, 20, min_pulls=10).upto.tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("policy", PHASED, ids=repr)
+@given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 300), st.integers(1, 60))
+def test_no_phase_ends_earlier_and_the_plan_can_be_paid(policy, arms, min_pulls, spare, horizon):
+    budget = least_budget(policy, arms, horizon, min_pulls) + spare
+    plan = policy.plan(arms, budget, horizon, min_pulls)
+    assert plan.upto[0] >= min(min_pulls, horizon, budget // arms)
+    told = policy.describe(arms, budget, horizon, min_pulls)
+    assert sum(phase.pulls for phase in told.phases) + told.unspent == budget
+    if len(plan.keep) > 1:  # a single phase is played as far as the budget goes
+        assert cost_of(plan) <= budget
+
+
+@pytest.mark.parametrize("policy", PHASED, ids=repr)
+def test_in_a_session_every_arm_has_its_pulls(policy, rng):
+    session = play_noise(Session(policy, 9, 160, 80, min_pulls=12), rng)
+    assert min(session.pulls) >= 12 and session.spent <= 160
+    assert session.replay(session.history) == session
+
+
+def test_plans_made_anew_keep_it(rng):
+    session = Session("auto", 6, 400, 100, min_pulls=20)
+    for _ in range(30):
+        session.tell(session.ask(), float(rng.standard_normal()))
+    session.apply(LearnerLeft(3, FAILED))
+    session.apply(BudgetReplanned(250, 250))
+    play_noise(session, rng)
+    assert min(n for i, n in enumerate(session.pulls) if i != 3) >= 20
+    assert session.spent <= 250 and session.replay(session.history) == session
+
+
+def test_what_cannot_be_is_said():
+    needed = r"4 learners with min_pulls=9: at least 36 are needed \(9 pulls"
+    with pytest.raises(BudgetError, match=needed):
+        Session("auto", 4, 30, min_pulls=9)
+    for name in ("rest-sure", "asha"):
+        with pytest.raises(SettingError, match=f"min_pulls=2 cannot be used with {name}, which"):
+            Session(name, 4, 300, min_pulls=2)
+    for bad in (0, 1.5, "two"):
+        with pytest.raises(SettingError, match="min_pulls"):
+            RisingSR().plan(4, 100, 50, min_pulls=bad)
+
+
+def test_a_race_keeps_it_and_its_journal_knows(tmp_path):
+    path = tmp_path / "race.db"
+    verdict = race(LEARNERS, 60, min_pulls=15, journal=path, progress=False)
+    assert min(verdict.pulls.values()) >= 15 and verdict.settings["min_pulls"] == 15
+    assert read_verdict(path).settings["min_pulls"] == 15
+    assert resume(path, LEARNERS, progress=False).pulls == verdict.pulls
+
+
+# --- what a plan says of it ---
+
+
+def test_a_plan_says_when_the_first_drop_is():
+    # power 1: 22 pulls for all five of 200 (C = 22.4)
+    said = str(Session("auto", 5, 200).policy.describe(5, 200))
+    assert "First drop: the lowest-ranked learner at 22 pulls. An improvement after" in said
+    assert "Warning" not in said
+    halving = str(SuccessiveHalving().describe(8, 24))
+    assert "First drop: the lowest-ranked 4 of 8 at 1 pull. An improvement after their" in halving
+    assert "Warning: 4 of 8 learners are dropped after one pull; min_pulls=2, fewer" in halving
+    assert "First drop" not in str(AdaptiveRejects().describe(4, 80, 20))  # all are trained whole
+
+
+@pytest.mark.parametrize(
+    ("budget", "advised"),
+    [(100, ""), (191, ""), (192, "min_pulls=2, "), (255, "min_pulls=2, "), (256, "min_pulls=3, ")],
+)
+def test_a_plan_advises_only_a_grace_that_the_budget_pays(budget, advised):
+    policy = AdaptiveRejects(power=3)  # steep: here arms are dropped after one pull
+    said = str(policy.describe(64, budget))
+    assert f"are dropped after one pull; {advised}fewer learners or a larger budget" in said
+    if advised:
+        policy.plan(64, budget, min_pulls=int(advised[10]))
+
+
+def test_the_command_takes_it():
+    words = ("plan", "--learners", 64, "--budget", 200, "--horizon", 50)
+    assert "learners are dropped after one pull" in run_cli(*words).output
+    said = run_cli(*words, "--min-pulls", 2).output
+    assert "at 2 pulls. An improvement" in said and "Warning" not in said

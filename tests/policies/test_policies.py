@@ -3,8 +3,8 @@
 A new policy is tested by being registered, with the settings that its `examples` name.
 """
 
-import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,12 +20,8 @@ from plays import asked, play
 from scipy import stats
 
 from latebloomer import (
-    ASHA,
     UCBE,
-    AdaptiveRejects,
     ExploreThenCommit,
-    Foresight,
-    Hyperband,
     ProbOne,
     RestSure,
     RisingSR,
@@ -40,8 +36,6 @@ from latebloomer.core.kernel import cpu_jit
 from latebloomer.errors import ContractError, SettingError
 from latebloomer.policies.registry import POLICIES as LISTED
 from latebloomer.policies.registry import REGISTRY, check_name, make_policy
-from latebloomer.policies.related.power_thresholds import PTRR, Hybrid
-from latebloomer.policies.related.tuner_rules import IEpoch, MaxUCB, RisingBandits
 from latebloomer.policies.window_ratings import ByAllSamples
 from latebloomer.session.policy_contract import check_policy, played, rising_rewards
 from latebloomer.session.session import Session
@@ -85,56 +79,6 @@ def test_python_and_compiled_code_pull_the_same_arms(policy, rng):
         assert arm == session.recommend().arm
 
 
-def test_under_the_cuda_simulator_every_policy_pulls_the_same_arms():
-    """In a process of its own: the simulator is chosen when numba is imported."""
-    code = "import test_policies; test_policies.simulate_cuda()"
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    here = os.path.dirname(__file__)
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=here
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == {"played": len(POLICIES), "different": []}
-
-
-def simulate_cuda():
-    from numba import cuda
-
-    rng, different = np.random.default_rng(0), []
-    for policy in POLICIES:
-        rewards = rising_rewards(rng, 5, 150)
-        session = play(policy, rewards, 150, 60)
-        arm, path = played(policy, session, rewards, on_cuda(cuda))
-        if (arm, path) != (session.recommend().arm, [arm for arm, _ in session.history]):
-            different.append(repr(policy))
-    print(json.dumps({"played": len(POLICIES), "different": different}))
-
-
-def on_cuda(cuda):
-    """A `jit` that makes device functions and calls the outermost in a kernel of one thread."""
-
-    class OnDevice:
-        def __init__(self, fn):
-            self.__qualname__ = fn.__qualname__
-            self.device = cuda.jit(device=True)(fn)
-
-        def __call__(self, game, ledger, rewards, run, path):
-            device = self.device
-            out = np.zeros(1, np.int64)
-
-            @cuda.jit
-            def one_run(game, ledger, rewards, path, out):
-                out[0] = device(game, ledger, rewards, run, path)
-
-            one_run[1, 1](game, ledger, rewards, path, out)
-            return out[0]
-
-    def jit(fn):
-        return OnDevice(fn) if fn.__name__ == "replay" else cuda.jit(device=True)(fn)
-
-    return jit
-
-
 PULL = """
 from latebloomer.core.kernel import cpu_jit
 from latebloomer.core.moves import arrays_for, game_of, moves_of
@@ -171,29 +115,18 @@ def test_a_policy_of_one_process_does_not_spoil_the_compiled_code_of_another(tmp
         assert ran.returncode == 0, ran.stderr
 
 
-BAD = [
-    (Foresight, "power", (-1, 11, "steep", float("nan"))),
-    (AdaptiveRejects, "power", (-1, "x", 11)),
-    (AdaptiveRejects, "shortest", (0.6, None)),
-    (ASHA, "eta", (1,)),
-    (ASHA, "grace", (0,)),
-    (ASHA, "workers", (0,)),
-    (Hyperband, "eta", (1.5,)),
-    (IEpoch, "i", (0, 1.5)),
-    (RisingBandits, "span", (0,)),
-    (MaxUCB, "alpha", (-1,)),
-    (PTRR, "alpha", (0, 1.5)),
-    (PTRR, "best", (0,)),
-    (Hybrid, "best", (float("inf"),)),
-    (Hybrid, "alpha", ("x",)),
-]
+BAD = """
+foresight:power=-1 foresight:power=11 foresight:power=steep foresight:power=nan
+adaptive-rejects:power=-1 adaptive-rejects:shortest=0.6 adaptive-rejects:shortest=none
+asha:eta=1 asha:grace=0 asha:workers=0 hyperband:eta=1.5 i-epoch:i=0 i-epoch:i=1.5
+rising-bandits:span=0 max-ucb:alpha=-1 ptrr:alpha=0 ptrr:alpha=1.5 hybrid:best=inf hybrid:alpha=x
+"""
 
 
-@pytest.mark.parametrize(("make", "name", "values"), BAD)
-def test_settings_outside_their_range_are_errors(make, name, values):
-    for bad in values:
-        with pytest.raises(SettingError, match=name):
-            make(**{name: bad})
+@pytest.mark.parametrize("text", BAD.split())
+def test_settings_outside_their_range_are_errors(text):
+    with pytest.raises(SettingError, match=re.split("[:=]", text)[1]):
+        make_policy(text)
 
 
 @policies

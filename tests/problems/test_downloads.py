@@ -135,6 +135,9 @@ def packed(tmp_path, lines):
 
 def test_lcdb_is_made_smaller_as_its_readme_says(tmp_path):
     fetch, sha256 = packed(tmp_path, lcdb_lines())
+    with pytest.raises(CurveError, match=r"is not lcdb==0\.1\.0: .* nothing was written"):
+        download_lcdb(tmp_path / "data_folder", fetch)
+    assert not (tmp_path / "data_folder").exists()
     file = download_lcdb(tmp_path / "data_folder", fetch, sha256)
     assert file == tmp_path / "data_folder" / LCDB_FILE
     with np.load(file) as arrays:
@@ -158,13 +161,6 @@ def test_of_lcdb_whole_runs_count_and_what_they_lack_is_interpolated():
     few = [line for line in lcdb_lines(runs=10) if not lacking(line)]
     assert made_smaller(few) == {}  # nine whole runs of `a`, so four learners
     assert made_smaller(lcdb_lines(sizes=(500, 999))) == {}  # too small a data set
-
-
-def test_another_package_is_refused_and_nothing_is_written(tmp_path):
-    fetch, _ = packed(tmp_path, lcdb_lines())
-    with pytest.raises(CurveError, match=r"is not lcdb==0\.1\.0: .* nothing was written"):
-        download_lcdb(tmp_path / "folder", fetch)
-    assert not (tmp_path / "folder").exists()
 
 
 def test_pip_without_a_connection_is_one_line(tmp_path, monkeypatch):

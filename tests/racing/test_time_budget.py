@@ -22,6 +22,7 @@ class Time:
         for module in MODULES:
             monkeypatch.setattr(module, "perf_counter", lambda: self.now)
         monkeypatch.setattr(journal, "time", lambda: self.now)
+        monkeypatch.setattr(SlowToBuild, "built", 0)
 
     def many(self, arms, length=1.0):
         """Learners whose pulls take equally long."""
@@ -137,16 +138,34 @@ def test_each_learner_has_its_chance_and_the_verdict_says_what_that_took(time):
 
 
 class SlowToBuild:
-    """Takes `building` seconds to make, then half a second per pull."""
+    """Takes `building` seconds to make; the first one fails when `fails_at` seconds are over."""
 
-    def __init__(self, time, building, best):
-        self.time, self.best, self.n = time, best, 0
+    built = 0
+
+    def __init__(self, time, building, best, length=0.5, fails_at=1e9):
+        SlowToBuild.built += 1
+        self.time, self.best, self.length, self.n = time, best, length, 0
+        self.fails_at = fails_at if SlowToBuild.built == 1 else 1e9
         time.now += building
 
     def pull(self):
+        if self.time.now >= self.fails_at:
+            raise OSError("once")
         self.n += 1
-        self.time.now += 0.5
+        self.time.now += self.length
         return self.best * self.n / (self.n + 5)
+
+
+def test_a_learner_that_a_new_plan_releases_while_it_is_restored_is_not_pulled(time):
+    slow = {"slow": lambda: SlowToBuild(time, 1.0, 0.3, 0.01, fails_at=2.2)}
+    verdict = quiet(slow | time.many(3, 0.01), seconds=4)
+    assert verdict.over and abs(time.now - 4) <= 0.05 * 4
+
+
+def test_a_winner_that_is_restored_when_the_time_is_over_is_not_built_again(time):
+    slow = {"slow": lambda: SlowToBuild(time, 1.0, 0.9, 0.01, fails_at=3.3)}
+    verdict = quiet({"a": time.learner(lambda n: 0.01, 0.2)} | slow, seconds=4)
+    assert verdict.name == "slow" and SlowToBuild.built == 2
 
 
 @pytest.mark.parametrize("policy", ["auto", "r-sr", "r-ucbe"])

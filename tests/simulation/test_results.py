@@ -274,7 +274,7 @@ def wrong_counts():
         (b"\x00\xff", "is not a results file"),
         (b"\x1f\x8b broken", "is not a results file"),
         (gzip.compress(b"{}", mtime=0)[:-5], "is not a results file"),
-        (b"[1, 2]", "`Results.save` did not write it"),
+        (b"[1, 2]", "is not a results file"),
         (b'{"format": "other"}', "`Results.save` did not write it"),
         (broken(edition=2), "has edition 2 of the results format, but this version reads 1"),
         (broken(cells=[{"policy": "r-sr"}]), "is damaged"),

@@ -58,20 +58,6 @@ def test_the_largest_budget_is_refused(policy, target):
         quiet("paper-a", policy, 2**53, 2, target=target)
 
 
-@pytest.mark.parametrize(("policy", "tables"), [("r-ucbe", 4), ("etc", 1), ("prob-1", 0)])
-def test_prefix_sums_count_as_the_means_do(policy, tables, monkeypatch):
-    """Claim: 5 arms of up to 10,000 pulls take 400 kB of means and as much for S and for Q.
-
-    Of R-UCBE two runs are played side by side, so it takes S and Q twice.
-    """
-    leave(monkeypatch, 400_000 * (1 + tables))
-    with pytest.raises(ChunkError, match="a run over 5 arms, each of which may be pulled 10000 t"):
-        quiet("paper-a", policy, 10_000, 1)
-    made = experiment(policy, 10_000)
-    leave(monkeypatch, 400_000 * (1 + tables) + 200_000)
-    assert local_runs.threads_that_fit(made) == 1
-
-
 @pytest.mark.parametrize("target", ["cpu", "python"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_is_reckoned_is_what_is_taken(policy, target, peak_bytes):
@@ -204,6 +190,9 @@ def test_fewer_threads_play_where_work_or_memory_is_short_with_the_same_results(
     for pulls in (10_000, 2000):
         monkeypatch.setattr(local_runs, "PULLS_OF_SLICE", pulls)
         assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty
+    leave(monkeypatch, shared + each)
+    with pytest.raises(ChunkError, match="a run over 5 arms, each of which may be pulled 2000 ti"):
+        quiet("paper-a", "r-ucbe", 2000, 12)
     for places in (1, 3):
         leave(monkeypatch, shared + places * each + 12 * left)
         assert quiet("paper-a", "r-ucbe", 2000, 12, threads=4) == plenty

@@ -31,13 +31,7 @@ from latebloomer.theory import (
 )
 from latebloomer.theory.complexity import need
 
-SETTING_A = [
-    (37, 1.0),
-    (10, 0.88),
-    (1, 0.78),
-    (10, 0.7),
-    (20, 0.5),
-]  # (b, c), psi = 1 [Mussi24, App. G]
+SETTING_A = [(37, 1.0), (10, 0.88), (1, 0.78), (10, 0.7), (20, 0.5)]  # (b, c) [Mussi24, App. G]
 
 some_gaps = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(lambda g: [0.0, *g])
 
@@ -57,19 +51,6 @@ def test_gaps_of_setting_a_at_its_exact_tie():
     found = gaps(setting_a(188), 188)
     assert found[0] == 0 and found[1] == pytest.approx(0, abs=1e-15)
     assert h1([0, 0.0, 0.5]) == h2([0, 0.0, 0.5]) == np.inf
-
-
-def test_gaps_may_be_asked_below_the_curves_length_but_not_beyond():
-    assert gaps([[0, 0.5, 1.0], [0.25, 0.25, 0.25]], 2).tolist() == [0, 0.25]
-    with pytest.raises(CurveError, match="end at pull 3, but pull 4"):
-        gaps([[0, 0.5, 1.0], [0.25, 0.25, 0.25]], 4)
-
-
-def test_complexities_by_hand():
-    # gaps 1/2, 1/4, 1/8: H_1 = 4 + 16 + 64; H_2 = max(2 * 64, 3 * 16, 4 * 4);
-    # with eta = 1: 2 + 4 + 8 and max(2 * 8, 3 * 4, 4 * 2)
-    g = [0.25, 0, 0.5, 0.125]
-    assert (h1(g), h2(g), h1(g, 1), h2(g, 1)) == (84, 128, 14, 16)
 
 
 @given(some_gaps, st.floats(0.1, 4))

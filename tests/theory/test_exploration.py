@@ -96,20 +96,6 @@ def test_corollary_1_by_hand():
     assert found == pytest.approx((15**1.25 - 2**1.25) ** 2 / 64)
 
 
-def test_minimum_budget_of_corollary_1_by_hand():
-    # beta = 5/4, c = 1, eps = 1/4, two gaps of 1: (1 * 2 * 2 + 2)^5; as above, beta = 2: (5 + 2)^3
-    assert rising_ucbe.minimum_budget([0, 1, 1], 0.25, 1.25, 1) == pytest.approx(6**5)
-    assert rising_ucbe.minimum_budget([0, 1, 0.125], 0.25, 2, 0.25) == pytest.approx(343)
-    assert rising_ucbe.minimum_budget([0, 1, 0.125], 0.25, 2, 0.25, iota=1) == math.inf
-    assert rising_ucbe.minimum_budget([0, 0.1], 0.25, 1.001, 1) == math.inf  # 20^1001: no float
-
-
-@pytest.mark.parametrize(("beta", "delta"), [(1.001, 0.1), (2, 0.0)])
-def test_no_budget_is_named_where_none_would_do(beta, delta):
-    found = exploration_limit_polynomial([0, delta], 1000, 0.1, 0.25, beta, 1)
-    assert isinstance(found, NoExploration) and found.smallest_budget is None
-
-
 @given(
     st.lists(st.floats(0.05, 1), min_size=1, max_size=4),
     st.floats(1.1, 3),
@@ -179,17 +165,6 @@ def setting_b(budget: int) -> np.ndarray:
     """[Mussi24, App. H]: two straight risers that stop, and one of the family F between them."""
     n = np.arange(1, budget + 1)
     return np.array([np.minimum(n / 400, 1), 0.47 * n / (10 + n), np.minimum(0.004 * n, 0.7)])
-
-
-def test_theorem_1s_limit_in_setting_b_by_hand():
-    # T = 500. Arm 2 rises by .004 up to its pull 175, so y_2 = 349 whatever a is, and y_1 may not
-    # reach 151: h = 37, gamma_1(75) = 4.7 / (85 * 86), Delta_1 = 1 - .47 * 500 / 510. That is
-    # where 500 gamma_1(75) + 2 * 500 * .01 sqrt(a / 37^3) = Delta_1, for y = 150 and 151 alike.
-    missing = (1 - 0.47 * 500 / 510) - 500 * 4.7 / (85 * 86)
-    found = exploration_limit(setting_b(500), 500, 0.01, 0.25)
-    assert found == pytest.approx(37**3 * (missing / 10) ** 2)
-    assert found == pytest.approx(24.0146, abs=1e-4)
-    assert y_bound(found, setting_b(500), 500, 0.01, 0.25).tolist() == [500, 149, 349]
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,8 @@ def write_csv(path: File, lines: Iterable[Iterable[Any]]) -> Path:
 
 def make_folder(path: File) -> Path:
     """Make the folder if it is missing, and return it."""
-    try:
+    with _explained(Path(path), folder=True):
         os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise _folder_error(path, error) from error
     return Path(path)
 
 
@@ -77,11 +75,8 @@ def need_folder(path: File) -> None:
     """Raise an `OutputError` unless files can be written in that folder, or it can be made."""
     given = Path(path).absolute()
     nearest = next(folder for folder in (given, *given.parents) if os.path.exists(folder))
-    try:
-        with _draft(nearest / os.urandom(6).hex()):
-            pass
-    except OSError as error:
-        raise _folder_error(path, error) from error
+    with _explained(Path(path), folder=True), _draft(nearest / os.urandom(6).hex()):
+        pass
 
 
 def need_different(files: Mapping[str, File | None]) -> None:
@@ -146,19 +141,17 @@ def _mode(target: Path) -> int | None:
 # --- what went wrong ---
 
 
-def _folder_error(path: File, error: OSError) -> OutputError:
-    return OutputError(
-        f"the folder {str(path)!r} cannot be made or written in ({error.strerror}): give another"
-    )
-
-
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explained(path: Path, folder: bool = False) -> Iterator[None]:
     """Turn an `OSError` into an `OutputError` that says what is needed and what to do."""
     try:
         yield
     except OSError as error:
-        failed = OutputError(f"{str(path)!r} cannot be written: {_reason(path, error)}")
+        said = f"{str(path)!r} cannot be written: {_reason(path, error)}"
+        if folder:
+            why = f"cannot be made or written in ({error.strerror}): give another"
+            said = f"the folder {str(path)!r} {why}"
+        failed = OutputError(said)
         failed.errno = error.errno
         raise failed from error
 

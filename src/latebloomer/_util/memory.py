@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +14,10 @@ from latebloomer.errors import ChunkError
 SMALL = 2**26  # requests up to 64 MiB skip the check
 MEMINFO = Path("/proc/meminfo")
 OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+GROUP_FILES = {  # of version 2, and of version 1: the limit, what is used, and what can be freed
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
 
 
 class FreeMemory(NamedTuple):
@@ -63,26 +66,18 @@ def _of_the_machine() -> Iterator[FreeMemory]:
 
 def _of_containers() -> Iterator[FreeMemory]:
     """Yield what control groups leave, ours and those around it; cached files can be freed."""
-    versions = (
-        ("memory.max", "memory.current", "inactive_file"),
-        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    )
-    for folder, (most, used, files) in product(_groups(), versions):
-        with suppress(OSError, KeyError, ValueError):  # another version, or no limit ("max")
-            limit, taken = (int((folder / name).read_text()) for name in (most, used))
-            lines = (folder / "memory.stat").read_text().splitlines()
-            free = limit - taken + int(dict(line.split() for line in lines)[files])
-            yield FreeMemory(max(0, free), f"{folder / most} less what is used")
-
-
-def _groups() -> Iterator[Path]:
     lines = OWN_GROUPS.read_text().splitlines() if OWN_GROUPS.exists() else []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers in ("", "memory"):
-            root = GROUPS / controllers
-            own = root / path.strip("/")
-            yield from (group for group in (own, *own.parents) if group.is_relative_to(root))
+        root = GROUPS / controllers
+        own = root / path.strip("/")
+        most, used, files = GROUP_FILES.get(controllers, ("", "", ""))
+        for folder in (own, *own.parents):
+            with suppress(OSError, KeyError, ValueError):  # no such file, or no limit ("max")
+                limit, taken = (int((folder / name).read_text()) for name in (most, used))
+                stat = (folder / "memory.stat").read_text().splitlines()
+                free = limit - taken + int(dict(line.split() for line in stat)[files])
+                yield FreeMemory(max(0, free), f"{folder / most} less what is used")
 
 
 def _of_this_process() -> Iterator[FreeMemory]:

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from latebloomer.cli import journal_commands as j
 from latebloomer.cli import race_commands as r
 from latebloomer.cli import simulation_commands as s
-from latebloomer.cli.options import say, say_error
+from latebloomer.cli.options import say
 from latebloomer.errors import Interrupted, LatebloomerError
 from latebloomer.version import __version__
 
@@ -27,7 +27,6 @@ SUMMARY = "Train several learners under one shared budget and keep the one that 
 
 app = typer.Typer(
     name="latebloomer",
-    help=SUMMARY,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help is text: `random:FAMILY:K` is not an emoji, [name] not markup
@@ -82,7 +81,7 @@ def with_exit_code(command: Callable[..., None]) -> Callable[..., None]:
             say(stop, err=True)
             raise typer.Exit(INTERRUPTED) from None
         except LatebloomerError as error:
-            say_error(error, lambda text: with_options(text, command))
+            say(f"{type(error).__name__}: {with_options(str(error), command)}", err=True)
             raise typer.Exit(ERROR) from None
 
     return wrapped
@@ -94,17 +93,14 @@ def with_options(text: str, command: Callable[..., None]) -> str:
     >>> with_options("retries=-1 is too small. Call resume('r.db', learners, budget=...).", r.race)
     '--retries -1 is too small. Call `latebloomer resume r.db LEARNERS --budget ...`.'
     """
-    call = r"resume\('([^']*)', learners((?:, \w+=\.\.\.)?)\)"
-    text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text).replace(
-        "LEARNERS, ", "LEARNERS "
-    )
+    call = r"resume\('([^']*)', learners(?:,( \w+=\.\.\.))?\)"
+    text = re.sub(call, r"`latebloomer resume \1 LEARNERS\2`", text)
     names = "|".join(inspect.signature(command).parameters)
-    text = re.sub(rf"\b({names})=(?=[^\s.,)]|\.\.)", lambda m: f"{_option(m[1])} ", text)
-    return re.sub(rf"\b({names})=", lambda m: _option(m[1]), text)
 
+    def option(match: re.Match[str]) -> str:
+        return f"--{match[1].replace('_', '-')}{' ' * bool(match[2])}"
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return re.sub(rf"\b({names})=(?=([^\s.,)]|\.\.)?)", option, text)
 
 
 for command in COMMANDS:

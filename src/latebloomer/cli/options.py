@@ -188,11 +188,6 @@ def say(text: object, err: bool = False) -> None:
     typer.echo(printable(str(text)), err=err)
 
 
-def say_error(error: LatebloomerError, words: Callable[[str], str] = str) -> None:
-    """Print an error in one line, in the words of the command line."""
-    say(f"{type(error).__name__}: {words(str(error))}", err=True)
-
-
 def command(*words: object) -> str:
     """Return a command of this program as one types it."""
     return shlex.join(["latebloomer", *map(str, words)])
@@ -244,6 +239,6 @@ def write_each(
         except LatebloomerError as error:
             failures.append(error)
     for failure in failures[1:]:
-        say_error(failure)
+        say(f"{type(failure).__name__}: {failure}", err=True)
     if failures:
         raise failures[0]

@@ -116,35 +116,31 @@ class ShareLearner:
     def __init__(self, learner: Any, share: Share) -> None:
         self.learner, self.share = learner, share
         self.steps = 0  # of the newest pull
-        self._pulls = 0
-        self._score: Any = None
+        self.pulls = 0
+        self.score: Any = None  # the latest
         self._ended = False
         self._at_once = _takes(learner.pull, "steps")
         for name in ("save", "load"):
             if hasattr(learner, name):
                 setattr(self, name, getattr(learner, name))
 
-    def stand_at(self, pulls: int, score: float | None) -> None:
-        """Set the pulls made and the last score of a learner that was restored."""
-        self._pulls, self._score = pulls, score
-
     def pull(self) -> Any:
         """Train the steps of the next pull; one that adds none repeats the last score."""
-        steps = self.share.steps_of(self._pulls + 1)
+        steps = self.share.steps_of(self.pulls + 1)
         if steps and self._ended:
             raise StopIteration
         self.steps = self._train(steps) if steps else 0
-        self._pulls += 1
-        return self._score
+        self.pulls += 1
+        return self.score
 
     def _train(self, steps: int) -> int:
         """Train the steps, or those that are left, and return their number."""
         if self._at_once:
-            self._score = self.learner.pull(steps=steps)
+            self.score = self.learner.pull(steps=steps)
             return steps
         for made in range(steps):
             try:
-                self._score = self.learner.pull()
+                self.score = self.learner.pull()
             except StopIteration:
                 if made == 0:
                     raise
@@ -195,21 +191,15 @@ def entries_of(learners: Mapping[str, Given], seed: int) -> list[Entry]:
         )
     first: dict[int, str] = {}
     for name, given in learners.items():
-        if not isinstance(name, str) or not name.strip():
-            raise SettingError(
-                f"learners=[{brief(name)}], but learners must be named by text: the verdict names "
-                "the winner"
-            )
+        require(isinstance(name, str) and bool(name.strip()), "learners", [name], "named by text",
+                "the verdict names the winner")  # fmt: skip
         if _is_object(given) and first.setdefault(id(given), name) != name:
             raise LearnerError(  # it would be trained twice per sweep
                 f"learners {first[id(given)]!r} and {name!r} are the same object, but each name "
                 "must have its own: build two, or give a function that builds one"
             )
-    if len(learners) < 2:
-        raise SettingError(
-            f"learners={list(learners)}, but learners must be at least 2: with one there is "
-            "nothing to choose"
-        )
+    require(len(learners) >= 2, "learners", list(learners), "at least 2",
+            "with one there is nothing to choose")  # fmt: skip
     return [_entry(name, given, seed) for name, given in learners.items()]
 
 
@@ -252,8 +242,8 @@ def adapter_for(thing: Any) -> str | None:
     found = next((home for home in homes if home in ADAPTERS), None)
     if found is None:
         return None
-    own_page = {"sklearn": "scikit-learn.md", "optuna": "optuna.md"}
-    page = own_page.get(found, "training-libraries.md")
+    pages = {"sklearn": "scikit-learn.md", "optuna": "optuna.md"}
+    page = pages.get(found, "training-libraries.md")
     return f"{kind.__name__}: use {ADAPTERS[found]}, five lines, docs/{page}"
 
 
@@ -263,9 +253,8 @@ def seed_of(seed: int, name: str) -> int:
     >>> seed_of(0, "net"), seed_of(1, "net")
     (1945099854, 3996520328)
     """
-    return int.from_bytes(
-        hashlib.sha256(f"{seed}/{name}".encode("utf-8", "surrogatepass")).digest()[:4], "big"
-    )
+    text = f"{seed}/{name}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
 
 
 def as_score(value: Any) -> float:
@@ -331,7 +320,7 @@ def steps_of(learner: Any) -> int | None:
 def stand_at(learner: Any, pulls: int, recorded: Sequence[float]) -> None:
     """Tell a learner that counts its pulls how many it has had."""
     if isinstance(learner, ShareLearner) and pulls:
-        learner.stand_at(pulls, recorded[pulls - 1])
+        learner.pulls, learner.score = pulls, recorded[pulls - 1]
 
 
 def _is_object(given: Any) -> bool:

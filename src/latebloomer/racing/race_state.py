@@ -15,9 +15,9 @@ from latebloomer.racing.learner import Share
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import NEWEST, PROVISIONAL
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside, whole_budget
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside, whole_budget
 
 MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
 
@@ -46,8 +46,8 @@ class RaceState:
         self.departures: dict[int, events.LearnerLeft] = {}
         # What the verdict mentions, in order.
         self.notes: list[events.WarningNoted | events.LearnerLeft | events.Extended] = []
-        self._checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
-        self._models: dict[int, events.Saved] = {}  # what generators yielded: the winner's alone
+        self.checkpoints: dict[int, events.Saved] = {}  # of each arm the newest
+        self.models: dict[int, events.Saved] = {}  # what generators yielded: the winner's alone
         self._unsaved: set[int] = set()  # arms that could not be saved
         self.trials: dict[int, events.Assigned] = {}  # of another tool that trains the arms
         self.verdict: events.Decided | None = None
@@ -150,9 +150,9 @@ class RaceState:
     def _enter_checkpoint(self, saved: events.Saved) -> None:
         """Note a checkpoint, if its place is the race's own: a journal may come from anywhere."""
         if saved.folder == model_place(saved.arm, saved.n):
-            self._models[saved.arm] = saved
+            self.models[saved.arm] = saved
         elif saved.folder == place_of(saved.arm, saved.n):
-            self._checkpoints[saved.arm] = saved
+            self.checkpoints[saved.arm] = saved
         else:
             raise errors.JournalError(
                 f"the journal names {saved.folder!r} as a checkpoint, which is not a place of "
@@ -187,16 +187,6 @@ class RaceState:
         """Return the seconds per pull, over an arm's latest pulls."""
         newest = self._newest[arm]
         return sum(newest) / len(newest) if newest else 0.0
-
-    def checkpoint(self, arm: int, upto: int) -> events.Saved | None:
-        """Return the latest state of an arm of at most `upto` pulls."""
-        saved = self._checkpoints.get(arm)
-        return saved if saved is not None and saved.n <= upto else None
-
-    def model(self, arm: int, n: int) -> events.Saved | None:
-        """Return a generator's model after exactly n pulls, if it was kept."""
-        saved = self._models.get(arm)
-        return saved if saved is not None and saved.n == n else None
 
     @property
     def every_learner_failed(self) -> bool:

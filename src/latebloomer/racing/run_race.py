@@ -176,7 +176,8 @@ def _run(driver: Driver, watch: bool, extension: Extension) -> Verdict:
         return verdict
     finally:
         try:
-            driver.close()
+            driver.runner.stop()
+            driver.states.close()
             with suppress(JournalError):  # a disk that is full or gone: reported before
                 driver.record(Ended())
         finally:

@@ -25,8 +25,8 @@ from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.learner import Share
+from latebloomer.session.checked_inputs import check_share
 from latebloomer.session.events import Created
-from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
 CERTIFIED = "certified"  # stop once the winner is
@@ -73,10 +73,8 @@ class Settings:
             need_number("seconds", self.seconds)
             require(0 < self.seconds < inf, "seconds", self.seconds, "above 0 and finite",
                     "it is the time that the race may take")  # fmt: skip
-        require(
-            self.stop in (None, CERTIFIED), "stop", self.stop,
-            "'certified', or None for the whole budget", "it says when a race may end early",
-        )  # fmt: skip
+        require(self.stop in (None, CERTIFIED), "stop", self.stop, "'certified', or None",
+                "it says when a race may end early")  # fmt: skip
 
     @property
     def shares(self) -> dict[str, Share]:

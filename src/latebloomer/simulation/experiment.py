@@ -56,7 +56,7 @@ class MeanTable:
         need_memory(self.size, what, "set a smaller budget or horizon, or give fewer arms")
         problem.need_means("horizon", horizon)
         self._problem = problem
-        self._table: Floats | None = None
+        self.made: Floats | None = None  # the table, once it takes its memory
 
     @property
     def size(self) -> int:
@@ -64,20 +64,15 @@ class MeanTable:
         return 8 * self.arms * self.longest
 
     @property
-    def is_made(self) -> bool:
-        """True if the table takes its memory already."""
-        return self._table is not None
-
-    @property
     def table(self) -> Floats:
         """Means: ``table[i, n - 1]`` belongs to the n-th pull of arm i."""
-        if self._table is None:
-            self._table = self._problem.means(self.longest)
-        return self._table
+        if self.made is None:
+            self.made = self._problem.means(self.longest)
+        return self.made
 
     def release(self) -> None:
         """Free the table's memory; it can be made again."""
-        self._table = None
+        self.made = None
 
     @cached_property
     def summary(self) -> Summary:
@@ -98,12 +93,12 @@ class MeanTable:
         return self._problem.changes(self.horizon)[1:]
 
     def __getstate__(self) -> dict[str, Any]:
-        made = self._problem.means(self.longest) if self._table is None else self._table
-        return vars(self) | {"_problem": None, "_table": made, "summary": self.summary}
+        made = self._problem.means(self.longest) if self.made is None else self.made
+        return vars(self) | {"_problem": None, "made": made, "summary": self.summary}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # An array of our own: those from Ray's store are read-only, for numba another type.
-        vars(self).update(state | {"_table": np.array(state["_table"])})
+        vars(self).update(state | {"made": np.array(state["made"])})
 
 
 class SumIncrements(NamedTuple):
@@ -216,10 +211,10 @@ def experiment_of(
         policy.plan(*numbers)
         policy.settings(*numbers)
     means = MeanTable(problem, max(most_pulls(policy, *numbers) for policy in ready), at)
-    if _is_by_sums(method, problem, ready, budget, at):
-        chosen["breakpoints"] = _breakpoints(ready, *numbers)
+    by_sums = _is_by_sums(method, problem, ready, numbers)
+    points = _breakpoints(ready, *numbers) if by_sums else None
     by_label = dict(zip(policies, ready, strict=True))
-    return Experiment(by_label, means, problem.noise, budget, at, seed, target=target, **chosen)
+    return Experiment(by_label, means, problem.noise, budget, at, seed, points, target, **chosen)
 
 
 def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
@@ -229,15 +224,13 @@ def informed(policy: Policy, problem: Problem, horizon: int) -> Policy:
     return policy
 
 
-def _is_by_sums(
-    method: str, problem: Problem, policies: list[Policy], budget: int, horizon: int
-) -> bool:
+def _is_by_sums(method: str, problem: Problem, policies: list[Policy], numbers: Any) -> bool:
     """Return whether runs are simulated by sums; raise if that is requested and impossible."""
     if method == "pulls":
         return False
     obstacles = []
     for policy in policies:
-        fixed = ANY not in policy.plan(problem.arms, budget, horizon).keep
+        fixed = ANY not in policy.plan(*numbers).keep
         means = policy.rated_window(1) is not None and not policy.decides_after_sweeps()
         if not (fixed and means and keeps_levels(policy)):
             obstacles.append(

@@ -180,12 +180,6 @@ def pull_with_past(source: GpuRewardSource, seed: int, run: int, i: int, n: int)
 
 
 @kernel
-def redraw(past: PastRewards, i: int, n: int) -> float:
-    """Return the n-th reward of arm `i`, counted from 1."""
-    return pull_once(past.source, past.seed, past.run, i, n - 1)
-
-
-@kernel
 def update_level_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
     """Keep the sum of all rewards and the sum of the window."""
     row, past = ledger.S[i], ledger.Q
@@ -194,7 +188,8 @@ def update_level_sums(ledger: Ledger, i: int, n: int, reward: float) -> None:
     if h > 0:
         before = row[A] if n > 1 and window_length(past.window, n - 1) > 0 else 0.0
         leaves = h == window_length(past.window, n - 1)
-        row[A] = before + reward - (redraw(past, i, n - h) if leaves else 0.0)
+        old = pull_once(past.source, past.seed, past.run, i, n - h - 1) if leaves else 0.0
+        row[A] = before + reward - old
 
 
 @kernel

@@ -24,6 +24,8 @@ from latebloomer.simulation.cpu import Player, compiled_player, lanes_of, plain_
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.tally import CountedRuns, Counts, Tally
 
+Experiments: TypeAlias = Sequence[Experiment]
+Players: TypeAlias = list[list[Player]]  # by thread and policy
 Advance: TypeAlias = Callable[[int], None]  # told of pulls that are done
 
 SECONDS = 10.0  # of work whose counts are yielded together, to be written to a file
@@ -53,9 +55,7 @@ def progress_bar(total: int, unit: str, shown: bool = True) -> Iterator[Advance]
         yield partial(bar.advance, bar.add_task(unit, total=total))
 
 
-def count_here(
-    experiments: Sequence[Experiment], threads: int | None, advance: Advance
-) -> CountedRuns:
+def count_here(experiments: Experiments, threads: int | None, advance: Advance) -> CountedRuns:
     """Simulate one experiment after the other and yield counts as they are ready.
 
     Whatever ends a chunk early, Ctrl-C or an error, the counts of the chunks before it are
@@ -93,7 +93,7 @@ def count_chunks(
     yield tally.counts()
 
 
-def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
+def players_of(experiment: Experiment, threads: int) -> Players:
     """Return a player of each policy for every thread; a GPU and plain Python have one thread."""
     policies, make = experiment.policies.values(), compiled_player
     if experiment.target == "python":
@@ -105,9 +105,7 @@ def players_of(experiment: Experiment, threads: int) -> list[list[Player]]:
     return [[make(experiment, policy) for policy in policies] for _ in range(threads)]
 
 
-def play_chunk(
-    experiment: Experiment, players: list[list[Player]], first: int, runs: int
-) -> tuple[Any, Any]:
+def play_chunk(experiment: Experiment, players: Players, first: int, runs: int) -> Any:
     """Return recommended arms by (policy, run) and pulls by (policy, run, arm), for `Tally.add`.
 
     There are as many threads as sets of players. An error in one thread, or Ctrl-C, ends the
@@ -181,7 +179,7 @@ def bytes_of(experiment: Experiment) -> tuple[int, int, int]:
     arm and the pulls of each arm.
     """
     arms, policies = experiment.arms, experiment.policies.values()
-    shared = 0 if experiment.means.is_made else experiment.means.size
+    shared = experiment.means.size if experiment.means.made is None else 0
     each = 1
     if experiment.target != "gpu":
         each = sum(_player_bytes(experiment, policy) for policy in policies)

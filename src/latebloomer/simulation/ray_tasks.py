@@ -6,7 +6,7 @@ simulates which runs, nor how often a range is started before it is finished.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -17,7 +17,7 @@ from latebloomer._util.text import reason_of
 from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, SettingError
 from latebloomer.simulation.experiment import Experiment
-from latebloomer.simulation.local_runs import Advance, count_chunks
+from latebloomer.simulation.local_runs import Advance, Experiments, count_chunks
 from latebloomer.simulation.tally import CountedRuns, Counts
 from latebloomer.version import __version__
 
@@ -32,7 +32,7 @@ LOOK_AGAIN = 10.0  # seconds after which the size of the cluster is checked agai
 
 
 def count_on_ray(
-    experiments: Sequence[Experiment], threads: int | None, address: str | None, advance: Advance
+    experiments: Experiments, threads: int | None, address: str | None, advance: Advance
 ) -> CountedRuns:
     """Simulate experiments on a Ray cluster and yield counts in the order in which tasks end."""
     cluster = Cluster(address)
@@ -62,11 +62,7 @@ class TaskQueue:
     """Keep every core of a cluster busy with ranges of runs."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        experiments: Sequence[Experiment],
-        threads: int | None,
-        advance: Advance,
+        self, cluster: Cluster, experiments: Experiments, threads: int | None, advance: Advance
     ) -> None:
         self._cluster, self._threads, self._advance = cluster, threads, advance
         self._ray = cluster.ray
@@ -123,7 +119,7 @@ class TaskQueue:
         most = TASKS_PER_CORE * self._cores
         return min(most, self._threads or most)
 
-    def _tasks(self, experiments: Sequence[Experiment]) -> Iterator[tuple[Any, Experiment]]:
+    def _tasks(self, experiments: Experiments) -> Iterator[tuple[Any, Experiment]]:
         """Yield experiments in Ray's store, each with a range of its runs: one task.
 
         The size of a task is decided when it is sent.

@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 Changes: TypeAlias = tuple[tuple[int, int], ...]  # (horizon, arm that is best from there on)
-Columns: TypeAlias = tuple[
-    tuple[str, str], ...
-]  # (title, column of a row, or both of an interval)
 
 FIRST_PULLS = 1024  # of each arm: their means tell two problems of one label apart
 FORMAT, EDITION = "latebloomer results", 1
@@ -259,10 +256,10 @@ class Results:
         data = Path(path).read_bytes()
         try:
             document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-        except (ValueError, EOFError, OSError) as error:
+            if document["format"] != FORMAT:
+                raise ValueError("`Results.save` did not write it")
+        except (ValueError, EOFError, OSError, TypeError, KeyError) as error:
             raise ResultsError(f"{path} is not a results file: {error}") from error
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ResultsError(f"{path} is not a results file: `Results.save` did not write it.")
         if document.get("edition") != EDITION:
             raise ResultsError(
                 f"{path} has edition {document.get('edition')} of the results format, but this "

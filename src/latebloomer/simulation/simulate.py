@@ -157,10 +157,13 @@ def simulate(
             counted = count_on_ray(missing, threads, address, advance)
         try:
             with closing(counted):
-                growing.gather(counted)
+                for part, counts in counted:
+                    growing.add(part, counts)
         except KeyboardInterrupt:
             if progress:
                 print("Stopped. The complete runs are kept.", file=sys.stderr)
+        finally:
+            growing.save()  # whatever ends it early, the file has all that came
     return growing.results
 
 
@@ -210,14 +213,6 @@ class GrowingResults:
         if missing and self._path is not None:
             need_writable(self._path)  # rather than after hours of work
         return missing
-
-    def gather(self, counted: tally.CountedRuns) -> None:
-        """Add what was found; whatever ends it early, the file has all that came."""
-        try:
-            for experiment, counts in counted:
-                self.add(experiment, counts)
-        finally:
-            self.save()
 
     def add(self, experiment: Experiment, counts: tally.Counts) -> None:
         """Add the counts of runs that are not known yet; write them when it is time."""

@@ -55,8 +55,6 @@ class FollowedRace:
         wrong, taken = self.wrong, 0
         try:
             taken = self._journal.read(most)
-            if self.state is not None:
-                self._note_drops(self.state)
             self.wrong = ""
         except LatebloomerError as error:
             self.wrong = str(error)
@@ -69,12 +67,11 @@ class FollowedRace:
         self._curves: dict[int, ThinnedCurve] = defaultdict(
             lambda: ThinnedCurve(points_for(len(state.names)))
         )
-        self._events: list[PageEvent] = []
+        self._events: list[PageEvent] = []  # all but drops, which the views have
         self._failures: dict[int, PageEvent] = {}  # the latest of each arm
         self._assessment: dict[str, Any] = {}
         self._next_assessment = inf  # not before this time; the first page does not wait for one
         self._finished: tuple[events.Decided, RacePage] | None = None
-        self._racing = set(state.session.racing)
 
     def _take(self, entry: Entry) -> None:
         event, state = entry.event, self.state
@@ -99,30 +96,15 @@ class FollowedRace:
             case events.Extended():
                 self._add(spent, event.why)
 
-    def _note_drops(self, state: RaceState) -> None:
-        racing = set(state.session.racing)
-        gone, self._racing = self._racing - racing - set(state.departures), racing
-        dropped = [one for one in state.learners() if one.arm in gone] if gone else []
-        for one in sorted(dropped, key=lambda one: one.left_at or 0):
-            self._add(one.left_at or 0, f"{one.name}: {one.why}")
-
     def _add(self, pull: int, text: str, bad: bool = False) -> PageEvent:
-        event = PageEvent(pull, text, bad)
-        self._events.insert(0, event)
-        self._events.sort(key=lambda one: -one.pull)  # drops are noticed a little late
-        del self._events[MOST_EVENTS:]
-        return event
+        self._events = [PageEvent(pull, text, bad), *self._events[: MOST_EVENTS - 1]]
+        return self._events[0]
+
+    def _with_events(self, page: RacePage, **more: Any) -> RacePage:
+        found = [*self._events, *(drop for drop in page.events if not drop.bad)]
+        return replace(page, events=sorted(found, key=lambda one: -one.pull), **more)
 
     # --- what is shown ---
-
-    @property
-    def stage(self) -> str:
-        """State of the race: RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
-        if self.state is not None and self.state.verdict is not None:
-            return race_page.FINISHED
-        if self.state is not None and self.state.every_learner_failed:
-            return race_page.ALL_FAILED
-        return running_or_interrupted(self.path)
 
     def page(self) -> RacePage:
         """Return the page as it is now, or raise what is wrong with the journal."""
@@ -131,7 +113,11 @@ class FollowedRace:
             raise JournalError(self.wrong or f"no race has started in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
             return self._final_page(state, state.verdict)
-        session, stage = state.session, self.stage
+        session, stage = state.session, running_or_interrupted(self.path)
+        if state.verdict is not None:
+            stage = race_page.FINISHED
+        elif state.every_learner_failed:
+            stage = race_page.ALL_FAILED
         waited = max(0.0, time() - self._journal.latest) if stage == race_page.RUNNING else 0.0
         elapsed = state.elapsed + waited
         if not any(session.pulls_of(i) for i in session.racing):
@@ -143,16 +129,15 @@ class FollowedRace:
         if not self.caught_up or self.wrong:
             reading = f"Reading the journal, up to pull {session.spent:,} so far."
             page = replace(page, why=self.wrong or reading)
-        return replace(
+        return self._with_events(
             page, seconds=elapsed, time_left=_time_left(state, elapsed),
-            waiting=_waiting(state, waited), levels=session.levels_to_come,
-            events=list(self._events), warnings=(),
+            waiting=_waiting(state, waited), levels=session.levels_to_come, warnings=(),
         )  # fmt: skip
 
     def _final_page(self, state: RaceState, decided: events.Decided) -> RacePage:
         if self._finished is None or self._finished[0] is not decided:
             page = page_data(build_verdict(state, self.path), race_page.FINISHED)
-            self._finished = decided, replace(page, events=list(self._events))
+            self._finished = decided, self._with_events(page)
         return self._finished[1]
 
     def _assess(self, state: RaceState) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from threading import RLock
@@ -19,7 +21,7 @@ from urllib.parse import quote
 
 from latebloomer.errors import LatebloomerError
 from latebloomer.page import svg
-from latebloomer.page.race_html import RaceDrawing, number_text, settings_table, sortable
+from latebloomer.page.race_html import RaceDrawing, settings_table, sortable
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
 from latebloomer.racing.journal import listing
 from latebloomer.session.learner_view import LearnerView
@@ -167,7 +169,8 @@ class RaceFolder:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._known: dict[Path, tuple[float, listing.ListedRace | None]] = {}
+        # A journal is read again only if it was written since.
+        self._glance = lru_cache(2000)(lambda path, written: listing.listed_race(path))
         self._followed: dict[Path, FollowedRace] = {}
         self._text = ""
 
@@ -182,10 +185,7 @@ class RaceFolder:
         return sorted(found, key=lambda race: (places.get(race.state, len(FIRST)), -race.written))
 
     def _listed(self, path: Path) -> listing.ListedRace | None:
-        written = listing.written_at(path)
-        if path not in self._known or self._known[path][0] != written:
-            self._known[path] = written, listing.listed_race(path)
-        race = self._known[path][1]
+        race = self._glance(path, listing.written_at(path))
         if race is not None and race.state in (RUNNING, INTERRUPTED):  # a kill writes nothing
             return replace(race, state=listing.running_or_interrupted(path))
         return race
@@ -194,10 +194,9 @@ class RaceFolder:
         """Return a race as far as its journal was read, a part each time; None if it cannot be."""
         race = self._followed.setdefault(path, FollowedRace(path))
         race.update()
-        try:
+        with suppress(LatebloomerError):
             return race.page()
-        except LatebloomerError:
-            return None
+        return None
 
     def body(self) -> str:
         """Return the list."""
@@ -250,7 +249,7 @@ def _line(race: listing.ListedRace, page: RacePage | None) -> str:
         (race.state, race.state, COLORS.get(race.state, "bad")),
         (f"{len(race.learners):,}", len(race.learners), "num"),
         (best.name if best else race.wrong or "–", "", ""),
-        (number_text(best.score) if best else "–", best.score if best else "", "num"),
+        (svg.number_text(best.score) if best else "–", best.score if best else "", "num"),
         (f"{race.pulls:,}{share}", race.pulls, "num"),
         (left or "–", "", ""),
         (strftime("%Y-%m-%d %H:%M", localtime(started)) if started else "–", started or 0, ""),

@@ -70,13 +70,14 @@ class Watch:
         self.list = LivePage(self.folder, self.server)
         self._races: dict[str, LivePage] = {}
         self._made = extra("starlette.responses", "live pages", "watch")
+        self._error = extra("starlette.exceptions", "live pages", "watch").HTTPException
 
-    def _live(self, name: str) -> LivePage | None:
+    def _live(self, name: str) -> LivePage:
         """Return the page of a journal of this place, by its file name; never of another."""
         path = next((path for path in self.folder.journals() if path.name == name), None)
-        if path is not None and name not in self._races:
-            self._races[name] = LivePage(RaceContent(FollowedRace(path)), self.server)
-        return None if path is None else self._races[name]
+        if path is None:
+            raise self._error(404)
+        return self._races.setdefault(name, LivePage(RaceContent(FollowedRace(path)), self.server))
 
     def is_needed(self) -> bool:
         """Return whether a race runs here or a tab is open."""
@@ -101,10 +102,7 @@ class Watch:
     async def race(self, request: Any) -> Any:
         """Show one race."""
         name = request.path_params["name"]
-        page = self._live(name)
-        if page is None:
-            return await self.not_found(request, None)
-        body, seen = await asyncio.to_thread(page.body)
+        body, seen = await asyncio.to_thread(self._live(name).body)
         return self._page(name, body, seen, f"{quote(name)}/events", "../", BACK.format("../"))
 
     def _page(
@@ -126,8 +124,6 @@ class Watch:
         """Answer with what changes, as server-sent events."""
         name = request.path_params.get("name")
         page = self.list if name is None else self._live(name)
-        if page is None:
-            return await self.not_found(request, None)
         seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
         stream = self._stream(page, seen)
         return self._made.StreamingResponse(stream, media_type="text/event-stream")
@@ -159,7 +155,7 @@ class Watch:
         """Answer with the style or a script."""
         name = request.path_params["file"]
         if name not in FILES:
-            return await self.not_found(request, None)
+            raise self._error(404)
         package, kind = FILES[name]
         return self._made.Response(resources(package).joinpath(name).read_text("utf-8"),
                                    media_type=kind)  # fmt: skip

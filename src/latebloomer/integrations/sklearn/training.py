@@ -15,6 +15,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from math import inf, nan
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,10 +50,11 @@ class TrainingSettings(NamedTuple):
     seed: int
 
 
-def checked_settings(classes: Any, batch: Any, step: Any, seed: int) -> TrainingSettings:
+def settings_for(estimator: Any, y: Any, batch: Any, step: Any, seed: int) -> TrainingSettings:
     """Return the settings of a learner's models, or raise a `SettingError`."""
-    batch = None if batch is None else at_least_1("batch", batch, WHY)
-    return TrainingSettings(classes, batch, at_least_1("step", step, WHY), seed)
+    rows = None if batch is None else at_least_1("batch", batch, WHY)
+    added = at_least_1("step", step, WHY)
+    return TrainingSettings(classes_of(estimator, y), rows, added, seed)
 
 
 class FoldModel(ABC):
@@ -329,8 +331,9 @@ class CatBoostModel(BoosterModel):
 
     def _train(self, steps: int) -> None:
         last = self._settings.step * (self.steps + steps)
+        stop = SimpleNamespace(after_iteration=lambda info: info.iteration < last)
         self._fit(
-            callbacks=[StopAt(last)], save_snapshot=True, snapshot_file=str(self._file),
+            callbacks=[stop], save_snapshot=True, snapshot_file=str(self._file),
             snapshot_interval=catboost.NEVER,
         )  # fmt: skip
         self.steps += steps
@@ -352,16 +355,6 @@ class CatBoostModel(BoosterModel):
         place = model.get_params().get("train_dir")  # of the process that saved it
         if self.steps and place not in (None, str(self._folder)):
             weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-
-
-class StopAt(NamedTuple):
-    """Ends a training after a number of rounds, including those of earlier pulls."""
-
-    rounds: int
-
-    def after_iteration(self, info: Any) -> bool:
-        """Return whether to continue; CatBoost calls this after each round."""
-        return bool(info.iteration < self.rounds)
 
 
 MODELS: dict[str, type[BoosterModel]] = {

@@ -75,7 +75,8 @@ class SavedStates:
 
         Whether its files are as they were saved is seen where they are loaded.
         """
-        return self._race.checkpoint(arm, upto)
+        saved = self._race.checkpoints.get(arm)
+        return saved if saved is not None and saved.n <= upto else None
 
     def available(self, arm: int, upto: int) -> Saved | None:
         """Return the latest state whose files are seen from here."""
@@ -91,7 +92,8 @@ class SavedStates:
 
     def model(self, arm: int, n: int) -> Saved | None:
         """Return a generator's model after exactly n pulls, if its file is seen from here."""
-        return self._if_seen(self._race.model(arm, n))
+        saved = self._race.models.get(arm)
+        return self._if_seen(saved if saved is not None and saved.n == n else None)
 
     def _if_seen(self, saved: Saved | None) -> Saved | None:
         return saved if saved is not None and self.storage.has(saved.folder) else None
@@ -217,8 +219,10 @@ def pickle_learner(learner: Any, folder: Path) -> None:
 
 
 def keep_model(storage: Storage, arm: int, n: int, model: Any) -> Saved | None:
-    """Pickle a model; None where that cannot be done: then a resume trains it again."""
+    """Pickle a generator's model; None if it is none, or if that fails: it is trained again."""
     place = model_place(arm, n)
+    if not is_model(model):
+        return None
     try:
         data = pickle.dumps(model)
         stored = storage.keep(place, lambda folder: (folder / MODEL).write_bytes(data))

@@ -9,6 +9,8 @@ from math import inf, isfinite, isinf, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from latebloomer.core.statistics import pooled_noise
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints.saved_states import SavedStates
@@ -23,9 +25,9 @@ from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict import history
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict, highest
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import Certificate, shape_of
 
 Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
@@ -150,11 +152,10 @@ def _intervals(proof: Certificate, seen: history.History, settings: Settings) ->
     low, high = float(seen.scores.min()), float(seen.scores.max())
     least = -inf if isfinite(bounds[0]) else low - (high - low)
     most = inf if isfinite(bounds[1]) else high + (high - low)
-    found = {}
-    for i, ends in enumerate(zip(proof.lower.tolist(), proof.upper.tolist(), strict=True)):
-        lower, upper = ends if seen.sign > 0 else (-ends[1], -ends[0])
-        found[i] = -inf if lower < least else lower, inf if upper > most else upper
-    return found
+    ends = (proof.lower, proof.upper) if seen.sign > 0 else (-proof.upper, -proof.lower)
+    lower = np.where(ends[0] < least, -inf, ends[0]).tolist()
+    upper = np.where(ends[1] > most, inf, ends[1]).tolist()
+    return dict(enumerate(zip(lower, upper, strict=True)))
 
 
 def _certificate(
@@ -165,21 +166,20 @@ def _certificate(
     if proof is None:
         return f"{missing}no learner has the three pulls that a noise estimate needs", ""
     estimates, shape = session.selection.estimates, shape_of(session.maximize)
-    tied = [i for i, value in estimates.items() if i != best and value == estimates[best]]
+    tied = [names[i] for i, one in estimates.items() if i != best and one == estimates[best]]
+    doubted, rival = ", ".join(names[i] for i in proof.contradicted), proof.rival(best)
     if tied:
-        others = " and ".join(names[i] for i in tied)
-        return f"a tie: {names[best]} and {others} have the same estimate", ""
-    if proof.contradicted:
-        doubted = ", ".join(names[i] for i in proof.contradicted)
-        text = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
-        return missing + text, ""
-    rival = proof.rival(best)
+        return f"a tie: {names[best]} and {' and '.join(tied)} have the same estimate", ""
+    if doubted:
+        doubt = f"the scores of {doubted} contradict the assumptions (curves that {shape})"
+        return missing + doubt, ""
     if rival is None:
         return f"{missing}no other learner is left to compare {names[best]} with", ""
     failed = " and ".join(names[i] for i in sorted(proof.lost))
+    without = f"; {failed} failed and cannot be kept" if failed else ""
     conditions = (
         f"with probability {1 - proof.delta:g} if curves {shape} and the noise level is "
-        f"{proof.noise:.3g}, as estimated{f'; {failed} failed and cannot be kept' * bool(failed)}"
+        f"{proof.noise:.3g}, as estimated{without}"
     )
     at = f"at {proof.horizon} pulls"
     if proof.certified(best):

@@ -122,18 +122,6 @@ SHORTEST = 3  # pulls per block
 GAIN = 0.01  # of the spread between arms: less in a quarter of the pulls is a plateau
 
 FALLS, BENDS_UP, PLATEAU = "falls", "bends up", "plateau"
-NOTHING_NEW = "no contradiction, but more pulls of it show nothing new"
-MEANING = {  # of a kind: of losses, and of scores
-    FALLS: (
-        "the guarantees assume losses that never rise",
-        "the guarantees assume curves that never fall",
-    ),
-    BENDS_UP: (
-        "the guarantees assume convex losses; a late improvement can be missed",
-        "the guarantees assume concave curves; a late improvement can be missed",
-    ),
-    PLATEAU: (NOTHING_NEW, NOTHING_NEW),
-}
 
 
 @dataclass(frozen=True)
@@ -154,16 +142,19 @@ class Finding:
         return self.kind != PLATEAU
 
     def __str__(self) -> str:
-        what = {
-            FALLS: f"gets worse by {self.amount:.4g}",
-            BENDS_UP: f"bends {'up' if self.maximize else 'down'}wards by {self.amount:.4g}",
-            PLATEAU: f"has reached a plateau (gain {self.amount:.2g})",
-        }[self.kind]
+        way, rise, shape = "up", "curves that never fall", "concave curves"
+        if not self.maximize:
+            way, rise, shape = "down", "losses that never rise", "convex losses"
+        assumed, missed = "the guarantees assume", "a late improvement can be missed"
+        what, meaning = {
+            FALLS: (f"gets worse by {self.amount:.4g}", f"{assumed} {rise}"),
+            BENDS_UP: (f"bends {way}wards by {self.amount:.4g}", f"{assumed} {shape}; {missed}"),
+            PLATEAU: (f"has reached a plateau (gain {self.amount:.2g})",
+                      "no contradiction, but more pulls of it show nothing new"),
+        }[self.kind]  # fmt: skip
         many = "over 1000" if self.deviations > 1000 else f"{self.deviations:.1f}"
-        return (
-            f"{self.name} {what} between its pulls {self.first} and {self.last} "
-            f"({many} standard deviations): {MEANING[self.kind][self.maximize]}"
-        )
+        between = f"between its pulls {self.first} and {self.last}"
+        return f"{self.name} {what} {between} ({many} standard deviations): {meaning}"
 
 
 Found = tuple[str, int, int, float, float]  # kind, first and last pull, amount, deviations
