@@ -237,8 +237,9 @@ def test_metadata_are_routed_where_that_is_switched_on():
         whole = make_pipeline(scaler, asking(True, True))
         nested = {f"sgdclassifier__{name}": values for name, values in GRID.items()}
         assert set(search(whole, nested).fit(X, Y, sample_weight=NO_LAST).predict(X)) == {0, 1}
-    with pytest.raises(SettingError, match="enable_metadata_routing=True"):
-        found.score(X, Y, sample_weight=NO_LAST)
+    assert found.score(X, Y, sample_weight=NO_LAST) == 1.0  # all goes to the scorer
+    with pytest.raises(TypeError, match="color"):
+        found.score(X, Y, color="red")
 
 
 def test_each_of_several_estimators_gets_what_it_asks_for():
@@ -297,12 +298,12 @@ def test_callbacks_of_scikit_learn_see_each_pull_and_the_refit_and_can_stop_the_
         ({"n_iter": 1}, SettingError, "at least 2: with one there is nothing to choose"),
         ({"n_iter": "many"}, SettingError, "n_iter must be an integer, or 'all'"),
         ({"n_iter": "all"}, SettingError, "a distribution has no end"),
-        ({"space": GRID, "n_iter": 9}, SettingError, "but there are 8 settings in total"),
+        ({"space": GRID, "n_iter": 9}, SettingError, "n_iter must be at most 8, or 'all'"),
         ({"space": {"alhpa": [*range(6)]}}, ValueError, "Invalid parameter 'alhpa' for estimator"),
         ({"space": {"alpha": 1}}, SettingError, "'alpha' needs to be a list .* but got 1"),
         ({"space": {"penalty": "l1"}}, SettingError, "'penalty' needs to be a list"),
         ({"space": 3}, SettingError, "param_distributions=3, but param_distributions must be a"),
-        ({"space": {}}, SettingError, "but there are 1 settings in total"),
+        ({"space": {}}, SettingError, "n_iter must be at most 1"),
         ({"estimator": SGDClassifier}, LearnerError, "SGDClassifier is a class"),
         ({"scoring": ["accuracy", "f2"], "refit": "f2"}, UnknownName, "no scoring is called 'f2'"),
         ({"scoring": ["accuracy", "r2"]}, SettingError, "refit must be 'accuracy' or 'r2'"),

@@ -52,11 +52,8 @@ def with_replaced(estimators: Any, name: str, new: Any) -> Any:
 def checked_estimators(estimators: Any, reserved: set[str]) -> dict[str, Any]:
     """Return the estimators by name; raise an error unless all can race against each other."""
     pairs = named_estimators(estimators)
-    if len(pairs) < 2:
-        raise SettingError(
-            f"estimators={estimators!r}, but estimators must be at least 2, as a dict of names "
-            "and estimators, a list of such pairs or a list of estimators"
-        )
+    require(len(pairs) >= 2, "estimators", estimators, "at least 2",
+            "a dict of names and estimators, a list of such pairs or of estimators")  # fmt: skip
     names = [name for name, _ in pairs]
     for name in names:
         text = isinstance(name, str) and name.strip() and "__" not in name
@@ -101,18 +98,12 @@ def drawn_params(distributions: Any, n_iter: Any, random_state: Any) -> list[dic
             f"of settings and lists or distributions, or a list of such dicts: {error}"
         ) from None
     endless = sum(map(len, lists)) < sum(map(len, spaces))
-    if isinstance(n_iter, str) and (n_iter != ALL or endless):
-        raise SettingError(
-            f"n_iter={n_iter!r}, but n_iter must be an integer, or 'all' if param_distributions "
-            "has lists of values alone: a distribution has no end"
-        )
+    require(not isinstance(n_iter, str) or (n_iter == ALL and not endless), "n_iter", n_iter,
+            "an integer, or 'all' of lists of values", "a distribution has no end")  # fmt: skip
     wanted = size if n_iter == ALL else need_whole("n_iter", n_iter)
     require(wanted >= 2, "n_iter", wanted, "at least 2", "with one there is nothing to choose")
-    if wanted > size and not endless:
-        raise SettingError(
-            f"n_iter={wanted}, but there are {size} settings in total: give "
-            "n_iter='all', more values, or a distribution to draw from"
-        )
+    require(endless or wanted <= size, "n_iter", wanted, f"at most {size}, or 'all'",
+            "there are no more settings in the lists")  # fmt: skip
     return list(ParameterSampler(spaces, wanted, random_state=random_state))
 
 

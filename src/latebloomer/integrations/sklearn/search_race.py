@@ -78,9 +78,7 @@ class SearchRace:
         self._refit_is_inside = bool(search.refit) and not search.extra_refit
         self._batch = BATCH if search.batch is None and search.budget is not None else search.batch
         self._settings = {
-            name: training.checked_settings(
-                training.classes_of(one, y), self._batch, search.step, seed_of(self.seed, name)
-            )
+            name: training.settings_for(one, y, self._batch, search.step, seed_of(self.seed, name))
             for name, one in estimators.items()
         }
         journal = search.journal if isinstance(search.journal, JournalFile) else JournalFile("")

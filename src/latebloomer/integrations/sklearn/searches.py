@@ -245,7 +245,7 @@ class BaseRaceSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, AB
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Return the score of the best estimator, by `scoring`; of several metrics, by `refit`'s.
 
-        `params` are for the scorer, if scikit-learn's metadata routing is switched on.
+        `params` are for the scorer.
         """
         best, metrics = self._best(), scoring.metrics_of(self)
         several = isinstance(self.scorer_, dict)

@@ -102,7 +102,7 @@ class SklearnLearner:
             classifier = is_classifier(estimator)
             pairs = splits.split_rows(X, y, validation, classifier, seed, "validation", {})
             folds = splits.folds_of(X, y, pairs, weights, weights)
-        settings = training.checked_settings(training.classes_of(estimator, y), batch, step, seed)
+        settings = training.settings_for(estimator, y, batch, step, seed)
         self._set_up((estimator, folds, settings, metrics, checkpoints, Notes()))
         self.score_range: Range | None = metrics.range_of(estimator)
 

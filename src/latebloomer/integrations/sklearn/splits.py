@@ -239,10 +239,5 @@ def routed_params(
 
 
 def score_params(search: Any, params: Params) -> Params:
-    """Return what the scorer gets of the parameters of `score`."""
-    if params and not routing_enabled():
-        raise SettingError(
-            f"score is given {', '.join(params)}, but that is passed on only with "
-            "sklearn.set_config(enable_metadata_routing=True)"
-        )
-    return process_routing(search, "score", **params).scorer.score if params else {}
+    """Return what the scorer gets of the parameters of `score`: all, if nothing is routed."""
+    return process_routing(search, "score", **params).scorer.score if routing_enabled() else params

@@ -50,10 +50,11 @@ class TrainingSettings(NamedTuple):
     seed: int
 
 
-def checked_settings(classes: Any, batch: Any, step: Any, seed: int) -> TrainingSettings:
+def settings_for(estimator: Any, y: Any, batch: Any, step: Any, seed: int) -> TrainingSettings:
     """Return the settings of a learner's models, or raise a `SettingError`."""
-    batch = None if batch is None else at_least_1("batch", batch, WHY)
-    return TrainingSettings(classes, batch, at_least_1("step", step, WHY), seed)
+    rows = None if batch is None else at_least_1("batch", batch, WHY)
+    added = at_least_1("step", step, WHY)
+    return TrainingSettings(classes_of(estimator, y), rows, added, seed)
 
 
 class FoldModel(ABC):
