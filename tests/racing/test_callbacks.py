@@ -9,8 +9,6 @@ from latebloomer.session.events import (
     Began,
     Decided,
     Ended,
-    LearnerLeft,
-    PullFailed,
     ScoreReported,
     WinnerSelected,
 )
@@ -80,15 +78,6 @@ def test_a_failing_callback_is_one_warning_and_the_race_goes_on():
         "the callback broken failed on Began (ValueError: no such thing); the race went on"
     ]
     assert sum(isinstance(event, ScoreReported) for event in heard) == 60
-
-
-def test_failures_are_events_too():
-    heard = []
-    learners = LEARNERS | {"fails": curve(5, 0.5, fail=3)}
-    run(learners=learners, callbacks=[lambda event, view: heard.append(event)])
-    failed = [event for event in heard if isinstance(event, PullFailed | LearnerLeft)]
-    assert [type(event) for event in failed] == [PullFailed, PullFailed, LearnerLeft]
-    assert failed[0].n == 3 and failed[2].arm == 3
 
 
 def test_on_resume_the_latest_score_comes_again_and_then_what_is_new(tmp_path, cut):

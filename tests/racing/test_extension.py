@@ -237,14 +237,6 @@ def test_what_cannot_be_is_said_and_nothing_is_changed(tmp_path, more, error, te
     assert contents(path) == before
 
 
-def test_an_unfinished_race_is_not_cut(tmp_path, cut):
-    path = tmp_path / "race.db"
-    cut(20, lambda: run(path))
-    with pytest.raises(BudgetError, match=r"budget=40 is below .* 60 pulls, which cannot"):
-        resume(path, LEARNERS, budget=40, progress=False)
-    assert resume(path, LEARNERS, progress=False).spent == 60
-
-
 def test_a_newcomer_that_is_missing_on_resume_is_named(tmp_path):
     path = tmp_path / "race.db"
     run(path)

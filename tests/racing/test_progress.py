@@ -15,7 +15,7 @@ from latebloomer import LocalRunner, race
 from latebloomer.errors import SettingError
 from latebloomer.policies.registry import REGISTRY, make_policy
 from latebloomer.racing import progress as progress_module
-from latebloomer.racing.progress import WIDTH, Progress, Trace, table
+from latebloomer.racing.progress import WIDTH, Progress, sparkline, table
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.training_share import plan_in_words
@@ -188,14 +188,11 @@ def test_a_race_that_is_replanned_all_the_time_prints_that_now_and_then():
     assert said == ["time left: about 70 pulls"]
 
 
-def test_a_trace_of_any_length_is_short():
-    trace = Trace()
-    for n in range(100_000):
-        trace.add(float(n))
-    assert WIDTH <= len(trace.points) < 2 * WIDTH
-    line = trace.line(0.0, 100_000.0)
-    assert WIDTH / 2 <= len(line) <= WIDTH
-    assert line == "".join(sorted(line)) and line[0] == "▁" and line[-1] == "█"
+def test_a_curve_of_any_length_is_short():
+    for points in (3, WIDTH, WIDTH + 1, 2 * WIDTH):
+        line = sparkline(range(points), 0, points - 1)
+        assert min(points, WIDTH / 2) <= len(line) <= WIDTH
+        assert line == "".join(sorted(line)) and line[-1] == "█"
 
 
 # --- Ctrl-C in another program's hands ---

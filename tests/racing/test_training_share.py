@@ -34,13 +34,6 @@ def test_pull_n_ends_at_the_step_nearest_to_its_share(full_steps, pulls, n):
     assert share.steps_of(n) == share.steps_after(n) - share.steps_after(n - 1) >= 0
 
 
-def test_a_full_training_of_five_steps_in_twenty_pulls():
-    # 1, 1, 1, 1, 1, then a step at every fourth pull from the sixth (6 / 4 = 1.5, half up)
-    share = Share(5, 20)
-    steps = [n for n in range(1, 21) if share.steps_of(n)]
-    assert steps == [1, 6, 10, 14, 18] and share.repeats_scores
-
-
 # --- races ---
 
 

@@ -15,7 +15,6 @@ from simple_races import FIVE, Counter, curve, rows
 
 from latebloomer import LocalRunner, race, read_verdict, resume
 from latebloomer.errors import (
-    AllFailed,
     BudgetError,
     JournalMismatch,
     LearnerError,
@@ -31,9 +30,9 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import WinnerSelected
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 
 ALL = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 KINDS = ("auto", "r-sr", "r-ucbe", "rest-sure", "sh", "asha")  # one of each; the others are slow
@@ -283,12 +282,6 @@ def test_a_winner_that_cannot_be_brought_back_does_not_lose_the_verdict(tmp_path
     with pytest.raises(LearnerError, match="Could not restore learner 'a' to its 70 pulls"):
         quiet(200, learners, winner_share=0.5, journal=path, runner=once_only)
     assert read_verdict(path).name == "a" and read_verdict(path).over
-
-
-def test_when_all_fail_there_is_nobody_to_train_on():
-    learners = {"a": curve(3, 1, fail=3), "b": curve(3, 1, fail=2)}
-    with pytest.raises(AllFailed):
-        quiet(60, learners, winner_share=0.5, runner=LocalRunner(retries=0))
 
 
 def test_a_small_budget_is_judged_without_what_is_kept():

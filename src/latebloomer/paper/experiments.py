@@ -183,17 +183,7 @@ def simulated_rows(
 
 # --- as published ---
 
-KERNELS: dict[str, Callable[[published.Setup, Any, Any, Any], int]] = {
-    "RR": published.round_robin,
-    "RR-SW": published.round_robin_window,
-    "UCB-E": published.ucb_e,
-    "R-UCBE": published.rising_ucbe,
-    "SR": published.successive_rejects,
-    "R-SR": published.rising_sr,
-    "Prob-1": published.prob_one,
-    "ETC": published.explore_then_commit,
-    "Rest-Sure": published.rest_sure,
-}
+KERNELS = {name: getattr(published, name.lower().replace("-", "_")) for name in ALGORITHMS}
 SEEDED = "Prob-1"  # draws from the stream of the noise
 UNSEEDED = ("SR", "R-SR", "Rest-Sure")  # the authors drew an order, or an arm, without a seed
 UNSEEDED_STREAM = 1  # in place of the unseeded generator: seeds are [trial, this]

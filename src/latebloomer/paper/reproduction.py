@@ -43,23 +43,18 @@ FIGURES: tuple[Figure, ...] = (  # in the order of the page
     theory_figures.concavity,
     extra_figures.families,
 )
-KINDS = ("csv", "png", "pdf")
 DPI = 150  # resolution of the pictures
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
-    """Return the figures of these names, each once; "all" is all except the live training."""
-    known = {figure.name: figure for figure in FIGURES}
-    wanted: dict[str, Figure] = {}
+    """Return the figures of these names, in the order of the page; "all" is without live ones."""
+    known = ["all", *(figure.name for figure in FIGURES)]
     for name in names:
-        if name == "all":
-            wanted |= {figure.name: figure for figure in FIGURES if figure.in_all}
-        elif name in known:
-            wanted[name] = known[name]
-        else:
-            raise unknown("figure", name, ["all", *known])
+        if name not in known:
+            raise unknown("figure", name, known)
+    wanted = [one for one in FIGURES if one.name in names or ("all" in names and one.in_all)]
     require(bool(wanted), "names", list(names), "at least one, or all", "there is nothing to make")
-    return list(wanted.values())
+    return wanted
 
 
 def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:
@@ -98,7 +93,9 @@ def _make(figure: Figure, bench: Workbench, pyplot: Any) -> bool:
     """Write the files of a figure; return True if they were there already."""
     record = _record(bench, figure)
     conditions = {"mode": bench.mode, "runs": bench.runs}
-    table, *pictures = files = [bench.folder / f"{figure.name}.{kind}" for kind in KINDS]
+    table, *pictures = files = [
+        bench.folder / f"{figure.name}.{kind}" for kind in ("csv", "png", "pdf")
+    ]
     if record.is_file() and all(file.is_file() for file in files):
         known = json.loads(record.read_text(encoding="utf-8"))
         if known | conditions == known:

@@ -100,27 +100,25 @@ class RaceView:
         self.stop_reason = str(reason) or "a callback asked for it"
 
 
-class Callbacks:
-    """Calls users' functions; an exception in one is a warning, once, never the race's end."""
+def tell(
+    callbacks: Sequence[Callback], event: Event, view: RaceView, failed: set[int]
+) -> list[WarningNoted]:
+    """Hand on an event; return what to note of functions that failed for the first time.
 
-    def __init__(self, callbacks: Sequence[Callback], view: RaceView) -> None:
-        self._callbacks, self.view = list(callbacks), view
-        self._failed: set[int] = set()
-
-    def tell(self, event: Event) -> list[WarningNoted]:
-        """Hand on an event; what to note of functions that failed for the first time."""
-        notes = []
-        for place, callback in enumerate(self._callbacks):
-            try:
-                callback(event, self.view)
-            except Exception as error:  # a user's own code
-                if place not in self._failed:
-                    self._failed.add(place)
-                    name = getattr(callback, "__name__", type(callback).__name__)
-                    what = f"{type(event).__name__} ({reason_of(error)})"
-                    text = f"the callback {name} failed on {what}; the race went on"
-                    notes.append(WarningNoted(None, text))
-        return notes
+    An exception in one is a warning, once, never the race's end.
+    """
+    notes = []
+    for place, callback in enumerate(callbacks):
+        try:
+            callback(event, view)
+        except Exception as error:  # a user's own code
+            if place not in failed:
+                failed.add(place)
+                name = getattr(callback, "__name__", type(callback).__name__)
+                what = f"{type(event).__name__} ({reason_of(error)})"
+                text = f"the callback {name} failed on {what}; the race went on"
+                notes.append(WarningNoted(None, text))
+    return notes
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:

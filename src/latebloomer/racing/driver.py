@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, NoReturn
 
 from latebloomer.errors import Interrupted, JournalError, LearnerError
-from latebloomer.racing.callbacks import Callback, Callbacks, RaceView
+from latebloomer.racing.callbacks import Callback, RaceView, tell
 from latebloomer.racing.checkpoints import saved_states
 from latebloomer.racing.journal import files
 from latebloomer.racing.journal.journal import EventLog, near, resume_call
@@ -26,8 +26,8 @@ from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, R
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside, whole_budget
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported, WarningNoted
-from latebloomer.session.winner_training import set_aside, whole_budget
 
 MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
 
@@ -75,7 +75,8 @@ class Driver:
         every = runner.checkpoint_every
         self.schedule = saved_states.CheckpointSchedule(every, len(entries), timed)
         self.view = RaceView(race, lambda: (entry.event for entry in self.journal.read()))
-        self.callbacks = Callbacks(callbacks, self.view) if callbacks else None
+        self.callbacks = callbacks
+        self._broken: set[int] = set()  # callbacks that have failed
         self.watch = Stopwatch(race.elapsed)
         self.clock: TimeBudget | None = None
         self.stopping: StopWhenSure | None = None
@@ -150,14 +151,14 @@ class Driver:
     def _repeat_latest(self) -> None:
         """Give callbacks the latest score again: a kill may have come between it and them."""
         finished = self.session.over and self.clock is None  # else a callback may reserve the rest
-        if self.callbacks is None or not self._resumed or finished:
+        if not self.callbacks or not self._resumed or finished:
             return
         latest: list[Event] = []
         for event in self.view.events():
             latest = [event] if type(event) is ScoreReported else [*latest, event]
         for event in latest:
             if not isinstance(event, events.Created | events.Began | events.Ended):
-                self._call_back(event, self.callbacks)
+                self._call_back(event)
 
     def _orders(self) -> Orders:
         """Return what may be pulled now."""
@@ -187,8 +188,8 @@ class Driver:
                 self.clock.on_event(event)
         for event in happened:  # when all have happened, as in a replay
             self.progress.on_event(event)
-            if self.callbacks is not None:
-                self._call_back(event, self.callbacks)
+            if self.callbacks:
+                self._call_back(event)
         racers = len(self.session.racing)
         if racers != self._racers:
             self._racers = racers
@@ -211,8 +212,8 @@ class Driver:
                         f"replaced during the race: all of it is in {near(made.path)}")
         )  # fmt: skip
 
-    def _call_back(self, event: Event, callbacks: Callbacks) -> None:
-        for note in callbacks.tell(event):
+    def _call_back(self, event: Event) -> None:
+        for note in tell(self.callbacks, event, self.view, self._broken):
             self.record(note)
         if self.clock is not None:
             self.clock.reserved = self.view.reserved
@@ -411,10 +412,9 @@ class Driver:
             self._take(report)
         if self.journal.path is not None:
             self.save([arm])
-            if saved_states.is_model(learner):
-                model = saved_states.keep_model(self.states.storage, arm, pulls, learner)
-                if model is not None:
-                    self.record(model)
-                    self.states.drop_older(model)
+            model = saved_states.keep_model(self.states.storage, arm, pulls, learner)
+            if model is not None:
+                self.record(model)
+                self.states.drop_older(model)
             self._save_for_later([other for other in self.session.racing if other != arm])
         return learner

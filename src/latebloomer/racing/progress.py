@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from latebloomer._util import text as words
 from latebloomer.errors import require
+from latebloomer.page.race_page import ThinnedCurve
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.verdict.verdict import brief
 from latebloomer.session import events
@@ -68,7 +69,7 @@ class Progress:
                 "'running' leaves the verdict to you")  # fmt: skip
         self.race, self.mode = race, display_mode() if show else "silent"
         self._prints_verdict = show != WHILE_RUNNING
-        self.traces: defaultdict[int, Trace] = defaultdict(Trace)  # by arm
+        self.curves = defaultdict[int, ThinnedCurve](lambda: ThinnedCurve(WIDTH))  # by arm
         self.rows: list[LearnerView] = []
         self.phase = (1, 1)
         self.waiting = ""  # for which learners, if a pull is long
@@ -136,7 +137,7 @@ class Progress:
                 self.say(text)
 
     def _pulled(self, told: events.ScoreReported) -> None:
-        self.traces[told.arm].add(told.score)
+        self.curves[told.arm].add(told.score)
         if told.arm in self._waited_for:
             self.waiting, self._waited_for = "", ()
         now = time.monotonic()
@@ -264,35 +265,16 @@ class Progress:
 # --- the table, in a terminal and in a notebook ---
 
 
-class Trace:
-    """A curve in at most 2 * WIDTH numbers, however long it grows."""
+def sparkline(points: Sequence[float], low: float, high: float, width: int = WIDTH) -> str:
+    """Return a curve as blocks, at most `width` of them.
 
-    def __init__(self) -> None:
-        self.points: list[float] = []
-        self._step, self._count = 1, 0
-
-    def add(self, value: float) -> None:
-        """Keep every `step`-th value; if there are too many, drop every other one."""
-        self._count += 1
-        if self._count % self._step == 0:
-            self.points.append(value)
-            if len(self.points) == 2 * WIDTH:
-                self.points, self._step = self.points[1::2], 2 * self._step
-
-    def line(self, low: float, high: float, width: int = WIDTH) -> str:
-        """Return the curve as blocks, at most `width` of them.
-
-        >>> trace = Trace()
-        >>> for value in (0.0, 0.5, 1.0):
-        ...     trace.add(value)
-        >>> trace.line(0.0, 1.0)
-        '▁▅█'
-        """
-        top, span = len(BLOCKS) - 1, (high - low) or 1.0
-        every = -(-len(self.points) // width) or 1
-        shown = self.points[::-every][::-1]  # the latest point is always among them
-        cells = (round((p - low) / span * top) for p in shown)
-        return "".join(BLOCKS[max(0, min(top, cell))] for cell in cells)  # points may be newer
+    >>> sparkline([0.0, 0.5, 1.0], 0.0, 1.0)
+    '▁▅█'
+    """
+    scale = (len(BLOCKS) - 1) / ((high - low) or 1.0)
+    every = -(-len(points) // width) or 1
+    shown = points[::-every][::-1]  # the latest point is always among them
+    return "".join(BLOCKS[round((point - low) * scale)] for point in shown)
 
 
 def _head(progress: Progress, seconds: bool) -> list[str]:
@@ -306,15 +288,17 @@ def _rows(
 ) -> Iterator[list[str]]:
     """Yield the cells of each learner; curves have at most `width` characters."""
     session = progress.race.session
-    points = [p for trace in progress.traces.values() for p in trace.points] or [0.0]
-    low, high = min(points), max(points)
+    curves = list(progress.curves.items())  # another thread may add to them
+    points = {arm: [point.score for point in curve.raw()] for arm, curve in curves}
+    known = [score for scores in points.values() for score in scores] or [0.0]
+    low, high = min(known), max(known)
     for one in shown:
         state = one.outcome
         if session.over:
             state = "winner, kept" if one.state == WINNER else state
         elif one.arm == session.winner:
             state = "trained further"
-        curve = progress.traces[one.arm].line(low, high, width)
+        curve = sparkline(points.get(one.arm, []), low, high, width)
         took = [f"{words.short_seconds(one.seconds)} s"] if seconds else []
         values = ("" if value != value else f"{value:.4g}"
                   for value in (one.score, one.forecast_score, one.estimate))  # fmt: skip
