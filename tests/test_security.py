@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"
 # Who makes or reads pickles, or lets another library do so.
 PICKLES = re.compile(
-    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True|weights_only",
+    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|_ray\.put|cache=True|\"cache\": True|weights_only",
     re.MULTILINE,
 )
 
