@@ -201,27 +201,34 @@ def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
 
 
 def need_journal(file: Path) -> None:
-    """Raise an error unless a file begins as a journal of this format does."""
-    try:
-        if not file.is_file():
-            raise JournalError(f"There is no journal {near(file)}. Check the path.")
-        with file.open("rb") as stream:
-            head = stream.read(72)
+    """Raise an error unless a file begins as a journal of this format does.
+
+    SQLite reads it: on POSIX systems, closing a file that was opened without SQLite would end the
+    locks of a race that runs in this process, and another program could remove its `-wal`.
+    """
+    if not file.is_file():
+        raise JournalError(f"There is no journal {near(file)}. Check the path.")
+    if not file.stat().st_size:
         waiting = _wal(file).stat().st_size if _wal(file).exists() else 0
-    except OSError as error:
+        if waiting:  # a copy in progress: SQLite would delete the -wal
+            raise JournalError(
+                f"Journal {near(file)} has 0 bytes, but {_wal(file).name} next to it has "
+                f"{waiting}. Copy both files again, together."
+            )
+        return
+    try:
+        with closing(_connect_to_read(file, at_rest=True)) as db:
+            db.execute("PRAGMA writable_schema = ON")  # else not if it was cut off
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError as error:
         raise JournalError(
-            f"Journal {near(file)} cannot be read ({error.strerror}). Check its permissions."
-        ) from error
-    if not head and waiting:  # a copy in progress: SQLite would delete the -wal
-        raise JournalError(
-            f"Journal {near(file)} has 0 bytes, but {_wal(file).name} next to it has {waiting}. "
-            "Copy both files again, together."
-        )
-    if not head:
-        return  # nor has it a table
-    if not head.startswith(b"SQLite format 3\0") or head[68:] != APPLICATION.to_bytes(4, "big"):
+            f"Journal {near(file)} cannot be read ({error}). Check its permissions."
+        ) from None  # it is not damaged
+    except sqlite3.DatabaseError:
+        application = version = 0
+    if application != APPLICATION:
         raise Foreign(f"{near(file)} is not a journal: another program wrote it.")
-    version = int.from_bytes(head[60:64], "big")
     if version != VERSION:
         way = "Start a new race in another file." if version < VERSION else "Upgrade latebloomer."
         raise JournalError(
