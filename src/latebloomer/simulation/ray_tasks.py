@@ -151,7 +151,8 @@ class TaskQueue:
         if self._pulls_per_second:  # and leave this process three quarters of its time
             seconds = max(SECONDS, min(LONGEST, 4 * self._cores * self._counting))
         fair = self._unsent / speed / (2 * self._cores)  # so that all cores end together
-        return max(1, int(speed * max(SHORTEST, min(seconds, fair)) / experiment.cost_per_run))
+        pulls = speed * max(SHORTEST, min(seconds, fair))
+        return max(1, int(pulls * experiment.runs / experiment.cost))
 
     # --- receiving ---
 
