@@ -28,7 +28,7 @@ PICTURE = Path(__file__).parent.parent / "docs" / "growth.png"
 def seconds(name: str, setting: str, budget: int, method: str = "pulls") -> float:
     """CPU seconds of one run."""
     experiment, policy = experiment_with(name, problem(setting), budget, method)
-    runs = max(2, int(1_000_000 / experiment.cost_per_run))
+    runs = max(2, int(1_000_000 / experiment.cost_per_policy))
     return cost(compiled_player(experiment, policy), experiment.arms, runs, repeats=3)[0]
 
 

@@ -16,7 +16,7 @@ from latebloomer.bench.benchmark import decimals, table
 from latebloomer.bench.curve_runs import ALL, Line, lines_of, play, playable, shuffled
 from latebloomer.bench.curve_sets import Curves, names_of, read_sets
 from latebloomer.problems.curves import Floats
-from latebloomer.session.winner_training import set_aside
+from latebloomer.session.checked_inputs import set_aside
 
 POLICY, DRAWS, SEED = Foresight(), 10, 0
 SHARES = (0.0, 0.1, 0.3, 0.5)

@@ -6,7 +6,6 @@ Run as a script with a configuration it is a trial; with a folder, the victim.
 import os
 import signal
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -128,20 +127,16 @@ def test_a_killed_tuner_goes_on_to_the_same_verdict(tmp_path):
 def trial(words):
     from syne_tune import Reporter
 
-    parser = ArgumentParser()
-    for name in ("curve", "kind", "epochs"):
-        parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--st_checkpoint_dir", type=Path)
-    given = parser.parse_args(words)
-    saved, report = given.st_checkpoint_dir / "n", Reporter()
-    n = int(saved.read_text()) if saved.exists() else 0
-    given.st_checkpoint_dir.mkdir(parents=True, exist_ok=True)
-    while n < given.epochs:
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    curve, saved = int(given["--curve"]), Path(given["--st_checkpoint_dir"], "n")
+    n, report = int(saved.read_text()) if saved.exists() else 0, Reporter()
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    while n < int(given["--epochs"]):
         n += 1
         with open(os.environ["HOST_LOG"], "a") as log:
-            log.write(f"{given.curve} {n}\n")
+            log.write(f"{curve} {n}\n")
         saved.write_text(str(n))
-        report(epoch=n, score=value(*CURVES[given.curve], n))
+        report(epoch=n, score=value(*CURVES[curve], n))
 
 
 def victim(folder, pulls):

@@ -79,3 +79,6 @@ def test_what_is_wrong_is_said_in_one_line():
     said = r"'val_auc' is not reported. Reported are: accuracy, "
     refuses(LearnerError, said, learner("val_auc").pull)
     refuses(SettingError, "epochs is given to fit by", made, net(), TRAIN, VALID, epochs=3)
+    averaging = net()
+    averaging.optimizer.use_ema = True
+    refuses(SettingError, "use_ema replaces the weights", made, averaging, TRAIN, VALID)

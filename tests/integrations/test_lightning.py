@@ -19,20 +19,28 @@ FULL = 20
 
 
 class Net(lightning.LightningModule):
-    def __init__(self, width=8):
+    average = None
+
+    def __init__(self, width=8, average=False):
         super().__init__()
         layers = torch.nn.Linear(6, width), torch.nn.ReLU(), torch.nn.Dropout(0.3)
         self.layers = torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
+        if average:  # as docs/limits.md describes it
+            own = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+            self.average = torch.optim.swa_utils.AveragedModel(self.layers, multi_avg_fn=own)
 
-    def loss(self, batch):
-        X, y = batch
-        return torch.nn.functional.cross_entropy(self.layers(X), y)
+    def on_train_batch_end(self, *_):
+        if self.average is not None:
+            self.average.update_parameters(self.layers)
+
+    def loss(self, batch, layers):
+        return torch.nn.functional.cross_entropy(layers(batch[0]), batch[1])
 
     def training_step(self, batch, number):
-        return self.loss(batch)
+        return self.loss(batch, self.layers)
 
     def validation_step(self, batch, number):
-        self.log("val_loss", self.loss(batch))
+        self.log("val_loss", self.loss(batch, self.average or self.layers))
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
@@ -51,39 +59,35 @@ def loaders():
 SETTINGS = {"accelerator": "cpu"}
 
 
-def learner(width=8, seed=1, **more):
+def learner(width=8, seed=1, average=False, **more):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    return LightningLearner(Net(width), *loaders(), **{"full_steps": FULL} | SETTINGS | more)
+    return LightningLearner(
+        Net(width, average), *loaders(), **{"full_steps": FULL} | SETTINGS | more
+    )
 
 
 def learners():
     return {"narrow": lambda seed: learner(2, seed), "wide": lambda seed: learner(16, seed)}
 
 
-class Watching(lightning.Callback):
-    """Notes the validation loss of each epoch."""
-
-    losses: list[float] = []  # noqa: RUF012 (one test uses it)
-
-    def on_validation_end(self, trainer, module):
-        self.losses.append(trainer.callback_metrics["val_loss"].item())
-
-
 def test_many_pulls_are_one_long_fit_bit_for_bit():
     """The schedule among them: it is that of the full training in every pull."""
-    torch.set_num_threads(1)
+    losses, one = [], learner(full_steps=4)
     torch.manual_seed(1)
-    trainer = lightning.Trainer(max_epochs=4, callbacks=[Watching()], **QUIET, **SETTINGS)
+    watch = lightning.pytorch.callbacks.LambdaCallback(
+        on_validation_end=lambda trainer, _: losses.append(trainer.callback_metrics["val_loss"])
+    )
+    trainer = lightning.Trainer(max_epochs=4, callbacks=[watch], **QUIET, **SETTINGS)
     trainer.fit(Net(), *loaders())
-    one, losses = learner(full_steps=4), Watching.losses
     assert [-one.pull(), -one.pull(), -one.pull(steps=2)] == [losses[0], losses[1], losses[3]]
     with pytest.raises(StopIteration):
         one.pull()
 
 
-def test_a_resumed_learner_is_the_same_bit_for_bit():
-    is_exact(learner, pulls=2)
+@pytest.mark.parametrize("average", [False, True])
+def test_a_resumed_learner_is_the_same_bit_for_bit(average):
+    is_exact(lambda: learner(average=average))
 
 
 def test_a_race_killed_and_resumed_ends_the_same(tmp_path):
@@ -116,5 +120,7 @@ def test_what_is_wrong_is_said_in_one_line():
     refuses(LearnerError, "module must be a LightningModule", made, 3, *loaders(), full_steps=3)
     refuses(SettingError, "max_epochs follows from full_steps=20", learner, max_epochs=3)
     refuses(SettingError, "full_steps must be a whole number", learner, full_steps=None)
+    average = lightning.pytorch.callbacks.WeightAveraging()
+    refuses(SettingError, "WeightAveraging replaces the", learner, callbacks=[average])
     said = r"'val_auc' is not reported. Reported are: val_loss"
     refuses(LearnerError, said, learner(metric="val_auc").pull)

@@ -300,7 +300,11 @@ def test_a_solver_that_has_converged_has_finished():
         ({"scoring": ["accuracy", "f1"]}, SettingError, "one metric's name"),
         ({"y": IRIS[1][:-1]}, SettingError, "y has 149 values, but there are 150 rows"),
         ({"y": np.zeros(150, int)}, SettingError, r"y has a single class, .*0"),
-        ({"X": IRIS[0][[0, 80]], "y": IRIS[1][[0, 80]]}, SettingError, "no row is left"),
+        (
+            {"X": IRIS[0][[0, 80]], "y": IRIS[1][[0, 80]]},
+            SettingError,
+            "n_samples=2 give more",
+        ),
     ],
 )
 def test_wrong_settings_and_data_are_named(settings, error, words):

@@ -268,11 +268,11 @@ def tests(folder, seed):
         for kind, deaths in KINDS.items():
             mend(cluster, NODES if kind != "drivers" else 1)
             one = Race(folder / kind)
-            if kind == "drivers":
-                doom(one.folder, "process", moments_of_drivers(), deaths, rng)
-            else:
-                whom = "process" if kind == "actors" else "node"
-                doom(one.folder, whom, moments_of_learners(one.folder), deaths, rng)
+            moments = (
+                moments_of_drivers() if kind == "drivers" else moments_of_learners(one.folder)
+            )
+            whom = "process" if kind in ("drivers", "actors") else "node"
+            doom(one.folder, whom, moments, deaths, rng)
             one.run(cluster, replace=kind == "nodes")
             found[kind] = {"kills": one.kills.total(), **one.outcome()}
     return found
@@ -297,10 +297,8 @@ def storm(folder, deaths, seed):
 def mixed_race(folder, cluster, rng):
     """A race in which all kinds die, brought on by Ray or, one life in four, here."""
     policy = rng.choice(["r-sr", "sh", "adaptive-rejects"])
-    one, replace = (
-        Race(folder, policy=policy, winner_share=rng.choice([0.0, 0.3])),
-        rng.random() < 0.7,
-    )
+    one = Race(folder, policy=policy, winner_share=rng.choice([0.0, 0.3]))
+    replace = rng.random() < 0.7
     moments = moments_of_learners(folder)
     doom(folder, "process", moments, 7, rng)
     doom(folder, "node", moments, 3 if replace else NODES - 1, rng)

@@ -162,7 +162,7 @@ def test_a_race_of_a_policy_of_ones_own_choice_goes_on():
             "budget was 20, is 40; .*trainings was None, is 2; full_steps was None, is {'a': 20",
         ),
         ({"seed": 1, "maximize": False}, "race: seed was 0, is 1; maximize was True, is False."),
-        ({"score_range": (0, 1)}, r"score_range was None, is \(0.0, 1.0\)"),
+        ({"score_range": (0, 1)}, r"score_range was None, is .0.0, 1.0.\."),
     ],
 )
 def test_a_race_of_other_settings_does_not_go_on(tmp_path, settings, text):

@@ -30,22 +30,13 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_kill
 test_kill.victim(sys.argv[1], int(sys.argv[2]))
 """
-BEFORE = {
-    events.ScoreReported: "before the commit",
-    events.WinnerSelected: "before the naming",
-    events.Saved: "before the checkpoint is entered",
-    events.Joined: "before the extension",
-    events.Extended: "before the extension",
-}
-AFTER = {
-    events.ScoreReported: "after the commit",
-    events.WinnerSelected: "after the naming",
-    events.Joined: "after the extension",
-    events.Extended: "after the extension",
-}
+WRITTEN = {
+    events.ScoreReported: "commit", events.WinnerSelected: "naming", events.Saved: "checkpoint",
+    events.Joined: "extension", events.Extended: "extension",
+}  # fmt: skip
 MOMENTS = (
     "before the pull", "after the pull", "before the commit", "after the commit", "in a save",
-    "before the rename", "before the checkpoint is entered", "before the old one is removed",
+    "before the rename", "before the checkpoint", "before the old one is removed",
     "before the naming", "after the naming", "before the extension", "after the extension",
 )  # fmt: skip
 
@@ -194,9 +185,10 @@ def arm_moments():
     append, drop, rename = SqliteLog.append, SavedStates.drop_older, Path.rename
 
     def appending(self, *events, elapsed=0.0):
-        reach(BEFORE.get(type(events[0]), ""))
+        what = WRITTEN.get(type(events[0]))
+        reach(f"before the {what}")
         append(self, *events, elapsed=elapsed)
-        reach(AFTER.get(type(events[0]), ""))
+        reach(f"after the {what}")
 
     def dropping(self, *args):
         reach("before the old one is removed")

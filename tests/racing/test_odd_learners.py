@@ -20,19 +20,9 @@ from latebloomer.session.session import Session
 GOOD = {"a": rising(0.9), "b": rising(0.7)}
 
 
-class NoFloat:
-    def __float__(self):
-        raise RuntimeError("no number today")
-
-
-class NoRepr:
-    def __repr__(self):
-        raise RuntimeError("no words today")
-
-
-class NoStr(Exception):
-    def __str__(self):
-        raise RuntimeError("speechless")
+def without(method, base=object):
+    """A thing whose method fails."""
+    return type("Odd", (base,), {method: lambda self: 1 / 0})()
 
 
 class Learner:
@@ -54,14 +44,14 @@ def raises(error):
 
 
 ODD = {
-    "a score whose float fails": lambda: NoFloat(),
+    "a score whose float fails": lambda: without("__float__"),
     "a score beyond any number": lambda: 10**5000,
-    "a score that cannot be shown": lambda: NoRepr(),
+    "a score that cannot be shown": lambda: without("__repr__"),
     "a complex score": lambda: np.complex64(0.5 + 0.5j),
     "text": lambda: "0.5",
     "nothing": lambda: None,
     "not a number": lambda: float("nan"),
-    "an error that cannot be shown": raises(NoStr()),
+    "an error that cannot be shown": raises(without("__str__", Exception)),
     "an error with half a character": raises(ValueError("half \udc80 a character")),
     "an error with control characters": raises(ValueError("red \x1b[31m text")),
     "an exit": lambda: sys.exit(0),

@@ -1,17 +1,34 @@
-"""Damaged journals: what is sound is kept in a new file and goes on; the rest is said."""
+"""Journals that are lost, unreadable or damaged: what is sound is kept, the rest is said."""
 
+import os
 import random
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from contextlib import closing
+from functools import partial
+from itertools import count
+from pathlib import Path
 
 import pytest
-from toys import rising
+from fuzz import fuzz_journals
+from toys import Saves, rising, saves
+from typer.testing import CliRunner
 
-from latebloomer import race, read_verdict, resume
-from latebloomer.errors import JournalError
+from latebloomer import LocalRunner, race, read_verdict, resume
+from latebloomer.cli import app
+from latebloomer.errors import AllFailed, JournalError
+from latebloomer.racing import stopping
 from latebloomer.racing.journal import files
+from latebloomer.racing.journal import journal as journal_module
+from latebloomer.racing.journal.journal import SqliteLog, checksum
+from latebloomer.racing.journal.listing import list_races
 from latebloomer.racing.race_state import RaceState
+from latebloomer.racing.runners import learner_host, local
+from latebloomer.session.events import Created, Saved, ScoreReported
 
 PAGE = 4096  # four of the journal's
 
@@ -112,20 +129,6 @@ def test_a_damaged_definition_costs_no_pull(tmp_path, whole):
     assert read_verdict(tmp_path / "new.db").summary() == summary
 
 
-def test_a_journal_without_a_sound_pull_is_told_so(tmp_path, whole):
-    (tmp_path / "race.db").write_bytes(whole[1])
-    with closing(sqlite3.connect(tmp_path / "race.db")) as db:
-        for change, words in [
-            ("UPDATE events SET data = 'other' WHERE id = 1", "its checksum differs"),
-            ("DELETE FROM events", "events up to .* are missing"),
-        ]:
-            db.execute(change)
-            db.commit()
-            with pytest.raises(JournalError, match=f"damaged .{words}.*nothing can be recovered"):
-                files.repair(tmp_path / "race.db", tmp_path / "new.db")
-    assert not (tmp_path / "new.db").exists()
-
-
 def test_a_full_disk_leaves_no_half_of_a_repair(tmp_path, whole, monkeypatch):
     (tmp_path / "race.db").write_bytes(whole[1][: 10 * PAGE])
     real = files._connect
@@ -150,3 +153,324 @@ def test_a_sound_journal_is_not_written_again_also_after_a_kill(tmp_path, cut):
         shutil.copy(file, copy)
     pulls, _, cause = files.repair(copy / "race.db", copy / "new.db")
     assert (pulls, cause) == (100, "") and not (copy / "new.db").exists()
+
+
+def run(path, **settings):
+    return race(LEARNERS, 60, journal=path, progress=False, **settings)
+
+
+WAYS = {
+    "read_verdict": read_verdict,
+    "resume": lambda path: resume(path, LEARNERS, progress=False),
+    "race": run,
+    "race, resuming": lambda path: run(path, if_exists="resume"),
+    "repair": lambda path: files.repair(path, path.with_name("new.db")),
+}
+
+
+# --- a copy in progress ---
+
+
+@pytest.fixture
+def half_copied(tmp_path):
+    """A journal of 0 bytes next to a -wal that holds every pull."""
+    path, copy = tmp_path / "race.db", tmp_path / "copy" / "race.db"
+    copy.parent.mkdir()
+    copy.touch()
+
+    def copies():
+        for n in count(1):
+            if n == 10:
+                shutil.copy(f"{path}-wal", f"{copy}-wal")
+            yield n / (n + 5)
+
+    race(LEARNERS | {"copies": copies}, 60, journal=path, progress=False)
+    assert Path(f"{copy}-wal").stat().st_size > 10_000
+    return copy
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_empty_file_beside_a_full_wal_is_refused_and_both_stay(half_copied, way):
+    before = Path(f"{half_copied}-wal").read_bytes()
+    with pytest.raises(JournalError, match=r"0 bytes.*race\.db-wal"):
+        WAYS[way](half_copied)
+    assert half_copied.stat().st_size == 0
+    assert Path(f"{half_copied}-wal").read_bytes() == before
+    assert [found.state for found in list_races(half_copied.parent)] == ["unreadable"]
+
+
+# --- looked at where it is written ---
+
+CLIENT = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("SELECT * FROM arms").fetchall()
+db.close()
+"""
+
+
+def test_a_look_at_a_race_of_the_same_process_does_not_end_its_locks(tmp_path):
+    """Else another program, as the last to leave the file, removes the -wal under the race."""
+    path = tmp_path / "race.db"
+    with closing(files.create(path, Created("race", {}, ("a", "b")))):
+        files.read(path).close()
+        subprocess.run([sys.executable, "-c", CLIENT, path], check=True)
+        assert Path(f"{path}-wal").exists()
+
+
+# --- no permission ---
+
+
+@pytest.fixture
+def forbidden():
+    """A journal that this process may not read; root gives up its rights for it."""
+    with tempfile.TemporaryDirectory(prefix="latebloomer-") as folder:
+        path = Path(folder) / "race.db"
+        run(path)
+        path.chmod(0)
+        root = os.geteuid() == 0
+        if root:
+            os.chmod(folder, 0o777)
+            os.seteuid(65534)
+        try:
+            yield path
+        finally:
+            if root:
+                os.seteuid(0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_without_permission_is_an_error_of_this_library(forbidden, way):
+    with pytest.raises(JournalError, match=r"race\.db cannot be read \(unable to open"):
+        WAYS[way](forbidden)
+    shown = CliRunner().invoke(app, ["races", str(forbidden.parent)]).output
+    assert "race.db" in shown and "unreadable" in shown and "unable to open" in shown
+
+
+# --- repair ---
+
+
+def killed_in_statement(number, call):
+    """Run a call in a child that SIGKILL ends before a statement; whether it came so far."""
+
+    class Killed(sqlite3.Connection):
+        left = number
+
+        def execute(self, *words):
+            Killed.left -= 1
+            if Killed.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().execute(*words)
+
+    if child := os.fork():
+        return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    real = sqlite3.connect
+    sqlite3.connect = lambda *words, **more: real(*words, **more, factory=Killed)
+    call()
+    os._exit(0)
+
+
+def test_a_repair_that_was_killed_can_be_repeated(tmp_path):
+    path, new = tmp_path / "race.db", tmp_path / "new.db"
+    run(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE events SET score = 0.25 WHERE id = 30")
+        db.commit()
+    for number in count(1, 2):
+        if not killed_in_statement(number, lambda: files.repair(path, new)):
+            break
+        assert not new.exists()
+    assert number > 20 and files.repair(path, tmp_path / "other.db").pulls > 0
+    assert read_verdict(new).spent == read_verdict(tmp_path / "other.db").spent
+
+
+@pytest.mark.parametrize("kept", [100, 1024, 2048])
+def test_repair_is_recommended_only_where_it_recovers_something(tmp_path, kept):
+    path = tmp_path / "race.db"
+    run(path)
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:kept] + bytes(size - kept))
+    said = []
+    for way in (read_verdict, WAYS["repair"]):
+        with pytest.raises(JournalError) as raised:
+            way(path)
+        said.append(str(raised.value))
+    assert said[0] == said[1] and "nothing can be recovered" in said[0]
+
+
+# --- every learner has failed ---
+
+
+def test_the_reasons_of_a_failed_race_are_listed_shown_and_reported(tmp_path):
+    def broken(why):
+        raise ValueError(why)
+
+    path, learners = tmp_path / "race.db", {why: partial(broken, why) for why in ("old", "no GPU")}
+    with pytest.raises(AllFailed):
+        race(learners, 40, journal=path, progress=False)
+    assert [found.state for found in list_races(tmp_path)] == ["failed"]
+    assert CliRunner().invoke(app, ["report", str(path)]).exit_code == 0
+    page = path.with_suffix(".html").read_text()
+    assert "<h1>Every learner failed</h1>" in page
+    for text in (CliRunner().invoke(app, ["show", str(path)]).stdout, page):
+        assert "ValueError: old" in text and "ValueError: no GPU" in text
+
+
+# --- deleted or replaced while a race runs ---
+
+
+def lose(path, how):
+    if how == "deleted":
+        for file in path.parent.glob("race.db*"):
+            if file.is_file():
+                file.unlink()
+    else:
+        race(LEARNERS, 40, journal=path.with_name("other.db"), progress=False)
+        os.replace(path.with_name("other.db"), path)
+
+
+def doing(at, do):
+    for n, score in enumerate(rising(0.9)(), 1):
+        if n == at:
+            do()
+        yield score
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_it_is_noticed_and_all_that_is_known_is_in_a_new_file(tmp_path, how):
+    path = tmp_path / "race.db"
+    whole = race(LEARNERS, 80, journal=tmp_path / "whole.db", progress=False)
+    losing = LEARNERS | {"a": lambda: doing(4, lambda: lose(path, how))}
+    verdict = race(losing, 80, journal=path, progress=False)
+    rescued = tmp_path / "race.rescued.db"
+    assert verdict.journal == str(rescued) and verdict.summary() == whole.summary()
+    said = "race.db was deleted or replaced during the race: all of it is in"
+    assert any(said in warning for warning in verdict.warnings)
+    assert read_verdict(rescued).summary() == whole.summary()
+    assert resume(rescued, LEARNERS, progress=False).summary() == whole.summary()
+
+
+def test_checkpoints_move_along(tmp_path):
+    path = tmp_path / "race.db"
+
+    class Loses(Saves):
+        def pull(self):
+            if self.n == 9:
+                path.unlink()
+            return super().pull()
+
+    given = {"a": lambda: Loses(0.9), "b": saves(0.7), "c": saves(0.5)}
+    verdict = race(given, 60, journal=path, progress=False, runner=LocalRunner(checkpoint_every=5))
+    folder = Path(f"{verdict.journal}.checkpoints")
+    assert folder.is_dir() and not Path(f"{path}.checkpoints").exists()
+    later = dict.fromkeys(given, saves(0.5))
+    assert resume(verdict.journal, later, progress=False).learner.n == verdict.trained.pulls
+
+
+# --- looked at while it is written ---
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    """A clock that advances by 1 ms whenever it is read."""
+    ticks = count()
+    for module in (stopping, local, learner_host):
+        monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
+
+
+@pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize("settings", [{"budget": 200, "winner_share": 0.5}, {"seconds": 1.0}])
+def test_looking_at_any_moment_is_a_snapshot(tmp_path, settings):
+    path, seen = tmp_path / "race.db", []
+
+    def nosy():
+        for n in count(1):
+            if seen or n > 1:
+                seen.append(read_verdict(path).spent)
+            yield 0.95 * n / (n + 5)
+
+    race(LEARNERS | {"nosy": nosy}, journal=path, progress=False, **settings)
+    assert len(seen) > 10 and seen == sorted(seen)
+
+
+@pytest.mark.usefixtures("ticking")
+def test_a_clock_that_is_set_back_changes_no_times(tmp_path, monkeypatch, cut):
+    path, now = tmp_path / "race.db", [1e9]
+    monkeypatch.setattr(journal_module, "time", lambda: now[0])
+    cut(20, lambda: race(LEARNERS, seconds=1, journal=path, progress=False))
+    before = elapsed(path)[-1]
+    now[0] -= 3600
+    resume(path, LEARNERS, progress=False)
+    times = elapsed(path)
+    assert before > 0 and times == sorted(times) and times[-1] > before
+
+
+def elapsed(path):
+    with closing(files.read(path)) as opened:
+        return [entry.elapsed for entry in opened.read()]
+
+
+# --- damage ---
+
+
+def test_damage_is_refused_or_does_no_harm(seed):
+    found = fuzz_journals(120, seed)
+    assert found["refused"] > 60 and found["repaired and resumed"] > 20
+
+
+def test_a_checkpoint_outside_the_races_own_folder_is_refused(tmp_path):
+    race(LEARNERS, 80, journal=tmp_path / "race.db", progress=False)
+    with closing(files.read(tmp_path / "race.db")) as opened:
+        first = next(opened.read())
+    with closing(files.create(tmp_path / "forged.db", first.event)) as forged:
+        forged.append(ScoreReported(0, 0.1))
+        forged.append(Saved(0, 1, "../../elsewhere", "0" * 64, 1, 0.0))
+    with pytest.raises(JournalError, match="not a place of this race"):
+        resume(tmp_path / "forged.db", LEARNERS, progress=False)
+
+
+def test_a_checksum_depends_on_every_cell_and_on_the_row_before():
+    score = (5, "ScoreReported", 1, 0.5, 0.1, None, None, 9.0, 1.0, 0)
+    other = (6, "LearnerLeft", 1, None, None, None, '{"how": "failed"}', 9.0, 1.0, 0)
+    for row in (score, other):
+        seen = {checksum(0, row), checksum(1, row)}
+        for place, value in ((0, 7), (2, 2), (7, 8.0), (8, 2.0)):
+            seen.add(checksum(0, (*row[:place], value, *row[place + 1 :])))
+        assert len(seen) == 6
+
+
+# --- beside it ---
+
+
+def test_a_stale_lock_is_no_lock(tmp_path):
+    path = tmp_path / "race.db"
+    Path(f"{path}.lock").touch()
+    assert race(LEARNERS, 40, journal=path, progress=False).spent == 40
+    other = tmp_path / "other.db"
+    Path(f"{other}.lock").write_text("of another program")
+    with pytest.raises(JournalError, match=r"cannot be written \(file is not a database"):
+        race(LEARNERS, 40, journal=other, progress=False)
+
+
+def test_the_lock_is_given_back_where_making_a_journal_fails(tmp_path, monkeypatch):
+    path = tmp_path / "race.db"
+
+    def broken(*_):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteLog, "write", broken)
+        with pytest.raises(JournalError, match="disk I/O error"):
+            race(LEARNERS, 40, journal=path, progress=False)
+    assert race(LEARNERS, 40, journal=path, progress=False).spent == 40
+
+
+def test_drafts_of_killed_processes_are_swept_on_resume(tmp_path, cut):
+    path = tmp_path / "race.db"
+    given = {"a": saves(0.9), "b": saves(0.7)}
+    saving = LocalRunner(checkpoint_every=4)
+    cut(30, lambda: race(given, 60, journal=path, progress=False, runner=saving))
+    draft = Path(f"{path}.checkpoints") / "0001" / "9.1234abcd.draft"
+    draft.mkdir(parents=True)
+    resume(path, given, progress=False)
+    assert not draft.exists()

@@ -30,9 +30,9 @@ from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.pictures import page_data
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import WinnerSelected
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 
 ALL = ["auto", *(label_of(kind.examples()[0]) for kind in REGISTRY.values())]
 KINDS = ("auto", "r-sr", "r-ucbe", "rest-sure", "sh", "asha")  # one of each; the others are slow

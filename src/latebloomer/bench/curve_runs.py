@@ -19,7 +19,7 @@ import numpy.typing as npt
 from latebloomer.bench.curve_sets import Curves
 from latebloomer.core import moves
 from latebloomer.core.kernel import cpu_jit, kernel
-from latebloomer.core.ledger import ANY, OVER, Game, Ledger, advance, observe, recommend, reset
+from latebloomer.core.ledger import PULLS, Game, Ledger, replay
 from latebloomer.policies.base import Policy
 from latebloomer.problems.curves import Floats
 from latebloomer.simulation.local_runs import progress_bar
@@ -43,18 +43,13 @@ Found: TypeAlias = Mapping[tuple[str, float], Played]  # by policy and budget in
 
 
 @kernel
-def play_tables(game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any) -> None:
+def play_tables(
+    game: Game, ledger: Ledger, tables: Any, picks: Any, spent: Any, path: Any
+) -> None:
     """Run the policy once on each table of rewards; a single table serves all runs."""
     for run in range(len(picks)):
-        rewards = tables[run % len(tables)]
-        reset(ledger)
-        i = advance(game, ledger, ANY, run)
-        while i != OVER:
-            observe(game, ledger, i, rewards[i][ledger.n[i]])
-            i = advance(game, ledger, i, run)
-        picks[run] = recommend(game, ledger)
-        for i in range(len(ledger.n)):
-            spent[run] += ledger.n[i]
+        picks[run] = replay(game, ledger, tables[run % len(tables)], run, path)
+        spent[run] = ledger.cursor[PULLS]
 
 
 def play(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> Played:
@@ -90,8 +85,8 @@ def _run(policy: Policy, tables: Floats, budget: int, draws: int, seed: int) -> 
     _, arms, horizon = tables.shape
     game = moves.game_of(policy, arms, budget, horizon, moves.key(seed), compiled=True)
     ledger = moves.arrays_for(policy, arms, min(budget, horizon))
-    picks, spent = np.zeros(draws, np.int64), np.zeros(draws, np.int64)
-    moves.moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent)
+    picks, spent, path = (np.zeros(size, np.int64) for size in (draws, draws, budget))
+    moves.moves_of(type(policy), play_tables, cpu_jit())(game, ledger, tables, picks, spent, path)
     return picks, spent
 
 

@@ -6,6 +6,6 @@ the program, however that ends (`docs/scaling-security.md`); one that runs alrea
 left running.
 """
 
-from latebloomer.cluster.connection import Cluster, first_line
+from latebloomer.cluster.connection import Cluster
 
-__all__ = ["Cluster", "first_line"]
+__all__ = ["Cluster"]

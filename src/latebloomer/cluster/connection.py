@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from latebloomer._util.text import reason_of
 from latebloomer.errors import ClusterError, SettingError, extra, need_whole, require
 from latebloomer.version import __version__
 
@@ -114,7 +115,7 @@ class Cluster:
                     "RAY_AUTH_TOKEN or ~/.ray/auth_token"
                 ) from error
             raise ClusterError(
-                f"no Ray cluster answers at address={address!r} ({first_line(error)}): check the "
+                f"no Ray cluster answers at address={address!r} ({reason_of(error)}): check the "
                 "address and that the cluster runs there (`ray status`), or leave the address out "
                 "to start Ray on this machine"
             ) from error
@@ -149,12 +150,17 @@ class Cluster:
         Where they fit nowhere, an error says what is asked for and what each node has.
         """
         nodes = self.nodes()
-        fits = sum(_times(node["Resources"], wanted) for node in nodes)
+        need = {name: amount for name, amount in wanted.items() if amount}
+        fits = 0
+        for node in nodes:
+            have = node["Resources"]
+            each = (int(have.get(name, 0) / amount + 1e-9) for name, amount in need.items())
+            fits += min(each, default=1)
         if not fits:
-            have = "; ".join(_named(node["Resources"], wanted) for node in nodes) or "no node"
+            there = "; ".join(_named(node["Resources"], need) for node in nodes) or "no node"
             raise ClusterError(
-                f"one learner or task asks for {_named(wanted, wanted)}, but no node of the Ray "
-                f"cluster has that (they have: {have}): ask for less, or add such a node"
+                f"one learner or task asks for {_named(need, need)}, but no node of the Ray "
+                f"cluster has that (they have: {there}): ask for less, or add such a node"
             )
         return fits
 
@@ -183,7 +189,7 @@ class Cluster:
         """Raise unless every node has this latebloomer: another one may decide otherwise."""
         for node, answer in self.ask_nodes(_version).items():
             if answer != _version():
-                found = first_line(answer) if isinstance(answer, Exception) else f"it has {answer}"
+                found = reason_of(answer) if isinstance(answer, Exception) else f"it has {answer}"
                 raise ClusterError(
                     f"node {node[:8]} of the Ray cluster cannot run {_version()} ({found}): "
                     "install the same, with its extras, on every node"
@@ -230,28 +236,13 @@ def _version() -> str:
     return f"latebloomer {__version__} on Python {sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def _times(have: Mapping[str, float], wanted: Mapping[str, float]) -> int:
-    """Return how many times `wanted` fits into what a node has.
-
-    >>> _times({"CPU": 8.0, "GPU": 2.0}, {"CPU": 3, "GPU": 0})
-    2
-    """
-    counts = [int(have.get(name, 0) / amount + 1e-9) for name, amount in wanted.items() if amount]
-    return min(counts, default=1)
-
-
 def _named(have: Mapping[str, float], wanted: Mapping[str, float]) -> str:
     """Return amounts of resources as text.
 
     >>> _named({"CPU": 4.0, "memory": 1e9}, {"CPU": 1, "GPU": 2})
     '4 CPU, 0 GPU'
     """
-    return ", ".join(f"{have.get(name, 0):g} {name}" for name, amount in wanted.items() if amount)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an exception says."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+    return ", ".join(f"{have.get(name, 0):g} {name}" for name in wanted)
 
 
 # Ray listens on all interfaces unless its node's address is the loopback one, and it takes that

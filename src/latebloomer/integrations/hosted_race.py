@@ -72,7 +72,6 @@ class HostedRace:
         self._policy = policy  # as it was named
         self._state: RaceState | None = None
         self._journal: EventLog | None = None
-        self._clock = Stopwatch()
         self._seen: set[int | None] = set()  # arms whose trials were met in this process
         self._warned: set[int | None] = set()  # arms, and None for the race
         need_phases(fresh_session(self.settings, self.names))

@@ -99,13 +99,15 @@ class KerasLearner(base.LibraryLearner):
         base.need_kind(isinstance(model, keras.Model), "model", model, "a keras.Model")
         if not model.compiled or not model.built:
             raise LearnerError("The model is not compiled or built: use keras.Input and compile")
+        if model.optimizer.use_ema:
+            raise SettingError(f"use_ema {base.REPLACES}")
         for name in fitting.keys() & set(OWN):
             raise SettingError(f"{name} is given to fit by the learner itself: remove it")
         self._need_valid(valid)
         self.model, self.full_steps = model, base.checked_full(full_steps)
         self._settings = {"metric": metric}
         self._rank_by(metric, maximize)
-        self._valid = _named(valid)
+        self._valid = _named(valid) | {"batch_size": fitting.get("batch_size"), "verbose": 0}
         self._fitting = {"verbose": 0} | fitting | _named(train) | {"validation_data": valid}
         torch = self._import("torch") if keras.backend.backend() == "torch" else None
         self._random = base.RandomStates(torch)
@@ -118,8 +120,7 @@ class KerasLearner(base.LibraryLearner):
         return base.need_reported(self._metric, said.history)[-1]
 
     def _value(self) -> Any:
-        size = self._fitting.get("batch_size")
-        found = self.model.evaluate(**self._valid, batch_size=size, verbose=0, return_dict=True)
+        found = self.model.evaluate(**self._valid, return_dict=True)
         return base.need_reported(
             self._metric, {f"val_{name}": value for name, value in found.items()}
         )
@@ -132,7 +133,7 @@ class KerasLearner(base.LibraryLearner):
         if steps:  # all parts are built, as after a `fit`: the next one draws no numbers for that
             if not self.model.optimizer.built:  # else its part of a file is skipped
                 self.model.optimizer.build(self.model.trainable_variables)
-            self.model.evaluate(**self._valid, steps=1, verbose=0)
+            self.model.evaluate(**self._valid, steps=1)
         self.model.load_weights(folder / WEIGHTS)
         with np.load(folder / SEEDS, allow_pickle=False) as seeds:
             for k, seed in enumerate(self._seeds()):

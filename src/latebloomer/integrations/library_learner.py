@@ -22,6 +22,7 @@ from latebloomer.errors import LearnerError, MissingExtra, SettingError, extra, 
 from latebloomer.racing.settings import differences
 
 LABEL = "learner.json"
+REPLACES = "replaces the weights by their average after each pull: use TorchLearner(ema=...)"
 LOWER = ("loss", "error", "mse", "mae", "rmse", "perplexity")
 HIGHER = ("acc", "auc", "f1", "precision", "recall", "r2", "score", "bleu", "rouge")
 

@@ -119,6 +119,9 @@ class LightningLearner(base.LibraryLearner):
         base.need_kind(isinstance(module, kind), "module", module, "a LightningModule")
         for name in trainer.keys() & set(OWN):
             raise SettingError(f"{name} follows from full_steps={full_steps}: remove it")
+        averages = getattr(self._lightning.pytorch.callbacks, "WeightAveraging", ())
+        if any(isinstance(one, averages) for one in trainer.get("callbacks", [])):
+            raise SettingError(f"WeightAveraging {base.REPLACES}")
         why = "Lightning's schedules need the epochs of a full training"
         self.model, self.full_steps = module, base.at_least_1("full_steps", full_steps, why)
         self._rank_by(metric, maximize)
@@ -131,22 +134,19 @@ class LightningLearner(base.LibraryLearner):
         self._given, self._weights_only = QUIET | trainer, weights_only
         self._random = base.RandomStates(self._torch)
         self._folder = base.own_folder(self)
-        self._last = 0  # the epoch at which the present `fit` ends
         self._states: list[Any] = []  # of optimizers and schedulers: each `fit` makes new ones
         self._restart: Path | None = None  # a checkpoint from which the next `fit` continues
         self._trainer = self._new_trainer()
 
     def _new_trainer(self) -> Any:
-        own = self._lightning.pytorch.callbacks.LambdaCallback(
-            on_train_start=lambda trainer, module: self._restore_parts(trainer),
-            on_train_epoch_end=lambda trainer, module: self._stop(trainer),
-        )
-        callbacks = [*self._given.get("callbacks", []), own]
+        own = {"on_train_start": self._restore_parts, "on_train_epoch_end": self._stop}
+        pauses = self._lightning.pytorch.callbacks.LambdaCallback(**own)
+        callbacks = [*self._given.get("callbacks", []), pauses]
         settings = self._given | {"max_epochs": self.full_steps, "callbacks": callbacks}
         return self._lightning.Trainer(**settings)
 
     def _train(self, last: int) -> Any:
-        self._last, trainer = last, self._trainer
+        self._last, trainer = last, self._trainer  # the epoch at which this `fit` ends
         given: dict[str, Any] = {}
         if self._restart is not None:
             given["ckpt_path"] = str(self._restart)
@@ -163,10 +163,10 @@ class LightningLearner(base.LibraryLearner):
             raise StopIteration
         return base.need_reported(self._metric, trainer.callback_metrics)
 
-    def _stop(self, trainer: Any) -> None:
+    def _stop(self, trainer: Any, module: Any) -> None:
         trainer.should_stop |= trainer.current_epoch + 1 >= self._last
 
-    def _restore_parts(self, trainer: Any) -> None:
+    def _restore_parts(self, trainer: Any, module: Any) -> None:
         if self._restart is None:  # else Lightning has read them from the checkpoint
             for part, state in zip(_parts(trainer), self._states, strict=False):
                 part.load_state_dict(state)

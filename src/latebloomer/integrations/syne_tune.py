@@ -111,7 +111,6 @@ class RaceScheduler(base_class(SCHEDULER, "TrialScheduler")):  # type: ignore[mi
         self._paused: set[int] = set()
         self._worker_times: dict[int, float] = {}  # of each trial's last result
         self._tuner: Any = None  # by the callback
-        self._workers = 1
 
     def verdict(self) -> Verdict:
         """Return which trial to keep, and why."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from math import isinf, isnan
+from math import isinf
 from time import localtime, strftime
 
 from latebloomer._util.text import as_sentence, short_seconds, shortened, span_of_time
 from latebloomer.citation import cite
 from latebloomer.page import svg
 from latebloomer.page.race_page import ALL_FAILED, FINISHED, RUNNING, RacePage
+from latebloomer.page.svg import number_text
 from latebloomer.session.events import FAILED
 from latebloomer.session.learner_view import DROPPED, LearnerView
 
@@ -211,13 +212,6 @@ def page_file(name: str) -> str:
     return files("latebloomer.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def number_text(value: float) -> str:
-    """Return a score as pages print it; a dash if there is none."""
-    if isnan(value):
-        return "–"
-    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
-
-
 def _section(title: str, note: str, content: str) -> str:
     small = f'<p class="soft small">{escape(note)}</p>'
     return f"<section><h2>{escape(title)}</h2>{small}{content}</section>"
@@ -398,32 +392,19 @@ def _certainty(page: RacePage, looks: Mapping[int, str]) -> str:
         "An arrow means that the bar continues beyond the chart. A dot without a bar means that "
         "the scores contradict the assumption."
     )
+    few = len(page.learners) <= INTERVALS
+    shown = page.learners if few else page.learners[: INTERVALS // 2]
+    intervals = svg.draw_intervals(shown, looks, f"no curves that {shape} fit its scores")
     so_far = f"<p class='soft small'>After {page.assessed_at:,} pulls.</p>"
     found = "<p>No curve contradicts them.</p>" if not page.contradictions else ""
     found += "".join(map(_sentences, filter(None, (page.contradictions, page.plateaus))))
     return (
         f"<section><h2>How certain is the result?</h2>{'' if page.final else so_far}"
         f'<p>{escape(as_sentence(page.certificate))}</p><p class="soft small">{escape(note)}</p>'
-        f"{_intervals(page, looks, shape)}"
-        "<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
+        f"{intervals}<h3>Do the curves rise and flatten, as the guarantees assume?</h3>"
         f'<p class="soft small">Tested with a false-alarm rate of at most {page.false_alarm:.0%} '
         f"per race.</p>{found}</section>"
     )
-
-
-def _intervals(page: RacePage, looks: Mapping[int, str], shape: str) -> str:
-    few = len(page.learners) <= INTERVALS
-    shown = page.learners if few else page.learners[: INTERVALS // 2]
-    low, high = svg.interval_ends(shown)
-    lines = ""
-    for one in shown:
-        text = f"{number_text(one.lower)} to {number_text(one.upper)}"
-        if one.lower > one.upper:
-            text = f"no curves that {shape} fit its scores"
-        lines += f'<span class="name {looks[one.arm]}">{escape(one.name)}</span>'
-        lines += svg.draw_interval(one, low, high, looks[one.arm], f"{one.name}: {text}")
-    axis = f"<span></span>{svg.draw_interval_axis(low, high)}"
-    return f'<div class="intervals">{lines}{axis}</div>'
 
 
 def _others(page: RacePage) -> str:

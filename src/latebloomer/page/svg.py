@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, isnan, log10
+from math import ceil, floor, isfinite, isinf, isnan, log10
 
 from latebloomer._util.text import shortened
 from latebloomer.page.race_page import Point, RacePage, ThinnedCurve
@@ -281,8 +281,20 @@ def _names(tips: Sequence[tuple[Point, LearnerView]], view: View, looks: Looks) 
 
 # --- intervals ---
 
+LEFT, RIGHT = (  # arrows at what is beyond the chart
+    '<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>',
+    '<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>',
+)
 
-def interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
+
+def number_text(value: float) -> str:
+    """Return a score as pages print it; a dash if there is none."""
+    if isnan(value):
+        return "–"
+    return ("∞" if value > 0 else "−∞") if isinf(value) else f"{value:.5g}"
+
+
+def _interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
     """Return the scores between which intervals are drawn; arrows point at what is beyond."""
     seen = [one.score for one in learners if isfinite(one.score)] or [0.0]
     reach = max(seen) - min(seen) or abs(max(seen)) or 1.0
@@ -292,33 +304,33 @@ def interval_ends(learners: Sequence[LearnerView]) -> tuple[float, float]:
     return _padded(min([*seen, *lows]), max([*seen, *highs]))
 
 
-def draw_interval(one: LearnerView, low: float, high: float, look: str, title: str) -> str:
-    """Draw where a learner's curve can be, and a dot at its last score."""
+def draw_intervals(learners: Sequence[LearnerView], looks: Looks, misfit: str) -> str:
+    """Draw where each learner's curve can be, a dot at its last score, and the numbers below."""
+    low, high = _interval_ends(learners)
 
     def x(value: float) -> str:
         return _percent((min(high, max(low, value)) - low) / (high - low))
 
-    shapes = ""
-    if isfinite(one.score) and one.lower <= one.upper:
-        line = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
-        shapes = f'<line class="span" {line}/>'
-        if one.lower < low:
-            shapes += '<svg x="0" y="50%"><path class="tip" d="M6-5l-7 5l7 5"/></svg>'
-        if one.upper > high:
-            shapes += '<svg x="100%" y="50%"><path class="tip" d="M-6-5l7 5l-7 5"/></svg>'
-    if isfinite(one.score):
-        shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
-    label = escape(title)
-    return f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
-
-
-def draw_interval_axis(low: float, high: float) -> str:
-    """Draw the numbers below intervals."""
-    shapes = "".join(
-        _text(_percent((value - low) / (high - low)), "12", f"{value:.6g}", "tick middle")
-        for value in ticks(low, high, 4)
+    lines = ""
+    for one in learners:
+        text, look, shapes = misfit, looks[one.arm], ""
+        if one.lower <= one.upper:
+            text = f"{number_text(one.lower)} to {number_text(one.upper)}"
+            if isfinite(one.score):
+                ends = f'x1="{x(one.lower)}" x2="{x(one.upper)}" y1="50%" y2="50%"'
+                shapes = f'<line class="span" {ends}/>'
+                shapes += LEFT if one.lower < low else ""
+                shapes += RIGHT if one.upper > high else ""
+        if isfinite(one.score):
+            shapes += f'<circle class="dot" cx="{x(one.score)}" cy="50%" r="4"/>'
+        lines += f'<span class="name {look}">{escape(one.name)}</span>'
+        label = escape(f"{one.name}: {text}")
+        lines += f'<svg class="interval {look}" role="img" aria-label="{label}">{shapes}</svg>'
+    numbers = "".join(
+        _text(x(value), "12", f"{value:.6g}", "tick middle") for value in ticks(low, high, 4)
     )
-    return f'<svg class="interval-axis" aria-hidden="true">{shapes}</svg>'
+    axis = f'<span></span><svg class="interval-axis" aria-hidden="true">{numbers}</svg>'
+    return f'<div class="intervals">{lines}{axis}</div>'
 
 
 # --- settings of candidates as parallel coordinates: an axis per setting, a line per candidate ---

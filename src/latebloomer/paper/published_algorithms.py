@@ -21,7 +21,8 @@ from the text and from this library in the following points, numbered as in the 
    by zero stops the exploration, and the arm is drawn at random.
 
 A kernel runs one trial: it is given the setup, the noise and the uniform draws by round, and an
-array `n` of zeros. It fills `n` with the pulls of each arm and returns the recommended arm.
+array `n` of zeros. It fills `n` with the pulls of each arm and returns the recommended arm. The
+kernel of an algorithm has its name: `r_ucbe` is R-UCBE.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def reward(setup: Setup, noise: Any, n: Any, arm: int, t: int) -> float:
 
 
 @kernel
-def round_robin(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def rr(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Recommend the arm with the largest mean of all rewards (RR)."""
     arms = len(n)
     total = np.zeros(arms)
@@ -94,7 +95,7 @@ def add_faulty(sums: Any, past: Any, i: int, count: int, x: float) -> None:
 
 
 @kernel
-def round_robin_window(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def rr_sw(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Recommend the largest mean of a window that keeps the first three rewards (RR-SW)."""
     arms, budget = len(n), len(noise)
     sums, past = np.zeros(arms), np.zeros((arms, budget))
@@ -117,7 +118,7 @@ def ucb_e(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
 
 
 @kernel
-def rising_ucbe(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def r_ucbe(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Recommend the largest optimistic estimate; the bonus has ten times a (R-UCBE)."""
     arms, budget = len(n), len(noise)
     sums, past = np.zeros((arms, 4)), np.zeros((arms, budget))
@@ -152,13 +153,13 @@ def project(sums: Any, past: Any, i: int, n: int, h: int, budget: int) -> float:
 
 
 @kernel
-def successive_rejects(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def sr(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Drop the worst mean of all rewards, phase by phase (SR)."""
     return rejects(setup, noise, uniforms, n, np.zeros((0, 0)))
 
 
 @kernel
-def rising_sr(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def r_sr(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Drop the worst mean of a window that keeps the first three rewards (R-SR)."""
     return rejects(setup, noise, uniforms, n, np.zeros((len(n), len(noise))))
 
@@ -192,7 +193,7 @@ def draw_least(value: Any, living: Any, u: float) -> int:
 
 
 @kernel
-def prob_one(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def prob_1(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Recommend the largest importance-weighted sum of rewards (Prob-1).
 
     Probabilities are equal in the first round, then 1 / (rank (1 + ... + 1/K)), ranked stably.
@@ -266,7 +267,7 @@ def sure_winner(loss: Any, sure: float) -> int:
 
 
 @kernel
-def explore_then_commit(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
+def etc(setup: Setup, noise: Any, uniforms: Any, n: Any) -> int:
     """Recommend the smallest fitted loss after the last complete sweep (ETC)."""
     arms, budget, rho = len(n), len(noise), setup.rho
     losses, fit, loss = np.zeros((arms, budget)), np.zeros((arms, 6)), np.zeros(arms)

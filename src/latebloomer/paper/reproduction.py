@@ -48,18 +48,14 @@ DPI = 150  # resolution of the pictures
 
 
 def chosen(names: Sequence[str]) -> list[Figure]:
-    """Return the figures of these names, each once; "all" is all except the live training."""
-    known = {figure.name: figure for figure in FIGURES}
-    wanted: dict[str, Figure] = {}
+    """Return the figures of these names, in the order of the page; "all" is without live ones."""
+    known = ["all", *(figure.name for figure in FIGURES)]
     for name in names:
-        if name == "all":
-            wanted |= {figure.name: figure for figure in FIGURES if figure.in_all}
-        elif name in known:
-            wanted[name] = known[name]
-        else:
-            raise unknown("figure", name, ["all", *known])
+        if name not in known:
+            raise unknown("figure", name, known)
+    wanted = [one for one in FIGURES if one.name in names or ("all" in names and one.in_all)]
     require(bool(wanted), "names", list(names), "at least one, or all", "there is nothing to make")
-    return list(wanted.values())
+    return wanted
 
 
 def reproduce(names: Sequence[str], bench: Workbench) -> list[str]:

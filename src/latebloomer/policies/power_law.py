@@ -61,13 +61,8 @@ class PowerLawPolicy(Policy):
         # At least two racing arms are swept, so no fit reaches beyond half of the budget.
         longest, rho = min(budget // 2, horizon), float(self.rho)
         scale = 10 * (sqrt(self.largest_alpha) + 1) ** 2 / (self.rho * (1 - self.rho))
-        return Numbers(
-            rho,
-            float(self.width_scale * scale),
-            float(arms) * budget * budget,
-            longest,
-            PrefixSums(lambda m: m**-rho, longest),
-        )
+        powers, union = PrefixSums(lambda m: m**-rho, longest), float(arms) * budget * budget
+        return Numbers(rho, float(self.width_scale * scale), union, longest, powers)
 
     @kernel
     def update_rating(self, ledger: Ledger, i: int, horizon: int) -> None:

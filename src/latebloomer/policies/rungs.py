@@ -8,16 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from latebloomer.core import ledger as ledgers
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import (
-    ANY,
-    OVER,
-    RACERS,
-    Ints,
-    Ledger,
-    remember_nothing,
-    remember_rewards,
-)
+from latebloomer.core.ledger import ANY, OVER, RACERS, Ints, Ledger
 from latebloomer.errors import need_whole
 from latebloomer.policies.base import Policy, last_that, open_arms
 
@@ -60,7 +53,7 @@ class ASHA(Policy):
 
     name: ClassVar[str] = "asha"
     cites: ClassVar[tuple[str, ...]] = ("Li20",)
-    remember = staticmethod(remember_rewards)
+    remember = staticmethod(ledgers.remember_rewards)
     _examples = ({}, {"eta": 2, "grace": 2, "workers": 3})
 
     def __post_init__(self) -> None:
@@ -183,7 +176,7 @@ class Hyperband(Policy):
 
     name: ClassVar[str] = "hyperband"
     cites: ClassVar[tuple[str, ...]] = ("Li18",)
-    remember = staticmethod(remember_nothing)
+    remember = staticmethod(ledgers.remember_nothing)
 
     def __post_init__(self) -> None:
         need_whole("eta", self.eta, 2, "one in eta learners continues")

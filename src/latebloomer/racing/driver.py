@@ -26,8 +26,8 @@ from latebloomer.racing.runners.contract import Order, Orders, Report, Runner, R
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import Stopwatch, StopWhenSure, TimeBudget, grace_of
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside, whole_budget
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported, WarningNoted
-from latebloomer.session.winner_training import set_aside, whole_budget
 
 MOST_LOSSES = 5  # times that a learner's process may be lost in the same pull
 

@@ -18,9 +18,9 @@ from latebloomer.errors import BudgetError, SettingError, require
 from latebloomer.racing.learner import Given, Share
 from latebloomer.racing.race_state import RaceState
 from latebloomer.racing.training_share import shares_of
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import Extended, Joined
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 
 
 class Extension(NamedTuple):

@@ -15,9 +15,9 @@ from latebloomer.racing.learner import Share
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.stopping import NEWEST, PROVISIONAL
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside, whole_budget
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside, whole_budget
 
 MANY_CRASHES = 3  # processes lost in the same pull after which a warning names the learner
 

@@ -25,8 +25,8 @@ from latebloomer.policies.base import Policy
 from latebloomer.racing.journal import Place, files
 from latebloomer.racing.journal.journal import near
 from latebloomer.racing.learner import Share
+from latebloomer.session.checked_inputs import check_share
 from latebloomer.session.events import Created
-from latebloomer.session.winner_training import check_share
 from latebloomer.version import __version__
 
 CERTIFIED = "certified"  # stop once the winner is

@@ -37,9 +37,9 @@ from time import perf_counter
 from latebloomer.errors import SettingError
 from latebloomer.racing.settings import Settings
 from latebloomer.racing.verdict.history import History, check_curves
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.events import Event, PullFailed, Restored, ScoreReported
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import DELTA, Certificate
 
 PROVISIONAL = 1000  # pulls per arm, until the first sweep has been measured

@@ -1,18 +1,20 @@
-"""Checks of what a session receives: names, scores, sizes."""
+"""Check what a session receives (names, scores, sizes), and divide its budget."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import inf
+from math import floor, inf
 
 import numpy as np
 
 from latebloomer._util.memory import need_memory
 from latebloomer._util.text import brief
-from latebloomer.errors import RewardError, SettingError, need_whole, require
+from latebloomer.errors import RewardError, SettingError, need_number, need_whole, require
 
 ARM_BYTES = 500  # memory of an arm before its first pull: its name and its place in each list
+
+ROUNDING = 1e-9  # 0.29 * 100 is a little below 29
 
 
 def batch_size(batch: int) -> int:
@@ -55,3 +57,31 @@ def listed(names: Sequence[str]) -> str:
     """Return names as text, at most eight of them."""
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+# --- the winner's share of the budget ---
+
+
+def check_share(winner_share: float) -> None:
+    """Raise a `SettingError` unless pulls are left to select the winner with."""
+    need_number("winner_share", winner_share)
+    require(0 <= winner_share < 1, "winner_share", winner_share, "at least 0 and below 1",
+            "it is the fraction of the budget that trains the winner")  # fmt: skip
+
+
+def set_aside(budget: int, winner_share: float) -> int:
+    """Return the pulls of a budget that are reserved for the winner.
+
+    >>> set_aside(100, 0.3), set_aside(100, 0.29), set_aside(9, 0.5), set_aside(9, 0.0)
+    (30, 29, 4, 0)
+    """
+    return floor(winner_share * budget + ROUNDING)
+
+
+def whole_budget(deciding: int, winner_share: float) -> int:
+    """Return the total budget of which about `deciding` pulls select the winner.
+
+    >>> whole_budget(70, 0.3), whole_budget(5, 0.5)
+    (100, 10)
+    """
+    return round(deciding / (1 - winner_share))

@@ -44,6 +44,21 @@ class Exit(NamedTuple):
     why: str = ""  # it failed or finished
 
 
+class WinnerSelection(NamedTuple):
+    """The winner and what was known when it was selected.
+
+    From then on only the winner is trained, and the selection does not change.
+    """
+
+    arm: int
+    at: int  # pulls of all arms
+    pulls: int  # pulls of the winner
+    budget: int  # pulls that the policy had to decide
+    estimates: Mapping[int, float]  # of every arm that was pulled
+    forecasts: Mapping[int, ForecastView | None]  # of the same arms
+    departed: Mapping[int, str]  # arms that took no more pulls, and how they left
+
+
 @dataclass(frozen=True)
 class LearnerView:
     """What is known of one arm or learner. `print` it.

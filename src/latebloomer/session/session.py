@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any
@@ -25,13 +25,12 @@ from latebloomer.errors import (
 )
 from latebloomer.policies.base import Policy
 from latebloomer.policies.registry import policy_for
+from latebloomer.session import checked_inputs as inputs
 from latebloomer.session import events as session_events
 from latebloomer.session import learner_view as views
-from latebloomer.session.checked_inputs import arm_names, as_number, batch_size, listed
 from latebloomer.session.events import FAILED, FINISHED, Event, ScoreReported
 from latebloomer.session.plan_in_force import Terms
 from latebloomer.session.play import Play
-from latebloomer.session.winner_training import WinnerSelection, check_share, set_aside
 from latebloomer.theory.certificate import DELTA, LINES, Certificate, certificate
 
 LARGEST = 1e100  # squares of larger scores would leave the range of a double
@@ -100,10 +99,10 @@ class Session:
         min_pulls: int = 1,
         repeats_scores: Iterable[int | str] = (),
     ) -> None:
-        check_share(winner_share)
-        self.names = arm_names(arms)
+        inputs.check_share(winner_share)
+        self.names = inputs.arm_names(arms)
         self.budget = need_whole("budget", budget)  # total pulls, in force
-        deciding = self.budget - set_aside(self.budget, winner_share)
+        deciding = self.budget - inputs.set_aside(self.budget, winner_share)
         # Without a horizon, arms are compared at the total budget, the reserved pulls included:
         # the winner is trained towards it, and a nearer one would end its training.
         self.horizon = self.budget if horizon is None else need_whole("horizon", horizon)
@@ -125,7 +124,7 @@ class Session:
         self.deciding_budget = deciding  # pulls that decide; the rest trains the winner
         self._exits: dict[int, views.Exit] = {}  # arms that were dropped, failed or finished
         self._joining: tuple[session_events.Joined, ...] = ()  # for the next extension to admit
-        self._selection: WinnerSelection | None = None  # once the winner is trained
+        self._selection: views.WinnerSelection | None = None  # once the winner is trained
         self._stopped: str | None = None  # when and why it was ended permanently
         self._extended = False
         self._phases_done = 0  # before the plan in force was made
@@ -161,8 +160,8 @@ class Session:
         Only a policy that decides after every pull issues batches: the pulls of a phase may be
         made in any order anyway. None if no arm can be added.
         """
-        play, size = self._play, min(batch_size(batch), self.deciding_budget - self.spent)
-        if play.due == OVER or not self._picks_one_by_one():
+        play, size = self._play, min(inputs.batch_size(batch), self.deciding_budget - self.spent)
+        if play.due == OVER or self._selection is not None or not play.picks_now:
             return None
         if play.batch:
             more = play.can_issue_more(size)
@@ -174,7 +173,7 @@ class Session:
         play = self._play
         due = play.due
         i = arm if arm is due and due >= 0 else self._index(arm)
-        value = score if type(score) is float else as_number(score)
+        value = score if type(score) is float else inputs.as_number(score)
         if not -LARGEST <= value <= LARGEST:
             raise RewardError(
                 f"score={brief(score)} for arm {self.names[i]} must be a finite number between "
@@ -200,9 +199,6 @@ class Session:
         due = self._play.due
         return due == arm >= 0 or (self._selection is None and self._play.accepts(arm))
 
-    def _picks_one_by_one(self) -> bool:
-        return self._selection is None and self._play.picks_now
-
     def _not_requested(self, i: int) -> str:
         why = (
             f"requests no more pulls: {self.reason}."
@@ -215,7 +211,9 @@ class Session:
     def _index(self, arm: int | str) -> int:
         if isinstance(arm, str):
             if arm not in self._arm_of:
-                raise ArmError(f"arm={arm!r} does not exist. The arms are {listed(self.names)}.")
+                raise ArmError(
+                    f"arm={arm!r} does not exist. The arms are {inputs.listed(self.names)}."
+                )
             return self._arm_of[arm]
         try:
             i = -1 if isinstance(arm, bool | np.bool_) else operator.index(arm)
@@ -322,7 +320,7 @@ class Session:
 
     def _let_join(self, event: session_events.Joined) -> None:
         names = (*self.names, *(new.name for new in self._joining))
-        (name,) = arm_names([event.name])
+        (name,) = inputs.arm_names([event.name])
         if name in names:
             raise TellError(f"{name!r} cannot join: there is an arm of that name already.")
         if event.arm != len(names) or isinstance(event.arm, bool):
@@ -387,7 +385,9 @@ class Session:
         again = from_start or self.decides_every_pull  # all phases of the plan, in no time
         # A replan must not change the phase that is shown: the time budget replans when it does.
         self._phases_done = 0 if again else self._phases_done + self._play.phase[0]
-        self._play = Play(self._terms(arms, level), self._rewards(), before=self._play)
+        reported = zip(self._arms, self._scores, strict=True)
+        rewards = ((i, self._sign * score) for i, score in reported)
+        self._play = Play(self._terms(arms, level), rewards, before=self._play)
         self._racers = None
         self._note_drops()
 
@@ -403,10 +403,6 @@ class Session:
             if not self._play.overspent:
                 return
             self._make_play()
-
-    def _rewards(self) -> Iterator[tuple[int, float]]:
-        pairs = zip(self._arms, self._scores, strict=True)
-        return ((i, self._sign * score) for i, score in pairs)
 
     def _note_drops(self) -> None:
         """Keep the numbers that decided, for every arm that has just been dropped."""
@@ -540,18 +536,16 @@ class Session:
     @property
     def best_arm(self) -> int:
         """The arm to keep, by what is known now: `recommend().arm` without the rest."""
-        if self.spent == 0:
-            raise NoScoresYet(
-                "No scores yet, so there is nothing to recommend. Call ask(), train that arm, and "
-                "report its score with tell()."
-            )
         best = self._best()
-        if best == OVER:
-            raise NoScoresYet(
-                "No arm is left to recommend: the remaining arms failed or have no score. An "
-                "extension with revive=True brings back dropped arms."
-            )
-        return best
+        if best != OVER:
+            return best
+        raise NoScoresYet(
+            "No arm is left to recommend: the remaining arms failed or have no score. An "
+            "extension with revive=True brings back dropped arms."
+            if self.spent
+            else "No scores yet, so there is nothing to recommend. Call ask(), train that arm, "
+            "and report its score with tell()."
+        )
 
     def _best(self) -> int:
         """Return the arm to keep; OVER if every arm that could be kept failed."""
@@ -569,7 +563,7 @@ class Session:
         return None if self._selection is None else self._selection.arm
 
     @property
-    def selection(self) -> WinnerSelection:
+    def selection(self) -> views.WinnerSelection:
         """The selected arm with the numbers of that moment: of now, unless it was selected."""
         if self._selection is not None:
             return self._selection
@@ -577,7 +571,7 @@ class Session:
         estimates = {i: self._estimate(i) for i in range(len(n)) if n[i]}
         forecasts = {i: self._forecast(i, value) for i, value in estimates.items()}
         departed = {i: left.how for i, left in self._exits.items() if left.how != views.DROPPED}
-        return WinnerSelection(
+        return views.WinnerSelection(
             arm, self.spent, n[arm], self.deciding_budget, estimates, forecasts, departed
         )
 
@@ -641,12 +635,12 @@ class Session:
 
     def standings(self) -> list[views.LearnerView]:
         """Return the best arm, the racing arms by their estimate, then those that left."""
-        best = self._best() if self.spent else OVER
+        best = self._best()
         return views.ranked((self._view(i, best) for i in range(len(self.names))), self.maximize)
 
     def explain(self, arm: int | str) -> views.LearnerView:
         """Return how an arm stands, and the numbers that decided; `print` it."""
-        return self._view(self._index(arm), self._best() if self.spent else OVER)
+        return self._view(self._index(arm), self._best())
 
     def _view(self, i: int, best: int) -> views.LearnerView:
         left, estimate, last = self._exits.get(i), self._estimate(i), self._last_scores[i]

@@ -152,14 +152,9 @@ class Experiment:
         return 2 * self.arms * self.points if self.points else self.budget
 
     @property
-    def cost_per_run(self) -> int:
-        """The same for all policies together."""
-        return self.cost_per_policy * len(self.policies)
-
-    @property
     def cost(self) -> int:
-        """The same for all runs."""
-        return self.cost_per_run * self.runs
+        """The same for all policies and runs."""
+        return self.cost_per_policy * len(self.policies) * self.runs
 
     def most_pulls(self, policy: Policy) -> int:
         """Return the largest number of pulls that the policy can give an arm."""

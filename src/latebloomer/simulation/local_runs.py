@@ -86,7 +86,7 @@ def count_chunks(
                 ) from error
             raise
         tally.add(start, *played)
-        advance(experiment.cost_per_run * count)
+        advance(experiment.cost * count // experiment.runs)
         if monotonic() - began > seconds:
             yield tally.counts()
             tally, began = Tally(experiment), monotonic()

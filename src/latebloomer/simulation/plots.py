@@ -149,9 +149,11 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
     """Draw lines with bands; on a log axis, open markers and a gap where nothing was seen."""
     ax.set_xscale("log")
     ax.set(xlabel="budget T", ylabel=YLABELS[what])
-    styles, ends = styles_of(results.policies), list[tuple[float, str, str]]()
+    every, styles = results.rows(), styles_of(results.policies)
+    ends: list[tuple[float, str, str]] = []
     for (label, style), color in zip(styles.items(), cycle(COLORS), strict=False):
-        rows = [row for row in results.rows() if row["policy"] == label]
+        rows = [row for row in every if row["policy"] == label]
+        budgets = [row["budget"] for row in rows]
         seen = [not log or row[what] > 0 for row in rows]
         value, low, high = (
             [row[name] if known and row[name] is not None else nan
@@ -159,8 +161,8 @@ def _curves(results: Results, what: str, log: bool, ax: Axes) -> None:
             for name in (what, f"{what}_low", f"{what}_high")
         )  # fmt: skip
         line = style._replace(color=color).line(len(ends), len(styles), len(rows))
-        ax.plot(results.budgets, value, label=title(label), **line)
-        ax.fill_between(results.budgets, low, high, color=color, alpha=BAND, linewidth=0)
+        ax.plot(budgets, value, label=title(label), **line)
+        ax.fill_between(budgets, low, high, color=color, alpha=BAND, linewidth=0)
         unseen = [row for row, known in zip(rows, seen, strict=True) if not known]
         bounds = [row[f"{what}_high"] for row in unseen]
         _bounds([row["budget"] for row in unseen], bounds, color, ax)

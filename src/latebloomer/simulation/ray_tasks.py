@@ -13,7 +13,8 @@ from math import inf
 from time import monotonic, perf_counter
 from typing import Any
 
-from latebloomer.cluster import Cluster, first_line
+from latebloomer._util.text import reason_of
+from latebloomer.cluster import Cluster
 from latebloomer.errors import ClusterError, SettingError
 from latebloomer.simulation.experiment import Experiment
 from latebloomer.simulation.local_runs import Advance, Experiments, count_chunks
@@ -150,7 +151,8 @@ class TaskQueue:
         if self._pulls_per_second:  # and leave this process three quarters of its time
             seconds = max(SECONDS, min(LONGEST, 4 * self._cores * self._counting))
         fair = self._unsent / speed / (2 * self._cores)  # so that all cores end together
-        return max(1, int(speed * max(SHORTEST, min(seconds, fair)) / experiment.cost_per_run))
+        pulls = speed * max(SHORTEST, min(seconds, fair))
+        return max(1, int(pulls * experiment.runs / experiment.cost))
 
     # --- receiving ---
 
@@ -176,7 +178,7 @@ class TaskQueue:
         except failed.RayTaskError as error:
             if isinstance(error.cause, failed.RaySystemError):
                 raise ClusterError(
-                    f"A worker cannot read what it was sent ({first_line(error.cause)}). Install "
+                    f"A worker cannot read what it was sent ({reason_of(error.cause)}). Install "
                     "the module of the policy on every node, or define the policy in the program "
                     "itself."
                 ) from error

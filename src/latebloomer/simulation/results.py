@@ -378,7 +378,8 @@ class Comparison:
 
     def __str__(self) -> str:
         about = f"{self.first} minus {self.second}, the same runs"
-        return f"{about}\n{aligned(_table(COMPARED, self.rows))}"
+        columns = (*COUNTED, "error_difference", "p", "regret_difference")
+        return f"{about}\n{aligned(_table(columns, self.rows))}"
 
 
 def _comparison_row(pair: Pair) -> Row:
@@ -397,16 +398,8 @@ def _comparison_row(pair: Pair) -> Row:
 
 # --- tables of numbers with intervals ---
 
-COLUMNS = {name: name for name in ("policy", "budget", "runs", "error", "regret")}
-COMPARED = {
-    "budget": "budget",
-    "runs": "runs",
-    "only first errs": "only_first_errs",
-    "only second": "only_second_errs",
-    "error": "error_difference",
-    "p": "p",
-    "regret": "regret_difference",
-}
+COLUMNS = ("policy", "budget", "runs", "error", "regret")
+COUNTED = ("budget", "runs", "only_first_errs", "only_second_errs")
 
 
 def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
@@ -415,18 +408,18 @@ def _interval_columns(name: str, estimate: Estimate) -> dict[str, float | None]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
 
-def _table(columns: dict[str, str], rows: Sequence[Row]) -> list[list[str]]:
+def _table(columns: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
     """Return the titles, then the rows as text, with an interval after each error and regret."""
-    head: list[str] = []
-    shown: list[list[str]] = [[] for _ in rows]
-    for title, name in columns.items():
+    titles = [name.removesuffix("_difference").replace("_", " ") for name in columns]
+    shown: list[list[str]] = [[] for _ in range(1 + len(rows))]
+    for title, name in zip(titles, columns, strict=True):
         estimated = title in ("error", "regret")
-        head += [title, "95 %"] if estimated else [title]
-        for row, cells in zip(rows, shown, strict=True):
+        shown[0] += [title, "95 %"] if estimated else [title]
+        for row, cells in zip(rows, shown[1:], strict=True):
             cells.append(_text(row[name]))
             if estimated:
                 cells.append(f"[{_text(row[f'{name}_low'])}, {_text(row[f'{name}_high'])}]")
-    return [head, *shown]
+    return shown
 
 
 def _text(value: float | str | None) -> str:

@@ -106,15 +106,6 @@ class FollowedRace:
 
     # --- what is shown ---
 
-    @property
-    def stage(self) -> str:
-        """State of the race: RUNNING, INTERRUPTED, FINISHED or ALL_FAILED."""
-        if self.state is not None and self.state.verdict is not None:
-            return race_page.FINISHED
-        if self.state is not None and self.state.every_learner_failed:
-            return race_page.ALL_FAILED
-        return running_or_interrupted(self.path)
-
     def page(self) -> RacePage:
         """Return the page as it is now, or raise what is wrong with the journal."""
         state = self.state
@@ -122,7 +113,11 @@ class FollowedRace:
             raise JournalError(self.wrong or f"no race has started in {self.path.name} yet")
         if state.verdict is not None and self.caught_up:
             return self._final_page(state, state.verdict)
-        session, stage = state.session, self.stage
+        session, stage = state.session, running_or_interrupted(self.path)
+        if state.verdict is not None:
+            stage = race_page.FINISHED
+        elif state.every_learner_failed:
+            stage = race_page.ALL_FAILED
         waited = max(0.0, time() - self._journal.latest) if stage == race_page.RUNNING else 0.0
         elapsed = state.elapsed + waited
         if not any(session.pulls_of(i) for i in session.racing):

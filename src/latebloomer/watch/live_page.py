@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from latebloomer.errors import LatebloomerError
 from latebloomer.page import svg
-from latebloomer.page.race_html import RaceDrawing, number_text, settings_table, sortable
+from latebloomer.page.race_html import RaceDrawing, settings_table, sortable
 from latebloomer.page.race_page import FINISHED, INTERRUPTED, RUNNING, RacePage
 from latebloomer.racing.journal import listing
 from latebloomer.session.learner_view import LearnerView
@@ -249,7 +249,7 @@ def _line(race: listing.ListedRace, page: RacePage | None) -> str:
         (race.state, race.state, COLORS.get(race.state, "bad")),
         (f"{len(race.learners):,}", len(race.learners), "num"),
         (best.name if best else race.wrong or "–", "", ""),
-        (number_text(best.score) if best else "–", best.score if best else "", "num"),
+        (svg.number_text(best.score) if best else "–", best.score if best else "", "num"),
         (f"{race.pulls:,}{share}", race.pulls, "num"),
         (left or "–", "", ""),
         (strftime("%Y-%m-%d %H:%M", localtime(started)) if started else "–", started or 0, ""),

@@ -110,11 +110,8 @@ def _hold_out_share(y: Any, share: float, classifier: bool, seed: int, name: str
         by_class = free[np.argsort(codes[free], kind="stable")]
         free = by_class[np.diff(codes[by_class], prepend=-1) == 0]  # all but one of each class
     held = min(max(1, round(share * rows)), free.size)
-    if held == 0 or held == rows:
-        raise SettingError(
-            f"y has {rows} samples, but with {name}={share:g} and n_samples={rows} no row is "
-            "left to train on or to be scored on: give more rows, each class at least twice"
-        )
+    require(0 < held < rows, name, share, "a share that leaves rows to train and to score on",
+            f"with n_samples={rows} give more rows, each class at least twice")  # fmt: skip
     spread = ((np.arange(held) + rng.random()) * free.size / held).astype(np.intp)
     chosen = np.zeros(rows, dtype=bool)
     chosen[free[np.minimum(spread, free.size - 1)]] = True

@@ -8,16 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from latebloomer.core import ledger as ledgers
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import (
-    ANY,
-    OVER,
-    PULLS,
-    RACERS,
-    Ledger,
-    remember_nothing,
-    remember_rewards,
-)
+from latebloomer.core.ledger import ANY, OVER, PULLS, RACERS, Ledger
 from latebloomer.core.random import POLICY_STREAM, uniform
 from latebloomer.errors import need_in
 from latebloomer.policies.base import Policy, open_arms
@@ -96,7 +89,7 @@ class PTRR(TurnPolicy):
     """
 
     name: ClassVar[str] = "ptrr"
-    remember = staticmethod(remember_nothing)
+    remember = staticmethod(ledgers.remember_nothing)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(ANY, horizon)]
@@ -174,7 +167,7 @@ class Hybrid(TurnPolicy):
     """
 
     name: ClassVar[str] = "hybrid"
-    remember = staticmethod(remember_rewards)
+    remember = staticmethod(ledgers.remember_rewards)
 
     def levels(self, arms: int, budget: int, horizon: int) -> list[tuple[int, int]]:
         return [(arms, 2), (ANY, horizon)]

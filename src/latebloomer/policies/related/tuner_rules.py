@@ -6,17 +6,9 @@ from dataclasses import dataclass
 from math import log
 from typing import Any, ClassVar
 
+from latebloomer.core import ledger as ledgers
 from latebloomer.core.kernel import kernel
-from latebloomer.core.ledger import (
-    ANY,
-    PULLS,
-    RACERS,
-    SWEEPS,
-    Ledger,
-    close_ranks,
-    remember_nothing,
-    remember_rewards,
-)
+from latebloomer.core.ledger import ANY, PULLS, RACERS, SWEEPS, Ledger, close_ranks
 from latebloomer.errors import need_in, need_whole
 from latebloomer.policies.base import Policy
 from latebloomer.policies.related.power_thresholds import best_racing
@@ -94,7 +86,7 @@ class MaxUCB(Policy):
 
     name: ClassVar[str] = "max-ucb"
     cites: ClassVar[tuple[str, ...]] = ("Balef25",)
-    remember = staticmethod(remember_nothing)
+    remember = staticmethod(ledgers.remember_nothing)
     _examples = ({}, {"alpha": 2.0})
 
     def __post_init__(self) -> None:
@@ -167,7 +159,7 @@ class RisingBandits(Policy):
 
     name: ClassVar[str] = "rising-bandits"
     cites: ClassVar[tuple[str, ...]] = ("LiJiang20",)
-    remember = staticmethod(remember_rewards)
+    remember = staticmethod(ledgers.remember_rewards)
     _examples = ({}, {"span": 2})
 
     def __post_init__(self) -> None:

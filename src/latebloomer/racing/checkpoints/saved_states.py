@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from latebloomer._util.text import reason_of
 from latebloomer.errors import LearnerError
@@ -31,6 +31,15 @@ LEARNER = "latebloomer-learner.pickle"
 MOST_LOST = 20.0  # seconds of training of one arm that may be lost, unless `every` is given
 WORTH = 20.0  # and at least this many times the duration of a save
 LEAST_KEPT = 1.0  # seconds of training of a released arm: less is trained again
+
+
+class Restorable(NamedTuple):
+    """What brings a learner to `done` pulls."""
+
+    done: int
+    saved: Saved | None  # its latest checkpoint
+    recorded: Sequence[float]  # the scores of its counted pulls
+    storage: Storage | None
 
 
 class SavedStates:
@@ -73,6 +82,14 @@ class SavedStates:
         """Return the latest state whose files are seen from here."""
         return self._if_seen(self.newest(arm, upto))
 
+    def restorable(self, arm: int, done: int, seen: bool = True) -> Restorable:
+        """Return what brings an arm to `done` pulls: by files that are `seen` here, or not."""
+        if not done:
+            return Restorable(0, None, (), None)
+        saved = self.available(arm, done) if seen else self.newest(arm, done)
+        scores = self._race.session.scores(arm)
+        return Restorable(done, saved, scores, self.storage if saved else None)
+
     def model(self, arm: int, n: int) -> Saved | None:
         """Return a generator's model after exactly n pulls, if its file is seen from here."""
         saved = self._race.models.get(arm)
@@ -110,44 +127,36 @@ class SavedStates:
 
 
 def restore(
-    entry: Entry,
-    done: int,
-    saved: Saved | None,
-    recorded: Sequence[float],
-    storage: Storage | None,
-    pull: Callable[[Learner], Any] = lambda learner: learner.pull(),
+    entry: Entry, at: Restorable, pull: Callable[[Learner], Any] = lambda learner: learner.pull()
 ) -> tuple[Learner, list[str], int]:
     """Build a learner, load its state and repeat the pulls that are not in it.
 
-    `recorded` are the scores of its counted pulls; `pull` makes one pull. Returns the learner,
-    what the verdict should mention, and how many pulls were repeated.
+    `pull` makes one pull. Returns the learner, what the verdict should mention, and how many pulls
+    were repeated.
     """
     notes: list[str] = []
-    learner, start = _from_checkpoint(entry, saved if done else None, recorded, storage, notes)
+    learner, start = _from_checkpoint(entry, at, notes)
     if start is None:
-        start = 0 if entry.rebuilds or not done else learners.already_had(bare(learner), done)
-    learners.stand_at(learner, start, recorded)
-    for n in range(start, done):
-        score = _pull_again(learner, pull, n, done)
-        if score != recorded[n] and not any("deterministic" in note for note in notes):
+        start = (
+            0 if entry.rebuilds or not at.done else learners.already_had(bare(learner), at.done)
+        )
+    learners.stand_at(learner, start, at.recorded)
+    for n in range(start, at.done):
+        score, recorded = _pull_again(learner, pull, n, at.done), at.recorded[n]
+        if score != recorded and not any("deterministic" in note for note in notes):
             notes.append(
-                f"trained again, pull {n + 1} scored {score:.6g}, but {recorded[n]:.6g} is "
-                "recorded: the learner is not deterministic; the recorded scores count"
+                f"trained again, pull {n + 1} scored {score:.6g}, but {recorded:.6g} is recorded: "
+                "the learner is not deterministic; the recorded scores count"
             )
-    return learner, notes, done - start
+    return learner, notes, at.done - start
 
 
-def _from_checkpoint(
-    entry: Entry,
-    saved: Saved | None,
-    recorded: Sequence[float],
-    storage: Storage | None,
-    notes: list[str],
-) -> tuple[Any, int | None]:
+def _from_checkpoint(entry: Entry, at: Restorable, notes: list[str]) -> tuple[Any, int | None]:
     """Return the learner with its saved state, and its pulls; or a new learner and None."""
-    if saved is None or storage is None:
+    saved = at.saved
+    if saved is None or at.storage is None:
         return entry.build(), None
-    with storage.fetched(saved.folder, saved.digest) as folder:
+    with at.storage.fetched(saved.folder, saved.digest) as folder:
         if folder is not None and (folder / LEARNER).is_file():
             try:  # and build nothing next to it: memory may be short
                 return pickle.loads((folder / LEARNER).read_bytes()), saved.n
@@ -160,7 +169,7 @@ def _from_checkpoint(
         learner: Any = entry.build()
         if folder is not None and learners.can_save(learner):
             learner.load(folder)
-            _need_same_evaluation(learner, saved.n, recorded[saved.n - 1])
+            _need_same_evaluation(learner, saved.n, at.recorded[saved.n - 1])
             return learner, saved.n
     if folder is None:
         notes.append(

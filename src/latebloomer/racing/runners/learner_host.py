@@ -25,9 +25,10 @@ from typing import Any, NamedTuple, TypeAlias
 from latebloomer._util.text import printable, reason_of, shortened
 from latebloomer.errors import LearnerError
 from latebloomer.racing.checkpoints import saved_states
+from latebloomer.racing.checkpoints.saved_states import Restorable, SavedStates
 from latebloomer.racing.checkpoints.storage import Storage, place_of
 from latebloomer.racing.learner import Entry, already_had, as_score, can_save, steps_of, trained
-from latebloomer.racing.runners.contract import HandedOver, Report, RunnerContext
+from latebloomer.racing.runners.contract import HandedOver, Report
 from latebloomer.racing.runners.own_state import OwnStates
 from latebloomer.session import events
 from latebloomer.session.events import PullFailed, Saved, SaveFailed, ScoreReported
@@ -38,6 +39,7 @@ BARE = (
     "it yields only scores and trains in another process, so nothing of it can be returned if it "
     "wins. Let it yield (score, model)"
 )
+Saving: TypeAlias = Callable[[], Saved | SaveFailed | None]
 PullReport: TypeAlias = ScoreReported | events.LearnerLeft | PullFailed
 
 
@@ -72,26 +74,17 @@ class LearnerHost:
     def hello(self) -> None:
         """Answer that the process is running."""
 
-    def prepare(
-        self,
-        done: int,
-        saved: Saved | None,
-        recorded: Sequence[float],
-        storage: Storage | None,
-    ) -> Ready | PullFailed:
-        """Build the learner and bring it to `done` pulls."""
+    def prepare(self, at: Restorable) -> Ready | PullFailed:
+        """Build the learner and bring it to its pulls."""
         try:
             if isinstance(self._given, PackedLearners):
                 self._given = unpack(self._given)[self.arm]  # the others are not needed here
-            entry = self._given
-            self.seed, self.done = entry.seed, saved.n if saved else 0
+            self.seed, self.done = self._given.seed, at.saved.n if at.saved else 0
             self._states.enter(self)
-            self.learner, notes, repeated = saved_states.restore(
-                entry, done, saved, recorded, storage, self._pull_of
-            )
+            self.learner, notes, repeated = saved_states.restore(self._given, at, self._pull_of)
         except BaseException as error:  # in the learner's code or its modules
-            return self._failure(done + 1, error, "restore")
-        self.done = done
+            return self._failure(at.done + 1, error, "restore")
+        self.done = at.done
         return Ready(notes, repeated)
 
     def _pull_of(self, learner: Any) -> Any:
@@ -200,7 +193,14 @@ def pack(entries: Sequence[Entry], copied: bool = False) -> PackedLearners:
         return PackedLearners(dumps(list(entries)), tuple(sys.path))
     except Exception:  # whatever pickling a user's object raises
         for entry in entries:
-            _need_packable(entry)
+            try:
+                dumps(entry)
+            except Exception as error:
+                raise LearnerError(
+                    f"learner {entry.name!r} cannot be sent to another process "
+                    f"({type(error).__name__}: {error}): give a function that makes what it needs "
+                    "(files, locks, connections, models on a GPU) when it is called"
+                ) from error
         raise
 
 
@@ -210,17 +210,6 @@ def dumps(value: object) -> bytes:
         with suppress(ImportError):
             return bytes(import_module(module).dumps(value))
     return pickle.dumps(value)
-
-
-def _need_packable(entry: Entry) -> None:
-    try:
-        dumps(entry)
-    except Exception as error:
-        raise LearnerError(
-            f"learner {entry.name!r} cannot be sent to another process ({type(error).__name__}: "
-            f"{error}): give a function that makes what it needs (files, locks, connections, "
-            "models on a GPU) when it is called, instead of an object that holds it"
-        ) from error
 
 
 def unpack(packed: PackedLearners) -> Sequence[Entry]:
@@ -236,12 +225,7 @@ def unpack(packed: PackedLearners) -> Sequence[Entry]:
 
 
 def hand_over(
-    context: RunnerContext,
-    entry: Entry,
-    arm: int,
-    pulls: int,
-    fetched: bytes | str,
-    save: Callable[[], Saved | SaveFailed | None],
+    states: SavedStates, entry: Entry, arm: int, pulls: int, fetched: bytes | str, save: Saving
 ) -> HandedOver:
     """Return the learner from what its process answered: its pickle, or why there is none.
 
@@ -255,14 +239,14 @@ def hand_over(
             why = reason_of(error)
     reports: list[Report] = []
     try:
-        saved: Any = context.states.newest(arm, pulls)
-        if saved is None or saved.n != pulls:
+        at = states.restorable(arm, pulls, seen=False)
+        if at.saved is None or at.saved.n != pulls:
             saved = save()
             if not isinstance(saved, Saved):
                 raise LearnerError("it cannot be saved")
             reports.append(saved)
-        recorded, storage = context.recorded(arm), context.states.storage
-        learner, _, _ = saved_states.restore(entry, pulls, saved, recorded, storage)
+            at = at._replace(saved=saved, storage=states.storage)
+        learner, _, _ = saved_states.restore(entry, at)
         return HandedOver(trained(learner), reports)
     except Exception:  # the learner's own: what it needs is not on this machine
         text = (

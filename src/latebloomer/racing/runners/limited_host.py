@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +23,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter, sleep
 from typing import Any
 
+from latebloomer.racing.checkpoints.saved_states import Restorable
 from latebloomer.racing.checkpoints.storage import Storage
 from latebloomer.racing.runners.contract import RunnerContext
 from latebloomer.racing.runners.learner_host import LearnerHost, PackedLearners, PullReport, Ready
@@ -68,18 +69,12 @@ class LimitedHost(ABC):
             (kind, why), took, self.lost = error.args, perf_counter() - began, True
             return PullFailed(self.arm, self.done + 1, kind, why, seconds=took)
 
-    def prepare(
-        self,
-        done: int,
-        saved: Saved | None,
-        recorded: Sequence[float],
-        storage: Storage | None,
-    ) -> Ready | PullFailed:
-        """Build the learner and bring it to `done` pulls; each repeated pull has its own time."""
-        self.done = done
-        again = done - (saved.n if saved else 0)
+    def prepare(self, at: Restorable) -> Ready | PullFailed:
+        """Build the learner and bring it to its pulls; each repeated pull has its own time."""
+        self.done = at.done
+        again = at.done - (at.saved.n if at.saved else 0)
         limit = None if self._timeout is None else self._timeout * (1 + again)
-        answer: Ready | PullFailed = self._call(limit, "prepare", done, saved, recorded, storage)
+        answer: Ready | PullFailed = self._call(limit, "prepare", at)
         return answer
 
     def pull(self) -> PullReport:

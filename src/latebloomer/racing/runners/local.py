@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic, perf_counter
 from typing import ClassVar, TypeAlias
 
@@ -106,10 +107,8 @@ class LocalRunner(Runner):
 
     def _next(self, orders: Orders) -> int:
         """Return the arm to pull: with a memory limit a live one first, the last pulled of all."""
-        first = next(iter(orders))
-        return (
-            next((i for i in reversed(self._live) if i in orders), first) if self._few else first
-        )
+        live = (arm for arm in reversed(self._live) if arm in orders) if self._few else iter(())
+        return next(live, next(iter(orders)))
 
     # --- from a checkpoint, or from nothing ---
 
@@ -117,11 +116,9 @@ class LocalRunner(Runner):
         """Bring a learner to `done` pulls: from its latest checkpoint, then pull by pull."""
         if self._few:
             yield from self._make_room()
-        began, states = perf_counter(), self._context.states
+        began = perf_counter()
         host = self._live[arm] = self._host(arm)
-        saved = states.available(arm, done) if done else None
-        recorded = self._context.recorded(arm) if done else []
-        answer = host.prepare(done, saved, recorded, states.storage if saved else None)
+        answer = host.prepare(self._context.states.restorable(arm, done))
         seconds = perf_counter() - began
         if isinstance(answer, PullFailed):
             self._drop(arm)
@@ -162,9 +159,8 @@ class LocalRunner(Runner):
 
     def discard(self, arm: int) -> None:
         """Give up the live state of an arm; an object without a checkpoint has no other state."""
-        if self._can_be_rebuilt(arm) or self._context.states.available(
-            arm, len(self._context.recorded(arm))
-        ):
+        pulls = len(self._context.recorded(arm))
+        if self._can_be_rebuilt(arm) or self._context.states.available(arm, pulls):
             self._drop(arm)
 
     def release(self, arm: int) -> None:
@@ -199,11 +195,9 @@ class LocalRunner(Runner):
         host = self._live[arm]
         if not isinstance(host, ChildProcess):
             return HandedOver(trained(host.learner), reports)
-        storage = self._context.states.storage
-        found = hand_over(
-            self._context, unpack(self._packed)[arm], arm, pulls, host.fetch(),
-            lambda: host.save(storage, self._few),
-        )  # fmt: skip
+        states, entry = self._context.states, unpack(self._packed)[arm]
+        saving = partial(host.save, states.storage, self._few)
+        found = hand_over(states, entry, arm, pulls, host.fetch(), saving)
         return HandedOver(found.learner, [*reports, *found.events])
 
     def stop(self) -> None:

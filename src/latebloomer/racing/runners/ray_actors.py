@@ -87,10 +87,8 @@ class ActorPool:
 
     def prepare(self, worker: Worker) -> Any:
         """Let a learner be built and brought to its pulls; return what will be answered."""
-        arm, done, states = worker.arm, worker.done, self._context.states
-        saved = states.newest(arm, done) if done else None
-        recorded = self._context.recorded(arm) if done else []
-        return worker.actor.prepare.remote(done, saved, recorded, states.storage)
+        at = self._context.states.restorable(worker.arm, worker.done, seen=False)
+        return worker.actor.prepare.remote(at)
 
     def train(self, worker: Worker, order: Order) -> None:
         """Let a learner make the pulls of an order, up to the next checkpoint."""

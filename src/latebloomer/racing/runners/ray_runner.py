@@ -339,10 +339,8 @@ class RayRunner(Runner):
             reports += [events.WarningNoted(arm, text) for text in notes]
         fetched = self._get(worker.actor.fetch.remote(), worker)
         entry = unpack(self._packed)[arm]  # a copy: an object that was given stays as it is
-        found = hand_over(
-            self._context, entry, arm, pulls, fetched,
-            lambda: self._get(self._pool.save(worker), worker),
-        )  # fmt: skip
+        saving = lambda: self._get(self._pool.save(worker), worker)  # noqa: E731
+        found = hand_over(self._context.states, entry, arm, pulls, fetched, saving)
         return HandedOver(found.learner, [*reports, *found.events])
 
     def _restored(self, arm: int, pulls: int) -> tuple[Worker, list[str]]:

@@ -85,7 +85,11 @@ def check_runner(make: Callable[[], Runner]) -> list[str]:
         folder = Path(place)
         here = _race("r-sr", folder / "here.db", LocalRunner())
         there = _race("r-sr", folder / "there.db", make())
-        _check_same(here, there, folder)
+        for name in LEARNERS:
+            same = here.curve(name) == there.curve(name)
+            _require(same, f"the scores of {name!r} are not those of the local runner")
+        _require(here.summary() == there.summary(), "the verdict is not that of the local runner")
+        _check_budget(there, folder / "there.db")
         done.append(f"phases: the verdict and the {BUDGET} scores of the local runner")
         limited = make().max_in_memory is not None  # then a policy must have phases
         for policy in () if limited else ("r-ucbe", "prob-1"):
@@ -109,21 +113,11 @@ def _require(holds: bool, what: str) -> None:
         raise ContractError(what)
 
 
-def _check_same(here: Verdict, there: Verdict, folder: Path) -> None:
-    for name in LEARNERS:
-        same = here.curve(name) == there.curve(name)
-        _require(same, f"the scores of {name!r} are not those of the local runner")
-    _require(here.summary() == there.summary(), "the verdict is not that of the local runner")
-    _check_budget(there, folder / "there.db")
-
-
 def _check_budget(verdict: Verdict, path: Path) -> None:
     _require(verdict.spent == BUDGET, f"{verdict.spent} pulls were spent of {BUDGET}")
-    _require(
-        read_verdict(path).summary() == verdict.summary(), "its journal replays to another verdict"
-    )
-    trained = getattr(verdict.learner, "n", None)
-    own = verdict.pulls[verdict.name]
+    same = read_verdict(path).summary() == verdict.summary()
+    _require(same, "its journal replays to another verdict")
+    trained, own = getattr(verdict.learner, "n", None), verdict.pulls[verdict.name]
     _require(trained == own, f"the winner came back with {trained} pulls of {own}")
 
 

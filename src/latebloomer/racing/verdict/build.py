@@ -25,9 +25,9 @@ from latebloomer.racing.stopping import certificate_of
 from latebloomer.racing.verdict import history
 from latebloomer.racing.verdict.verdict import Selection, Training, Verdict, highest
 from latebloomer.session import events
+from latebloomer.session.checked_inputs import set_aside
 from latebloomer.session.learner_view import LearnerView
 from latebloomer.session.session import Session
-from latebloomer.session.winner_training import set_aside
 from latebloomer.theory.certificate import Certificate, shape_of
 
 Intervals = dict[int, tuple[float, float]]  # of each learner's score at the horizon
@@ -124,11 +124,9 @@ def load_learner(race: RaceState, entries: list[Entry], states: SavedStates, nam
     """
     arm = race.names.index(name)
     done, own = race.session.pulls_of(arm), OwnStates()
-    saved = states.available(arm, done) if done else None
     host = LearnerHost(arm, entries[arm], own)
     try:
-        storage = states.storage if saved else None
-        found = host.prepare(done, saved, race.session.scores(arm), storage)
+        found = host.prepare(states.restorable(arm, done))
     finally:
         own.leave()
     if isinstance(found, events.PullFailed):
