@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "latebloomer"
 # Who makes or reads pickles, or lets another library do so.
 PICKLES = re.compile(
-    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|cache=True|\"cache\": True|weights_only",
+    r"^ *(import|from) (pickle|joblib)\b|cloudpickle|put\(experiment"
+    r"|cache=True|\"cache\": True|weights_only",
     re.MULTILINE,
 )
 

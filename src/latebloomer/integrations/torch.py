@@ -155,17 +155,13 @@ class TorchLearner(base.LibraryLearner):
         self._gathered = 0  # batches whose gradients wait for the optimizer
         self._sign = 1.0 if maximize else -1.0
         self._average = None if ema is None else self._new_average(ema)
+        self.averaged_model = None if self._average is None else self._average.module
         parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler,
                  "loader": loader, "state": state, "average": self._average}  # fmt: skip
         self._parts = {name: one for name, one in parts.items() if hasattr(one, "state_dict")}
         self._settings = {"batches": batches, "accumulate": accumulate, "parts": [*self._parts]}
         self._random = base.RandomStates(self._torch, getattr(loader, "generator", None))
         self._epoch = Epoch(loader, self._random)
-
-    @property
-    def averaged_model(self) -> Any:
-        """The average of the model's weights; None without `ema`."""
-        return None if self._average is None else self._average.module
 
     @property
     def last_scores(self) -> dict[str, float]:

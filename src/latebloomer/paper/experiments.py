@@ -187,7 +187,6 @@ KERNELS = {name: getattr(published, name.lower().replace("-", "_")) for name in 
 SEEDED = "Prob-1"  # draws from the stream of the noise
 UNSEEDED = ("SR", "R-SR", "Rest-Sure")  # the authors drew an order, or an arm, without a seed
 UNSEEDED_STREAM = 1  # in place of the unseeded generator: seeds are [trial, this]
-REST_SURE_RHO = 0.8
 ROUNDS_OF_BATCH = 100_000  # rounds drawn before they are played: a few MB
 
 
@@ -223,7 +222,7 @@ def setup_of(setting: Setting, name: str, factor: float, budget: int) -> publish
     """Return what all trials of a series share."""
     means = setting.published_means(budget)
     a = setting.ucbe_exploration if name == "UCB-E" else setting.exploration
-    rho = REST_SURE_RHO if name == "Rest-Sure" else setting.rho
+    rho = 0.8 if name == "Rest-Sure" else setting.rho
     ends = np.array(phase_lengths(len(means), budget))
     own = (decays(budget, rho), factor * a(budget), setting.sigma, rho)
     return published.Setup(means, ends, *own)

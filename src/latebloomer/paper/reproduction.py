@@ -43,6 +43,7 @@ FIGURES: tuple[Figure, ...] = (  # in the order of the page
     theory_figures.concavity,
     extra_figures.families,
 )
+KINDS = ("csv", "png", "pdf")
 DPI = 150  # resolution of the pictures
 
 
@@ -93,9 +94,7 @@ def _make(figure: Figure, bench: Workbench, pyplot: Any) -> bool:
     """Write the files of a figure; return True if they were there already."""
     record = _record(bench, figure)
     conditions = {"mode": bench.mode, "runs": bench.runs}
-    table, *pictures = files = [
-        bench.folder / f"{figure.name}.{kind}" for kind in ("csv", "png", "pdf")
-    ]
+    table, *pictures = files = [bench.folder / f"{figure.name}.{kind}" for kind in KINDS]
     if record.is_file() and all(file.is_file() for file in files):
         known = json.loads(record.read_text(encoding="utf-8"))
         if known | conditions == known:

@@ -18,21 +18,8 @@ from typing import Any, NamedTuple
 from latebloomer._util.text import one_line
 from latebloomer.errors import JournalError, JournalInUse, JournalMismatch
 from latebloomer.racing.journal import JournalFile, Place
-from latebloomer.racing.journal.journal import (
-    APPLICATION,
-    DAMAGE,
-    SCORE,
-    TABLES,
-    VERSION,
-    Entry,
-    EventLog,
-    MemoryLog,
-    SqliteLog,
-    damage_error,
-    entry_of,
-    near,
-    resume_call,
-)
+from latebloomer.racing.journal import journal as schema
+from latebloomer.racing.journal.journal import DAMAGE, Entry, EventLog, SqliteLog, near
 from latebloomer.session.events import Created, Event, ScoreReported
 
 PAGE_BYTES = 1024  # a pull writes the whole page that it is on: 15.5 -> 11.5 µs of SQLite's 4096
@@ -57,7 +44,7 @@ def create(journal: Place | None, created: Created, fresh: bool = False) -> Even
     `fresh` also keeps an existing file without a race.
     """
     if journal is None:
-        memory = MemoryLog()
+        memory = schema.MemoryLog()
         memory.append(created)
         return memory
     file = new_file(journal)
@@ -75,7 +62,7 @@ def write_new(
     """Make a journal with these entries, or none at all."""
     db = _connect(file, durability)
     try:
-        SqliteLog(db, file, durability).write(entries, *TABLES.split(";\n")[:-1])
+        SqliteLog(db, file, durability).write(entries, *schema.TABLES.split(";\n")[:-1])
         return SqliteLog(db, file, durability, lock)
     except BaseException:
         db.close()
@@ -108,7 +95,7 @@ def _make_way(file: Path) -> None:
     over = found.verdict is not None
     raise JournalMismatch(
         f"Journal {near(file)} already holds {'a finished' if over else 'an unfinished'} race of "
-        f"{found.pulls} pulls and will not be overwritten. Use {resume_call(file)} or "
+        f"{found.pulls} pulls and will not be overwritten. Use {schema.resume_call(file)} or "
         f'if_exists="resume" to {"get its verdict" if over else "continue it"}, if_exists="new" '
         "for a new file next to it, or another journal=."
     )
@@ -162,13 +149,13 @@ def glance(journal: Place) -> Glance:
 
 
 def _glance(log: SqliteLog) -> Glance:
-    created = entry_of(log.query("SELECT * FROM events WHERE id = 1")).event
+    created = schema.entry_of(log.query("SELECT * FROM events WHERE id = 1")).event
     if not isinstance(created, Created):
         raise ValueError("it does not begin with a race")
     data = "FROM events WHERE kind = ? ORDER BY id DESC LIMIT 1"
     number, decided = log.query(f"SELECT id, data {data}", "Decided") or (0, None)
-    (since,) = log.query("SELECT count(*) FROM events WHERE id > ? AND kind = ?", number, SCORE)
-    (pulls,) = log.query("SELECT count(*) FROM events WHERE kind = ?", SCORE)
+    scores = "SELECT count(*) FROM events WHERE kind = ? AND id > ?"
+    (since,), (pulls,) = (log.query(scores, schema.SCORE, first) for first in (number, 0))
     (failed,) = log.query(
         "SELECT count(DISTINCT arm) FROM events WHERE kind = 'LearnerLeft' AND "
         "json_extract(data, '$.how') = 'failed'"
@@ -182,7 +169,9 @@ def _glance(log: SqliteLog) -> Glance:
 
 def _damage(file: Path, error: Exception) -> JournalError:
     entries, cause = intact_entries(file)
-    return damage_error(file, len(entries), pulls_in(entries), cause or one_line(str(error)))
+    return schema.damage_error(
+        file, len(entries), pulls_in(entries), cause or one_line(str(error))
+    )
 
 
 def _open(file: Path, damaged: bool = False, brief: bool = False) -> SqliteLog:
@@ -227,13 +216,14 @@ def need_journal(file: Path) -> None:
         ) from None  # it is not damaged
     except sqlite3.DatabaseError:
         application = version = 0
-    if application != APPLICATION:
+    if application != schema.APPLICATION:
         raise Foreign(f"{near(file)} is not a journal: another program wrote it.")
-    if version != VERSION:
-        way = "Start a new race in another file." if version < VERSION else "Upgrade latebloomer."
+    if version != schema.VERSION:
+        old = version < schema.VERSION
+        way = "Start a new race in another file." if old else "Upgrade latebloomer."
         raise JournalError(
             f"Journal {near(file)} has format {version}, and this latebloomer reads only format "
-            f"{VERSION}. {way}"
+            f"{schema.VERSION}. {way}"
         )
 
 
@@ -294,8 +284,8 @@ def _connect(file: Path, durability: str) -> sqlite3.Connection:
     if not file.stat().st_size:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         db.execute("BEGIN")
-        db.execute(f"PRAGMA application_id = {APPLICATION}")
-        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+        db.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
@@ -380,7 +370,7 @@ def repair(journal: Place, out: Place) -> Repaired:
     entries, cause = intact_entries(file)
     pulls = pulls_in(entries)
     if cause and not pulls:
-        raise damage_error(file, 0, 0, cause)
+        raise schema.damage_error(file, 0, 0, cause)
     if cause:
         _copy(entries, new)
     return Repaired(pulls, len(entries), cause)
