@@ -186,7 +186,7 @@ def plan_in_words(plan: Description, rule: str, aside: int = 0, one: int | None 
         whole = pulls / one
         trained = f"{whole:g} full training{'s' * (whole != 1)}"
         budget = f"{trained} = {pulls} pulls of 1/{one} training each"
-    said = []
+    said: list[str] = []
     for phase in plan.phases:
         unit = "" if said else " pulls" if one is None else " of their training"
         which = f"the best {phase.arms}" if said else f"train all {phase.arms} learners"
